@@ -1,7 +1,7 @@
-"""Finds the final answer in a last turn, by the form that is asked for.
+"""Extracts the final answer from a last turn, by the requested form.
 
-Pure: text in, at most one answer out. The text is the policy model's and hostile; nothing here looks at what it means.
-What always holds: there is an answer only where there is exactly one; nothing is joined, chosen or repaired.
+Pure: text in, at most one answer out. The text is the policy model's and hostile; its meaning is not interpreted.
+Invariants: an answer exists only if there is exactly one; nothing is joined, chosen or repaired.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _CLOSING = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*\Z")
 @dataclass(frozen=True)
 class Final:
     answer: str | None
-    """The text when there is exactly one."""
+    """Text of the answer, if there is exactly one."""
     answers: int
 
 
@@ -27,14 +27,14 @@ NO_ANSWER = Final(None, 0)
 
 
 def written(answer: str, form: AnswerForm) -> str:
-    """A last turn's text that gives this answer and no more; `final_answer` reads it back."""
+    """Returns a last turn's text with only this answer; the inverse of `final_answer`."""
     if form is AnswerForm.BLOCK:
         return f"```\n{answer}\n```"
     return answer if form in (AnswerForm.WHOLE, AnswerForm.WORLD) else f"{BOX}{answer}}}"
 
 
 def final_answer(text: str, form: AnswerForm) -> Final:
-    """The answer in a last turn's text; none where the world submits it."""
+    """Returns the answer in a last turn's text; none if the world submits it."""
     if form is AnswerForm.WORLD:
         return NO_ANSWER
     if form is AnswerForm.WHOLE:
@@ -47,10 +47,11 @@ def final_answer(text: str, form: AnswerForm) -> Final:
 
 
 def boxed(text: str) -> list[str]:
-    r"""The contents of every `\boxed{...}`, braces balanced. A box that never closes is counted with what it holds.
+    r"""Returns the contents of every `\boxed{...}` with balanced braces. A box that never closes counts with its
+    content.
 
-    >>> boxed(r"so \boxed{\frac{1}{2}}")
-    ['\\frac{1}{2}']
+      >>> boxed(r"so \boxed{\frac{1}{2}}")
+      ['\\frac{1}{2}']
     """
     found: list[str] = []
     start = text.find(BOX)
@@ -67,14 +68,13 @@ def boxed(text: str) -> list[str]:
 @dataclass(frozen=True)
 class FencedBlock:
     content: str
-    """Its lines, each with its end; indented by less where the fence was indented, too."""
+    """Lines with their ends, without the fence's indentation."""
     closed: bool
 
 
 def blocks(text: str) -> list[FencedBlock]:
-    """Fenced code as CommonMark has it (0.31, section 4.5): a fence is closed by one of its own sort that is at least
-    as long, so a block can hold shorter fences. A line ends with a line feed and with nothing else.
-    """
+    """Returns fenced code blocks as in CommonMark (0.31, section 4.5): a fence is closed by one of its own kind that is
+    at least as long, so a block can contain shorter fences. Only a line feed ends a line."""
     found: list[FencedBlock] = []
     lines: list[str] = []
     indent, fence = "", ""
@@ -96,7 +96,8 @@ def blocks(text: str) -> list[FencedBlock]:
 
 
 def _only(found: list[FencedBlock]) -> list[str]:
-    """A single block that was never closed, or holds nothing, is no answer; beside another one it is one too many."""
+    """Returns the blocks' contents; a single block that is unclosed or empty is not an answer, but counts beside
+    another."""
     if len(found) == 1 and not (found[0].closed and found[0].content.strip()):
         return []
     return [block.content for block in found]

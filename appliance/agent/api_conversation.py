@@ -1,7 +1,7 @@
-"""One conversation with a model behind an OpenAI-compatible API, with our tool in our sandboxes.
+"""Conversation with a model behind an OpenAI-compatible API, with our tool in our sandboxes.
 
-What always holds: what the model writes is hostile: its calls are JSON or nothing, and run in a session of their own. A
-sandbox that failed on its own account raises; all that the model does wrong is told in how the conversation ended.
+Invariants: the model's output is hostile: a call is valid JSON or rejected, and runs in a session of its own. A failing
+sandbox raises; every fault of the model is reported in how the conversation ended.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ TOOL = {
 
 @dataclass(frozen=True)
 class ApiSampling:
-    """How a conversation is sampled, and what it may use up."""
+    """Sampling parameters and limits of a conversation."""
 
     temperature: float
     max_tokens: int
-    """Of one turn."""
+    """Maximum tokens per turn."""
     max_calls: int
     max_result_chars: int
 
 
 @dataclass(frozen=True)
 class ApiConversation:
-    """What became of a conversation."""
+    """Outcome of a conversation."""
 
     calls: tuple[ToolCall, ...]
     last: str
-    """The last turn's text; empty where it came to none."""
+    """Text of the last turn; empty without one."""
     ended: RolloutEnd
 
 
 def refuses(task: Task) -> str:
-    """Why such a model cannot be asked this, in a sentence; empty when it can."""
+    """Returns the reason that an API model cannot get this task, as a sentence; empty if it can."""
     if task.environment != "python" or not set(task.tools) <= {"python"}:
-        return "a model behind an API is asked only what needs Python or no tool"
+        return "a model behind an API supports only tasks with Python or no tool"
     return ""
 
 
 def converse(
     api: LocalApi, task: Task, sessions: SessionPool, tier: Tier, sampling: ApiSampling, *, seed: int, caller: str
 ) -> ApiConversation:
-    """Has it work on a task. Raises InfrastructureError when the API gives no answer or a sandbox fails, LimitError and
-    BusyError where there is no place, RefusedError without isolation, TooLongError for a task that it cannot read."""
+    """Runs a conversation on a task. Raises InfrastructureError if the API or a sandbox fails, LimitError and BusyError
+    without a free slot, RefusedError without isolation, TooLongError for a task beyond the context."""
     messages: list[dict[str, Any]] = [{"role": one.role, "content": one.text} for one in task.messages]
     most = sampling.max_calls if task.turns is None else min(task.turns, sampling.max_calls)
     calls: list[ToolCall] = []
@@ -112,14 +112,14 @@ def _code(asked: Any) -> str | None:
 
 
 def code_of(function: Any) -> str:
-    """Reads the code of a call to the tool `python`. Raises ValueError for any other call."""
+    """Returns the code of a call to the tool `python`. Raises ValueError for any other call."""
     if function["name"] != "python":
-        raise ValueError(f"there is no tool {function['name']!r}")
+        raise ValueError(f"unknown tool {function['name']!r}")
     arguments = function["arguments"]
     code = (json.loads(arguments) if isinstance(arguments, str) else arguments)["code"]
     if not isinstance(code, str):
-        raise ValueError("a call's code is a text")
-    code.encode()  # raises ValueError for half of a character, which no record takes
+        raise ValueError("a call's code must be text")
+    code.encode()  # raises ValueError for a lone surrogate, which a record cannot store
     return code
 
 

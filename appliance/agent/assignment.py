@@ -1,4 +1,4 @@
-"""Says what rollout is to be made, and keeps one that is under way."""
+"""Rollout assignments, and the state of running rollouts."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ class Assignment:
     temperature: float
     seed: int
     tier: Tier = Tier.SHARED
-    """The least isolation that the policy and the taskset ask for."""
+    """Minimum isolation that policy and taskset require."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What lies in the session's working folder at first beside the task's own files, by name."""
+    """Initial files of the session's working folder, by name, beside the task's own."""
     max_calls: int | None = None
-    """Tool calls at most, where that is fewer than the agent and the task allow."""
+    """Maximum tool calls, if below the agent's and the task's limits."""
     max_completion: int | None = None
-    """Tokens behind the prompt at most, where that is fewer than the agent and the task allow."""
+    """Maximum completion tokens, if below the agent's and the task's limits."""
 
 
 def needs_world(task: Task) -> bool:
-    """Says whether its rollouts have worlds."""
+    """True if the task's rollouts need a world."""
     return task.environment != "python"
 
 
@@ -51,14 +51,14 @@ def needs_world(task: Task) -> bool:
 class Ending:
     ended: RolloutEnd
     final: Final
-    """What its last turn says."""
+    """Answer in the last turn."""
     submits: bool
-    """The answer is what the world submits instead."""
+    """True if the world submits the answer instead."""
 
 
 @dataclass
 class LiveRollout:
-    """A rollout under way."""
+    """A running rollout."""
 
     assignment: Assignment
     max_tokens: int
@@ -66,36 +66,36 @@ class LiveRollout:
     started: float
     said: Conversation
     session: Session | None = None
-    """Where its Python runs."""
+    """Session that runs its Python."""
     world: WorldLease | None = None
-    """What its other tools change."""
+    """World that its other tools change."""
     calls: int = 0
     waits: bool = False
-    """Something that was asked for it has not come back yet."""
+    """True while a request for it is pending."""
     running: ToolRequest | None = None
-    """Of that, the call."""
+    """Call of the pending request, if any."""
     ending: Ending | None = None
-    """How it ends, once it waits for nothing but what its world came to."""
+    """Its end, once it waits only for its world's result."""
     branch_of: str | None = None
     branch_at: int = 0
     branch_token: int = 0
     branches: int = 0
-    """How many have left it."""
+    """Branches that have left it."""
     streamed: bool = False
-    """It was asked for by `Agent.add`, and nobody waits for it."""
+    """True if added by `Agent.add`, without a waiting `roll`."""
     moves: int = 0
-    """How often the host of its session was lost, and it went on elsewhere."""
+    """Times its session's host was lost and the rollout moved."""
     begun: Turn | None = None
-    """What a branch has of its first turn."""
+    """A branch's prefix of its first turn."""
     replay: Replay | None = None
-    """What an earlier process knew of it; the engine does not have it before that was gone through."""
+    """State from an earlier process, to be replayed before the engine continues."""
     point: BranchPoint | None = None
-    """Where it was least sure, if it is to branch there."""
+    """Most uncertain point so far, if it may branch there."""
 
     def branch(
         self, point: BranchPoint, session: Session | None, world: WorldLease | None, sample: int, now: float
     ) -> LiveRollout:
-        """Begins one more rollout that goes on from there."""
+        """Starts a branch at that point."""
         self.branches += 1
         made = self.assignment
         own = replace(
@@ -117,7 +117,7 @@ class LiveRollout:
         )
 
     def end(self, ended: RolloutEnd, now: float, answer: str | None = None, answers: int = 0) -> Rollout:
-        """Closes what it holds and says what it came to."""
+        """Closes its resources and returns its record."""
         usage = self._usage()
         self.close()
         made = self.assignment
@@ -141,15 +141,15 @@ class LiveRollout:
         )
 
     def close(self) -> None:
-        """Frees its session and its world."""
+        """Closes its session and world."""
         if self.session is not None:
             self.session.close()
         if self.world is not None:
             self.world.close()
 
     def _usage(self) -> Usage:
-        """Adds up what its session and its world used. Of a world that others share, and of what is on a host that is
-        gone, that is what the rollout's own calls say."""
+        """Sums the usage of its session and world. A shared world, or one on a lost host, is counted from the rollout's
+        own calls."""
         own = [node.call for node in self.said.nodes[self.branch_at :] if node.call]
         asked = [call for call in own if call.asks_world]
         used: list[Usage] = []
@@ -165,7 +165,7 @@ class LiveRollout:
 def _measured(holder: Session | World, calls: Sequence[ToolCall]) -> Usage:
     try:
         return holder.usage
-    except InfrastructureError:  # no rollout is lost for want of a figure
+    except InfrastructureError:  # a missing figure must not lose a rollout
         return _counted(calls)
 
 

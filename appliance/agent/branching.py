@@ -1,13 +1,12 @@
-"""Says where an attempt branches, what a branch has of it, and how its branches are told apart. Pure.
+"""Branching rules: where an attempt branches, and what a branch inherits. Pure.
 
-What always holds. An attempt branches once, and branches do not branch again, so there are never more than `each` for
-one attempt and `in_all` together. A branch knows its attempt's past and nothing of its later course, nor of any other
-attempt: conversation and names are as they were at the place that it leaves from, its random numbers are its own.
+Invariants: an attempt branches once, and branches never branch again, so there are at most `each` per attempt and
+`in_all` in total. A branch knows its attempt's past, but not its later course or other attempts: conversation and names
+are as at the branch point, its random numbers are its own.
 
-There are three such places. Before a call that failed: the first one after a call that worked, because a failure before
-that leaves nothing that another attempt would not have. After the result of the first failed call, at the turn that has
-to mend it. And before the token whose distribution had the highest entropy of the whole attempt, which is known when it
-has ended; that place may be in the middle of a turn.
+There are three branch points. Before a failed call: the first one after a successful call, since an earlier failure
+leaves nothing that another attempt would lack. After the result of the first failed call, at the turn that must repair
+it. And before the token with the highest entropy of the whole attempt, known when it has ended; this may be mid-turn.
 """
 
 from __future__ import annotations
@@ -26,24 +25,24 @@ if TYPE_CHECKING:
     from appliance.agent.conversation import Conversation
 
 Where = Literal["failed_call", "repair", "highest_entropy", "both"]
-"""`both` is the failed call, and the highest entropy where none failed."""
+"""Kinds of branch points; `both` is the failed call, or the highest entropy if none failed."""
 
 
 @dataclass(frozen=True)
 class Branching:
     each: int
-    """Branches of one attempt."""
+    """Branches per attempt."""
     in_all: int
-    """Branches of all attempts of one batch together."""
+    """Branches of all attempts of a batch together."""
     where: Where = "failed_call"
     first: int | None = None
-    """Attempts whose sample has a number below this may branch; None: all. So who branches does not depend on who is
-    quicker."""
+    """Attempts with a sample number below this may branch; None: all. So timing does not decide which attempts branch.
+    """
     behind: int = 0
-    """Branches get numbers of samples from this one on, where not all attempts are in the batch."""
+    """First sample number of branches, if the batch lacks some attempts."""
 
     def left(self, made: int) -> int:
-        """Counts those that the next attempt gives, when so many have been made in all."""
+        """Returns the branches of the next attempt, after `made` in total."""
         return max(0, min(self.each, self.in_all - made))
 
     @property
@@ -57,40 +56,40 @@ class Branching:
 
 @dataclass
 class BranchState:
-    """Is what a branch begins with in one place where calls run: the session, or the world."""
+    """Initial state of a branch in one place of calls: the session, or the world."""
 
     fresh: bool = False
-    """Nothing had been run there."""
+    """True if nothing had run there."""
     kept: bool = False
-    """It was called since, and kept for that."""
+    """True if its state was saved before a later call."""
 
     def keep(self) -> bool:
-        """Says before a call whether it has to be kept for this place; from then on it is."""
+        """Returns True if the state must be saved before this call, and marks it saved."""
         needs, self.kept = not (self.fresh or self.kept), not self.fresh
         return needs
 
 
 @dataclass
 class BranchPoint:
-    """Is a place that an attempt can be gone back to."""
+    """Point to which an attempt can be rewound."""
 
     said: Conversation
-    """What had been said then, without the turn under way."""
+    """Conversation at that point, without the current turn."""
     calls: int
-    """Calls that had been made."""
+    """Calls made before."""
     begun: Turn | None = None
-    """What had been sampled of the turn under way; None at its beginning."""
+    """Sampled prefix of the current turn; None at its start."""
     entropy: float = 0.0
-    """Nats, of the token that comes next."""
+    """Entropy of the next token, in nats."""
     code: BranchState = field(default_factory=BranchState)
     world: BranchState = field(default_factory=BranchState)
 
     def state(self, request: ToolRequest | None) -> BranchState:
-        """Finds that of the place where a call runs."""
+        """Returns the state of the place where this call runs."""
         return self.code if request is None or request.tool == PYTHON.name else self.world
 
     def sessions(self, session: Session | None, count: int) -> Sequence[Session | None]:
-        """Makes what so many branches run their calls in; None for one that opens its own. Raises SandboxError."""
+        """Returns the sessions of `count` branches; None for one that opens its own. Raises SandboxError."""
         if session is None or self.code.fresh:
             return [None] * count
         return session.fork(count, undo=True) if self.code.kept else session.fork(count)
@@ -99,11 +98,8 @@ class BranchPoint:
 def higher(
     point: BranchPoint | None, said: Conversation, turn: Turn, calls: int, *, fresh: bool, fresh_world: bool = True
 ) -> BranchPoint | None:
-    """Chooses between the place so far and that before the token of the last turn whose entropy is highest.
-
-    `said` ends with that turn, `calls` is how many were made before it; `fresh` says that no code was run before, and
-    `fresh_world` that no world was called.
-    """
+    """Returns the better of the current point and the highest-entropy token of the last turn. `said` ends with that
+    turn, `calls` were made before it; `fresh` means no code had run, `fresh_world` that no world was called."""
     found = entropies(turn)
     place = max(range(len(found)), key=lambda token: found[token], default=0)
     if not found or found[place] <= (point.entropy if point is not None else 0.0):
@@ -115,20 +111,20 @@ def higher(
 
 
 def entropies(turn: Turn) -> Sequence[float]:
-    """Returns nats for each token. Ours: -log p of what was sampled, whose mean is the entropy; the engines say no more
-    of a distribution than that. A surprising token thereby counts as an uncertain one, although it may be a rare draw
-    of a sure distribution."""
+    """Returns nats for each token. Ours: -log p of the sampled token, whose mean is the entropy; engines return no more
+    of a distribution. A surprising token thus counts as uncertain, though it may be a rare draw from a confident
+    distribution."""
     return [-logprob for logprob in turn.logprobs]
 
 
 def until(turn: Turn, token: int) -> Turn:
-    """Cuts a turn off before that token."""
+    """Truncates a turn before that token."""
     spans = (span.model_copy(update={"end": min(span.end, token)}) for span in turn.weights if span.start < token)
     return replace(turn, ids=turn.ids[:token], logprobs=turn.logprobs[:token], weights=tuple(spans))
 
 
 def joined(begun: Turn | None, turn: Turn) -> Turn:
-    """Puts a turn behind what had been sampled of it before."""
+    """Appends a turn to its earlier sampled part."""
     if begun is None:
         return turn
     offset = len(begun.ids)
@@ -139,12 +135,12 @@ def joined(begun: Turn | None, turn: Turn) -> Turn:
 
 
 def has_come_some_way(nodes: Sequence[Message]) -> bool:
-    """Says whether a call has worked: only then is there something that a branch keeps."""
+    """True if a call has succeeded: only then does a branch inherit anything."""
     return any(node.call is not None and node.call.status is ToolStatus.OK for node in nodes)
 
 
 def branch_id(attempt: str, number: int) -> str:
-    """Names the branch with that number, from 1.
+    """Returns the id of the branch with that number, from 1.
 
     >>> branch_id("job-1.3", 1)
     'job-1.3+1'
@@ -153,5 +149,5 @@ def branch_id(attempt: str, number: int) -> str:
 
 
 def branch_seed(seed: int, number: int) -> int:
-    """63 bits; other ones for each branch."""
+    """Returns a branch's own seed, 63 bits."""
     return derive(seed, "branch", number)

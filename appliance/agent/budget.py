@@ -1,4 +1,4 @@
-"""Says what one rollout may use up, and how many there are at once."""
+"""Limits of rollouts, and their concurrency."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from runtime.model import FrozenModel, UnitName
 
 
 class AgentBudget(FrozenModel):
-    """Bounds every rollout of one agent; a task may ask for less and never gets more."""
+    """Limits of every rollout of an agent; a task may lower them, never raise them."""
 
     max_tokens: Annotated[int, UnitName("tokens")] = Field(120, ge=16)
-    """Tokens of one conversation: prompt, turns and results together."""
+    """Tokens per conversation: prompt, turns and results."""
     max_calls: Annotated[int, UnitName("calls")] = Field(4, ge=0)
-    """Tool calls of one conversation."""
+    """Tool calls per conversation."""
     max_result_chars: int = Field(28, ge=8)
-    """Characters of a tool result that the policy model is shown; the rest is cut."""
+    """Characters of a tool result shown to the policy model; the rest is cut."""
     concurrent: Annotated[int, UnitName("rollouts")] = Field(192, ge=1)
-    """Rollouts in the decoding batch at once; finished rows are refilled."""
+    """Concurrent rollouts in the decoding batch; finished rows are refilled."""
     worlds: Annotated[int, UnitName("rollouts")] = Field(8, ge=1)
-    """Rollouts at once of tasks with a world; half as many more may be branches. Each may need two of the sandboxes
-    that sessions can have, and some are for worlds that are kept prepared: so it is at most a quarter of them."""
+    """Concurrent rollouts with a world; half as many more may be branches. Each may need two of the sandboxes that
+    sessions can have, beside those of prepared worlds, so this is at most a quarter of them."""

@@ -1,8 +1,7 @@
-"""Runs the tool calls of many rollouts, in sessions and worlds of their own, and says when they come back.
+"""Runs the tool calls of many rollouts asynchronously, in their own sessions and worlds.
 
-What always holds. The only way to run code is the session pool that is handed in. A call never blocks who starts it. A
-rollout's session is opened for its first call of Python and its world for the first call of another tool, so one that
-calls nothing has none.
+Invariants: code runs only in the given session pool. Starting a call never blocks. A session is opened for a rollout's
+first Python call and a world for the first call of another tool, so a rollout without calls has neither.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from runtime.errors import BusyError, InfrastructureError, LimitError, SandboxEr
 from runtime.sandbox import CallResult, Session, SessionPool, Tier
 
 LOST = (InfrastructureError, BusyError, LimitError)
-"""What says nothing about the policy model: a broken sandbox or world, no place for one, a quota that is used up."""
+"""Errors that say nothing about the policy model: a failed sandbox or world, no free slot, an exhausted quota."""
 
 
 @dataclass(frozen=True)
 class WorldEnd:
-    """Is what a world came to, where it was asked for that."""
+    """Result of a world at the end of its rollout."""
 
     submission: str | None
 
 
 Back = tuple[int, Future[Any]]
-"""The number of a rollout, and its `CallResult`, `WorldReply` or `WorldEnd`."""
+"""Rollout number, and its `CallResult`, `WorldReply` or `WorldEnd`."""
 
 
 class ToolCalls:
@@ -48,13 +47,13 @@ class ToolCalls:
 
     @property
     def arrived(self) -> bool:
-        """Says whether something has come back that nobody has taken yet."""
+        """True if a result waits to be taken."""
         return not self._arrived.empty()
 
     def start(self, number: int, live: LiveRollout, request: ToolRequest, *, keep: bool) -> None:
-        """Runs a call of the rollout with that number; `keep`: it may be undone. Raises LOST, RefusedError without
-        isolation, and CurriculumError where there is no such environment. A world that cannot be made here comes back
-        as an InfrastructureError of the call."""
+        """Starts a call of the rollout with that number; `keep`: it may be undone. Raises LOST, RefusedError without
+        isolation, and CurriculumError for an unknown environment. A world that cannot be created fails the call with
+        InfrastructureError."""
         live.waits, live.running = True, request
         kept = {"keep": True} if keep else {}
         if request.tool != PYTHON.name:
@@ -66,8 +65,8 @@ class ToolCalls:
         future.add_done_callback(lambda done: self._arrived.put(lambda: (number, done)))
 
     def end(self, number: int, live: LiveRollout, *, submits: bool) -> bool:
-        """Has a rollout's world asked for what it submits, and one that is shared for its digest; whether there is
-        anything to wait for. Raises as `start`."""
+        """Requests a world's submission, and a shared world's digest; False if there is nothing to wait for. Raises as
+        `start`."""
         shared = live.world is not None and live.world.shared and live.world.world is not None
         if not submits and not shared:
             return False
@@ -88,14 +87,14 @@ class ToolCalls:
         return True
 
     def fork(self, point: BranchPoint, live: LiveRollout, count: int) -> list[WorldLease | None]:
-        """Gives as many branches worlds of their own, as this rollout's was at that point; None for one that opens its
-        own. What fails then fails the branch."""
+        """Returns worlds for `count` branches, as at that point; None for one that opens its own. Later failures fail
+        the branch."""
         if live.world is None or point.world.fresh:
             return [None] * count
         return [*self.worlds.fork(live.world, count, undo=point.world.kept)]
 
     def take(self, seconds: float) -> Back | None:
-        """Takes the number of a rollout whose call came back, and what came; None when none does in so many seconds."""
+        """Returns the rollout number and result of a finished call; None if none finishes within `seconds`."""
         try:
             while True:
                 back = self._arrived.get(timeout=seconds)()
@@ -117,8 +116,8 @@ class ToolCalls:
         lease.use(ask)
 
     def _believed(self, lease: WorldLease, done: Future[WorldReply]) -> Future[Any]:
-        """What a call came to; why the world cannot be believed, where somebody changed it meanwhile. One that others
-        share and that did not answer is given to nobody else."""
+        """Returns a call's result, or the failure of its world if another call changed it. A shared world that did not
+        answer is given to nobody else."""
         if isinstance(done.exception(), LOST):
             self.worlds.retire(lease)
         return done if lease.failed is None else _failed(lease.failed)
@@ -143,8 +142,8 @@ class ToolCalls:
         return number, done
 
     def _open(self, assignment: Assignment) -> Session:
-        """Opens a session of the rollout's own, with a sandbox of its own where files lie in it. Each rollout is a
-        caller, so that none waits behind all the calls of another."""
+        """Opens a session for the rollout, in a sandbox of its own if it has files. Each rollout is a separate caller,
+        so none queues behind another's calls."""
         files = {name: text.encode() for name, text in assignment.task.files.items()} | dict(assignment.files)
         priority = priority_of(assignment.purpose)
         if not files:
@@ -159,7 +158,7 @@ def _failed(error: BaseException) -> Future[Any]:
 
 
 def call_of(request: ToolRequest, result: CallResult | WorldReply) -> ToolCall:
-    """Makes the record of a call that came back."""
+    """Returns the record of a finished call."""
     if isinstance(result, WorldReply):
         return ToolCall(
             tool=request.tool,

@@ -1,10 +1,9 @@
-"""Keeps one conversation with the policy model as the tokens that it was, and says what its next input is.
+"""Stores a conversation as its exact tokens, and computes the model's next input.
 
-What always holds. What was sampled is kept as it was sampled and is never tokenised again. The input of a turn is the
-one before with the turn and what is forced behind it: tokens are only added. Where the model's format cannot write a
-result so, a new training sample begins: the conversation is written anew as the prompt of what follows, all of it
-forced, and its node has no parent. So each path from a node without parent is a sequence of tokens that the model
-really read.
+Invariants: sampled tokens are kept as sampled and never tokenised again. A turn's input is the previous one plus the
+turn and the forced tokens after it: tokens are only appended. If the model's format cannot write a result that way, a
+new training sample begins: the conversation is rewritten as a new prompt, all forced, in a node without parent. So each
+path from a node without parent is a token sequence that the model really read.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ class Conversation:
     renderer: Renderer
     tools: tuple[ToolSchema, ...]
     messages: tuple[ChatMessage, ...]
-    """What was said, as it would be written anew."""
+    """Messages, as they would be rewritten."""
     nodes: list[Message] = field(default_factory=list)
     ids: Ids = ()
-    """What the model reads now."""
+    """Current input of the model."""
 
     @classmethod
     def begin(cls, renderer: Renderer, task: Task) -> Conversation:
-        """Begins one with a task. Raises RenderingError for one that the model's format cannot write."""
+        """Starts a conversation with a task. Raises RenderingError if the model's format cannot write it."""
         made = cls(renderer, tools_of(task), tuple(task.messages))
         made._begin(Role.USER, None)
         return made
 
     @property
     def samples(self) -> int:
-        """Counts the training samples that it has begun."""
+        """Training samples begun so far."""
         return sum(node.parent is None for node in self.nodes)
 
     def take(self, turn: Turn) -> ToolRequest | Malformed | str:
-        """Adds a turn that was sampled, and reads it."""
+        """Appends a sampled turn and parses it."""
         before = self.ids
         self._add(
             Message(
@@ -59,8 +58,8 @@ class Conversation:
         return self.renderer.read(turn.ids, before, self.tools) if turn.ended == "stop" else ""
 
     def give_back(self, call: ToolCall, text: str) -> Ids | None:
-        """Adds the result of the last turn's call, as the model sees it. Returns what is forced behind that turn; None
-        where a new training sample begins, whose prompt is `ids`. Raises RenderingError as `begin`."""
+        """Appends the result of the last turn's call, as shown to the model. Returns the forced tokens; None if a new
+        training sample begins, with prompt `ids`. Raises RenderingError as `begin`."""
         turn = self.nodes[-1].ids
         forced = self.renderer.follow(self.ids[: len(self.ids) - len(turn)], turn, text, self.tools)
         self.messages = (*self.messages, TextMessage(text, "tool"))
@@ -71,11 +70,11 @@ class Conversation:
         return forced
 
     def copy(self) -> Conversation:
-        """The same conversation, to go on with in another way."""
+        """Returns a copy that can continue independently."""
         return replace(self, nodes=list(self.nodes))
 
     def before_last_turn(self) -> Conversation:
-        """A conversation that goes on as if the last turn, which is its last node, had not been."""
+        """Returns the conversation without its last turn, which is its last node."""
         return replace(
             self,
             messages=self.messages[:-1],

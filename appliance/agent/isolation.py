@@ -1,4 +1,4 @@
-"""Turns the policy's rules and the purpose of a rollout into what the runtime is asked for. Pure."""
+"""Derives isolation tier and priority from policy and purpose. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _USES: dict[Purpose, Use] = {
 
 
 def tier_of(policy: Policy, purpose: Purpose, taskset: str) -> Tier:
-    """The least isolation that a session of this purpose and taskset begins with."""
+    """Returns the minimum isolation of a session with this purpose and taskset."""
     return Tier(tier_for(policy, _USES[purpose], taskset, Tier.SHARED.value))
 
 
 def priority_of(purpose: Purpose) -> Priority:
-    """People wait for jobs; nobody waits for one rollout of a night."""
+    """Returns the priority: people wait for jobs, nobody for a single training rollout."""
     return Priority.JOB if purpose is Purpose.JOB else Priority.TRAINING

@@ -1,7 +1,7 @@
-"""Gives rollouts their verdicts: what needs no verifier is decided here, the rest is asked in one batch.
+"""Judges rollouts: decides those that need no verifier, and checks the rest in one batch.
 
-An infrastructure failure stays one: it never becomes a reward. A policy model that ran out of tokens or turns, or gave
-no answer or several, did fail.
+An infrastructure error never becomes a reward. A policy model that ran out of tokens or turns, or gave no or several
+answers, has failed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class BatchChecker(Protocol):
 
 
 def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: BatchChecker) -> list[Judged]:
-    """One verdict for each rollout, in order. `tasks` is by task id."""
+    """Returns one verdict per rollout, in order. `tasks` is by task id."""
     decided = [without_verifier(rollout) for rollout in rollouts]
     open_ = [i for i, verdict in enumerate(decided) if verdict is None]
     pairs = [(tasks[rollouts[i].task].spec, rollouts[i].answer or "") for i in open_]
@@ -39,23 +39,21 @@ def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: Batch
 
 
 def require_sound(judged: Sequence[Judged], cause: str) -> None:
-    """Raises InfrastructureError when more than half of the rollouts were lost: what is left says nothing.
-
-    `cause` is what the last lost one met.
-    """
+    """Raises InfrastructureError if more than half of the rollouts were lost, since the rest says nothing. `cause` is
+    the last failure."""
     lost = [one for one in judged if one.verdict.outcome is Outcome.INFRA_ERROR]
     if 2 * len(lost) > len(judged):
         reason = cause or lost[-1].verdict.reason
         raise InfrastructureError(
-            f"{len(lost)} of {len(judged)} rollouts were lost to the infrastructure: {reason}",
-            hint="run `assay doctor`, mend what it names, and start again: nothing was counted",
+            f"{len(lost)} of {len(judged)} rollouts were lost to infrastructure errors: {reason}",
+            hint="run `assay doctor`, fix what it reports, and start again: nothing was recorded",
         )
 
 
 def without_verifier(rollout: Rollout) -> Verdict | None:
-    """The verdict of a rollout that holds nothing to verify; None when there is an answer to look at."""
+    """Returns the verdict of a rollout without an answer to verify, else None."""
     if rollout.ended is RolloutEnd.INFRA_ERROR:
-        return _verdict(Outcome.INFRA_ERROR, "the sandbox failed on its own account")
+        return _verdict(Outcome.INFRA_ERROR, "the sandbox failed")
     if rollout.ended is RolloutEnd.TOKENS:
         return _verdict(Outcome.FAIL, f"ran out of tokens after {rollout.tokens}")
     if rollout.ended is RolloutEnd.TURNS:

@@ -1,10 +1,10 @@
-"""Says what is kept of rollouts under way, and how one goes on after this process was ended.
+"""Saves running rollouts, and resumes them in another process.
 
-What always holds. What was sampled is kept as it was sampled, with its log-probabilities and the versions that drew it.
-A rollout goes on only where what its tools did can be done again: its calls were pure computation in Python, they are
-made once more in a session of its own, and each result has to be written with the very tokens that the model read. If
-one is not, or the question is written otherwise, the rollout begins anew, and nothing that was kept of it counts. So
-does one that had ended, where it is not of its assignment or its answer is not what its last turn says.
+Invariants: sampled tokens are saved with their log-probabilities and weight versions. A rollout resumes only if its
+tool effects are repeatable: its calls were pure Python computation, they run again in a new session, and each result
+must encode to the same tokens that the model read. Otherwise, or if the question is written differently, the rollout
+restarts and its saved part is dropped. So does a finished one that does not match its assignment, or whose answer
+differs from its last turn.
 """
 
 from __future__ import annotations
@@ -18,57 +18,56 @@ from appliance.records.rollouts import Message, PartialRollout, Rollout, ToolCal
 from runtime.sandbox import Tier
 
 REPEATED = (ToolStatus.OK, ToolStatus.EXCEPTION, ToolStatus.PARSE_ERROR)
-"""What a call ends with that ends so again; the others are about time and memory."""
+"""Deterministic call outcomes; the others depend on time and memory."""
 SHARED = (Tier.SHARED, Tier.PROCESS, None)
-"""Where pure computation runs; a sandbox of its own has files and processes that nobody wrote down."""
+"""Tiers of pure computation; a dedicated sandbox has unrecorded files and processes."""
 
 
 class RolloutKeeper(Protocol):
-    """Keeps rollouts that are not on record yet, and gives back what an earlier process had."""
+    """Storage of unrecorded rollouts, shared with a later process."""
 
     def whole(self, rollout: str) -> Rollout | None:
-        """Gives one that had ended, once. Whoever takes it still has to ask whether it fits."""
+        """Returns a finished rollout, once. The caller must check that it fits."""
 
     def part(self, rollout: str) -> PartialRollout | None:
-        """Gives one that was under way, once."""
+        """Returns an unfinished rollout, once."""
 
     def ended(self, rollout: Rollout) -> None:
-        """Takes one that ended now."""
+        """Stores a rollout that has just ended."""
 
     def look(self, under_way: Callable[[], Sequence[PartialRollout]]) -> None:
-        """Is called after each step of the engine; asks what is under way where it is time to keep it."""
+        """Called after each engine step; requests running rollouts when a write is due."""
 
     def began_anew(self, rollout: str) -> None:
-        """Hears of one that could not go on."""
+        """Called for a rollout that could not resume."""
 
 
 class Replay:
-    """What is known of the course of a rollout, to be gone through again."""
+    """Recorded course of a rollout, to be replayed."""
 
     def __init__(self, part: PartialRollout) -> None:
         self.part = part
         self._nodes: deque[Message] = deque(part.nodes)
 
     def diverges(self, node: Message) -> bool:
-        """Takes the next node that was forced, and says whether it is another one than this, which was forced now.
-        Behind the last that is known, nothing is."""
+        """Takes the next forced node and returns True if it differs from `node`. False after the last one."""
         return bool(self._nodes) and self._nodes.popleft().ids != node.ids
 
     def turn(self, number: int) -> Turn | None:
-        """Takes the next turn that was sampled whole; None where there is none."""
+        """Takes the next completely sampled turn, or None."""
         if not self._nodes:
             return None
         node = self._nodes.popleft()
         return Turn(number, node.ids, node.logprobs, "stop", node.weights)
 
     def begun(self, number: int) -> Turn | None:
-        """What is there of the turn behind that."""
+        """Returns the sampled part of the following turn."""
         node = self.part.begun
         return None if node is None else Turn(number, node.ids, node.logprobs, "withdrawn", node.weights)
 
 
 def can_repeat(part: PartialRollout) -> bool:
-    """Says whether what its tools did can be done again."""
+    """True if the tool effects are repeatable."""
     return all(_repeats(node.call) for node in part.nodes if node.call is not None)
 
 

@@ -1,7 +1,7 @@
-"""Says whether a rollout that an earlier process brought to its end is what its assignment asks for.
+"""Checks that a rollout finished by an earlier process matches its assignment.
 
-What always holds: its prompt is written again from the task, and its answer is read again from its tokens. What a world
-submitted cannot be read from tokens; of such a rollout everything else is compared. Pure.
+Invariants: the prompt is rewritten from the task, and the answer is read again from the tokens. A world's submission
+cannot be read from tokens; everything else of such a rollout is compared. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.contract.kinds import AnswerForm
 
 
 def is_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> bool:
-    """Raises RenderingError for a task that the model's format cannot write."""
+    """True if a rollout matches its assignment. Raises RenderingError if the model's format cannot write the task."""
     task = assignment.task
     asked = (assignment.cycle, assignment.step, task.id, assignment.sample, assignment.purpose, assignment.temperature)
     made = (rollout.cycle, rollout.step, rollout.task, rollout.sample, rollout.purpose, rollout.temperature)
@@ -30,7 +30,7 @@ def is_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> bool:
 
 
 def _answer_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> tuple[str | None, int] | None:
-    """The answer and how many there were, as the last turn says; None where that is no answer's turn."""
+    """Returns answer and number of answers from the last turn; None if that turn cannot be an answer."""
     final: Final | None = NO_ANSWER
     if rollout.ended is RolloutEnd.ANSWERED:
         last = rollout.nodes[-1]
@@ -40,7 +40,7 @@ def _answer_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> 
 
 
 def _read_before(rollout: Rollout) -> Ids:
-    """The tokens of the path to its last node."""
+    """Returns the tokens before the last node on its path."""
     ids: Ids = ()
     place = len(rollout.nodes) - 1
     while (parent := rollout.nodes[place].parent) is not None and 0 <= parent < place:

@@ -1,4 +1,4 @@
-"""Is what one rollout has of a world: the world, or the wait for it."""
+"""Lease of a world by one rollout: the world, or the wait for it."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ Use = Callable[[World | BaseException], None]
 
 
 class WorldLease:
-    """Belongs to one rollout; used from the agent's loop only, but for `reserve`. A world that comes after `close`, or
-    that came and was not given yet, is closed at once."""
+    """Lease of one rollout, used only from the agent's loop, except `reserve`. A world that arrives after `close`, or
+    was reserved but not given, is closed immediately."""
 
     def __init__(self, calls: int, *, shared: bool = False, digest: str = "") -> None:
         self.calls = calls
-        """How many its rollout may make at most."""
+        """Maximum calls of its rollout."""
         self.world: World | None = None
         self.failed: BaseException | None = None
-        """Why there is no world, or no longer one that can be believed."""
+        """Reason that the world is missing or no longer trusted."""
         self.shared = shared
-        """Other rollouts have views of the same world, whose digest has to stay as it is."""
+        """True if other rollouts have views of the same world, whose digest must not change."""
         self.digest = digest
         self.state = ""
-        """From which its view of a shared world goes on; empty for the world as its task begins."""
+        """State from which its view of a shared world continues; empty for the task's initial world."""
         self.closed = False
         self._uses: list[Use] = []
         self._lock = Lock()
         self._reserved: World | None = None
 
     def use(self, then: Use) -> None:
-        """Calls back with the world, or with why there is none: now, or when it is known."""
+        """Calls back with the world or its failure, now or once known."""
         known = self.failed or self.world
         if known is not None:
             then(known)
@@ -40,7 +40,7 @@ class WorldLease:
             self._uses.append(then)
 
     def reserve(self, world: World) -> None:
-        """Takes note of the world that will be given, from any thread, as soon as there is one."""
+        """Records the world to be given, from any thread, as soon as it exists."""
         with self._lock:
             self._reserved = world
             closed = self.closed

@@ -1,14 +1,13 @@
-"""Makes many rollouts at once over one engine, each with a sandbox session of its own.
+"""Runs many rollouts concurrently over one engine, each with a sandbox session of its own.
 
-What always holds. The policy model's tokens are kept as sampled, with their log-probabilities, and are never tokenised
-again (`conversation`). The only way to run code is the session pool that is handed in. A tool call never blocks the
-batch: its row waits while the others go on. A rollout that meets an infrastructure failure, or finds no place, ends as
-`infra_error` and earns nothing, good or bad; one whose host is gone is first gone through again on another (`keeping`).
-A rollout that ends or is dropped frees its session at once. Without isolation (`RefusedError`) nothing runs at all. A
-task's other tools ask a world (`worlds`), which the rollout holds like its session; where the answer is what the world
-submits, it is asked for that when the turns have ended. An attempt may branch (`branching`): the branch begins with the
-tokens of its attempt before the place that it leaves, unchanged, and with a session and a world that are as they were
-then. What is under way may be kept (`keeping`), so that another process goes on with it.
+Invariants: the policy model's tokens are kept as sampled, with log-probabilities, and never tokenised again
+(`conversation`). Code runs only in the given session pool. A tool call never blocks the batch: its row waits while
+others continue. A rollout with an infrastructure error, or without a free slot, ends as `infra_error` without a reward;
+one that lost its host is first replayed on another (`keeping`). A rollout that ends or is dropped frees its session
+immediately. Without isolation (`RefusedError`) nothing runs. A task's other tools call a world (`worlds`), which the
+rollout owns like its session; if the world submits the answer, it is requested after the last turn. An attempt may
+branch (`branching`): the branch starts with the attempt's tokens before the branch point, unchanged, and with session
+and world as they were then. Running rollouts can be saved (`keeping`) so that another process resumes them.
 """
 
 from __future__ import annotations
@@ -37,25 +36,25 @@ from runtime.sandbox import SessionPool
 from verifiers.contract.kinds import AnswerForm
 
 AHEAD = 64
-"""Rollouts that are begun beyond the engine's rows: it reads their prompts together. They hold no session yet."""
+"""Rollouts begun beyond the engine's rows, so that it reads prompts in batches. They have no session yet."""
 
 POLL_SECONDS = 0.25
-"""How often the loop asks whether it has to stop."""
+"""Seconds between checks for a stop."""
 
 MOVES = 3
-"""Hosts that a rollout may lose before it ends as `infra_error`: its own call may be what ends them."""
+"""Hosts that a rollout may lose before it ends as `infra_error`: its own call may crash them."""
 
 OnFinish = Callable[[Rollout], bool | None]
 
 
 def never_stop() -> str:
-    """Says of no work that it has to stop."""
+    """Returns an empty reason: never stop."""
     return ""
 
 
 class Agent:
-    """Makes rollouts: a batch that is waited for (`roll`), or a stream of them (`add`, `advance`), or one beside the
-    other. Not thread-safe; the engine belongs to it while there are any."""
+    """Makes rollouts as an awaited batch (`roll`), as a stream (`add`, `advance`), or both together. Not thread-safe;
+    owns the engine while rollouts run."""
 
     def __init__(
         self, engine: Engine, sessions: SessionPool, renderer: Renderer, budget: AgentBudget, clock: Callable[[], float]
@@ -72,21 +71,21 @@ class Agent:
         self._waiting: deque[Assignment] = deque()
         self._streamed: deque[Assignment] = deque()
         self._ended: list[Rollout] = []
-        """Of the stream, and not handed out yet."""
+        """Finished rollouts of the stream, not yet returned."""
         self._replayed: deque[Turn] = deque()
-        """Turns of rollouts that are gone through again, which nobody has acted on yet."""
+        """Turns of replayed rollouts, not yet handled."""
         self._on_finish: OnFinish | None = None
         self._stop_reason: Callable[[], str] = never_stop
         self._polled_at = 0.0
         self._branches = RolloutBranches(None)
         self.keeper: RolloutKeeper | None = None
-        """Keeps rollouts of training that do not branch."""
+        """Storage of training rollouts that do not branch."""
         self.last_failure = ""
-        """What the last rollout that ended as `infra_error` met."""
+        """Last error that ended a rollout as `infra_error`."""
         self.stopped = ""
-        """Why the last `roll` was stopped by `stop_reason`; empty when it was not."""
+        """Reason that `stop_reason` gave to stop the last `roll`; empty otherwise."""
         self.moved = 0
-        """How often a rollout lost its host and went on elsewhere."""
+        """Times that a rollout lost its host and moved."""
 
     def roll(
         self,
@@ -96,14 +95,14 @@ class Agent:
         stop_reason: Callable[[], str] = never_stop,
         branching: Branching | None = None,
     ) -> list[Rollout]:
-        """Makes all rollouts and returns them in the order asked for, then branches in the order in which they left.
+        """Makes all rollouts and returns them in order, followed by branches in order of leaving.
 
-        `on_finish` sees each one as it ends; when it returns True no further ones are started, those under way are
-        dropped, and only what has ended is returned. `stop_reason` is asked every quarter of a second, also while calls
-        are waited for; once it gives a reason, that is in `stopped`, and the same happens. With `branching`, what is
-        sampled at a temperature above 0 branches where that says.
+        `on_finish` receives each finished rollout; if it returns True, no more are started, running ones are dropped,
+        and only finished ones are returned. `stop_reason` is polled every quarter of a second, also during calls; a
+        reason is stored in `stopped`, with the same effect. With `branching`, rollouts at a temperature above 0 branch
+        by that rule.
 
-        Raises RefusedError when code cannot be isolated, and RenderingError for a task that the model's format cannot
+        Raises RefusedError if code cannot be isolated, and RenderingError for a task that the model's format cannot
         write.
         """
         self._waiting = deque(assignments)
@@ -120,30 +119,29 @@ class Agent:
         return [self._finished[number] for number in self._order if number in self._finished]
 
     def add(self, assignments: Sequence[Assignment]) -> None:
-        """Has more rollouts made, beside those under way; `advance` makes them, and so does `roll` beside its own."""
+        """Adds rollouts to the stream; `advance` makes them, and `roll` beside its own."""
         self._streamed.extend(assignments)
 
     def advance(self) -> list[Rollout]:
-        """Takes a step with what was added, and returns the rollouts that ended, in the order in which they did.
-
-        Waits a quarter of a second at most, where all that is under way waits for tool calls. Raises as `roll`."""
+        """Takes a step with the stream and returns finished rollouts, in order of finishing. Waits at most a quarter of
+        a second if everything waits for tool calls. Raises as `roll`."""
         self._advance()
         ended, self._ended = self._ended, []
         return ended
 
     @property
     def unfinished(self) -> int:
-        """Counts rollouts of the stream that have not been handed out."""
+        """Rollouts of the stream not yet returned."""
         return len(self._streamed) + len(self._ended) + sum(live.streamed for live in self._live.values())
 
     def drop(self) -> None:
-        """Forgets the stream: what is under way is dropped, and its sessions are freed."""
+        """Drops the stream's rollouts and frees their sessions."""
         self._streamed.clear()
         self._ended = []
         self._abandon(streamed=True)
 
     def _advance(self) -> bool:
-        """Begins what there is room for, takes a step, and acts on what came of it; True asks `roll` to stop."""
+        """Starts rollouts that fit, takes a step, and handles its results; True asks `roll` to stop."""
         stopped = False
         while (self._waiting or self._streamed) and not stopped:
             if len(self._live) >= self._engine.capacity.rows + AHEAD:
@@ -179,7 +177,7 @@ class Agent:
         return self.keeper if self._branches.wanted is None else None
 
     def under_way(self) -> list[PartialRollout]:
-        """Lists what there is of the rollouts of training that are under way."""
+        """Returns the current state of running training rollouts."""
         return [
             self._partial(number, live)
             for number, live in self._live.items()
@@ -207,7 +205,7 @@ class Agent:
         )
 
     def _take_up(self, live: LiveRollout) -> None:
-        """Has a rollout go on where an earlier process left it, if that can be."""
+        """Prepares the replay of a rollout from an earlier process, if possible."""
         keeper = self._keeper
         part = keeper.part(live.assignment.id) if keeper is not None else None
         if part is None or keeper is None:
@@ -219,7 +217,7 @@ class Agent:
             keeper.began_anew(live.assignment.id)
 
     def _begin_anew(self, number: int) -> bool:
-        """Gives up a rollout that does not go on as it did, and begins it again; True asks the loop to stop."""
+        """Restarts a rollout that cannot be replayed; True asks the loop to stop."""
         old = self._live[number]
         old.close()
         if self._keeper is not None:
@@ -228,14 +226,14 @@ class Agent:
         return self._submit(number)
 
     def _replace(self, number: int) -> LiveRollout:
-        """Puts a rollout in the place of one under way: the same, at its beginning."""
+        """Replaces a running rollout by a fresh one of the same assignment."""
         old = self._live[number]
         new = self._live[number] = self._live_of(old.assignment)
         new.streamed, new.moves = old.streamed, old.moves
         return new
 
     def _hand_out(self, rollout: Rollout, *, streamed: bool) -> bool:
-        """Takes a rollout that an earlier process had brought to its end; True asks the loop to stop."""
+        """Accepts a rollout finished by an earlier process; True asks the loop to stop."""
         if streamed:
             self._ended.append(rollout)
             return False
@@ -245,7 +243,7 @@ class Agent:
         return bool(self._on_finish and self._on_finish(rollout))
 
     def _live_of(self, assignment: Assignment) -> LiveRollout:
-        """A rollout at its beginning. A task's budget is its own, and never more than the agent's."""
+        """Returns a fresh rollout. A task's budget is its own, capped by the agent's."""
         task, budget = assignment.task, self._budget
         calls = [one for one in (budget.max_calls, task.turns, assignment.max_calls) if one is not None]
         said = Conversation.begin(self.renderer, task)
@@ -266,7 +264,7 @@ class Agent:
         return bool(self.stopped)
 
     def _begin(self, live: LiveRollout) -> bool:
-        """Has the engine go on from what was said; True asks the loop to stop."""
+        """Numbers a rollout and submits it; True asks the loop to stop."""
         number = self._number(live)
         if not live.streamed:
             self._order.append(number)
@@ -278,7 +276,7 @@ class Agent:
         return self._next - 1
 
     def _submit(self, number: int) -> bool:
-        """Has the engine read what its model is to read; True asks the loop to stop."""
+        """Submits a rollout's input to the engine, or its next replayed turn; True asks the loop to stop."""
         live = self._live[number]
         if live.replay is not None:
             if (turn := live.replay.turn(number)) is not None:
@@ -296,7 +294,7 @@ class Agent:
                 stop=self.renderer.stop,
                 max_tokens=live.max_tokens,
                 temperature=live.assignment.temperature,
-                # A sample that began anew draws other numbers than the one before it.
+                # A new training sample draws other random numbers than the previous one.
                 seed=seed if said.samples == 1 else derive(seed, "sample", said.samples),
                 other_stops=self.renderer.other_stops,
                 group=live.assignment.task.id,
@@ -307,14 +305,14 @@ class Agent:
     def _take_replayed(self) -> bool:
         while self._replayed:
             turn = self._replayed.popleft()
-            if turn.request in self._live and self._take(turn):  # else it was dropped meanwhile
+            if turn.request in self._live and self._take(turn):  # else it was dropped
                 return True
         return False
 
     def _take(self, turn: Turn) -> bool:
-        """Acts on a turn that ended; True asks the loop to stop."""
+        """Handles a finished turn; True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
-        # Where a branch left stays to be seen in its spans.
+        # A branch's spans show its branch point.
         turn, live.begun = (continued if live.branch_of is None else joined)(live.begun, turn), None
         read = live.said.take(turn)
         self._branches.look(live, turn)
@@ -339,7 +337,7 @@ class Agent:
         return False
 
     def _collect(self) -> bool:
-        """Hands finished tool calls back to their rows; waits only when no row could go on without, and never long."""
+        """Returns finished tool calls to their rows; waits, briefly, only if no row can run."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
             if not self._calls.arrived and (self._replayed or not any(live.waits for live in self._live.values())):
@@ -349,7 +347,7 @@ class Agent:
                 return self._has_to_stop() or stopped
             number, future = back
             live = self._live.get(number)
-            if live is None:  # it was dropped meanwhile
+            if live is None:  # it was dropped
                 continue
             error = future.exception()
             if isinstance(error, LOST):
@@ -365,8 +363,7 @@ class Agent:
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
-        """Forces a tool result on the row, so that it goes on with its next turn; where the model's format writes the
-        conversation anew, the row is given up for a new one."""
+        """Forces a tool result on the row; submits a new row if the model's format rewrites the conversation."""
         live = self._live[number]
         stopped = self._branch(live, self._branches.before(live, call))
         live.running = None
@@ -389,7 +386,7 @@ class Agent:
         return stopped
 
     def _branch(self, live: LiveRollout, point: BranchPoint | None) -> bool:
-        """Begins the branches that leave it there; True asks the loop to stop."""
+        """Starts branches at that point; True asks the loop to stop."""
         if point is None:
             return False
         worlds = self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts
@@ -397,7 +394,7 @@ class Agent:
         return any([self._begin(branch) for branch in begun])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
-        """Ends a rollout that the infrastructure failed, unless it can go on elsewhere."""
+        """Ends a rollout with an infrastructure error, unless it can move to another host."""
         if isinstance(error, HostLostError) and self._can_move(self._live[number]):
             return self._move(number)
         self.last_failure = str(error)
@@ -405,14 +402,13 @@ class Agent:
         return self._finish(number, RolloutEnd.INFRA_ERROR)
 
     def _can_move(self, live: LiveRollout) -> bool:
-        """Says of a rollout whose host is gone whether it may be made on another; a branch and what a world was asked
-        for cannot be."""
+        """True if a rollout that lost its host may be replayed on another; not a branch, and not with a world."""
         alone = self._branches.wanted is None and live.branch_of is None
         return alone and not needs_world(live.assignment.task) and live.moves < MOVES
 
     def _move(self, number: int) -> bool:
-        """Has a rollout go on from its tokens in a session of another host, or begin anew where its calls cannot be
-        made once more; True asks the loop to stop."""
+        """Replays a rollout on another host, or restarts it if its calls are not repeatable; True asks the loop to
+        stop."""
         old = self._live[number]
         part = self._partial(number, old)
         self._engine.finish(number)
@@ -427,7 +423,7 @@ class Agent:
         return self._submit(number)
 
     def _end(self, number: int, ended: RolloutEnd, final: Final = NO_ANSWER) -> bool:
-        """Ends a rollout, once its world has said what it came to, where that is asked."""
+        """Ends a rollout, after its world's result if needed."""
         live = self._live[number]
         live.ending = Ending(
             ended, final, ended is RolloutEnd.ANSWERED and live.assignment.task.form is AnswerForm.WORLD
@@ -461,17 +457,17 @@ class Agent:
         return bool(self._on_finish and self._on_finish(rollout)) or stopped
 
     def _abandon(self, *, streamed: bool) -> None:
-        """Frees what is still held after a stop or an error, so that the engine can serve others."""
+        """Frees running rollouts after a stop or an error, so that the engine is free."""
         dropped = {number: live for number, live in self._live.items() if live.streamed is streamed}
         for number, live in dropped.items():
             del self._live[number]
             self._engine.finish(number)
             live.close()
-        for live in dropped.values():  # now that nobody waits, no world is begun for one that was dropped
+        for live in dropped.values():  # last, so that no world is opened for a dropped rollout
             self._free_world(live.assignment.task)
 
     def _free_world(self, task: Task) -> None:
-        """Gives up what was prepared for a task and no rollout works on or waits for."""
+        """Frees prepared worlds of a task without rollouts."""
         if not needs_world(task):
             return
         assigned = (*(live.assignment for live in self._live.values()), *self._waiting, *self._streamed)
@@ -479,7 +475,7 @@ class Agent:
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:
-    """Calls that ran without a sandbox's identity on them. The product asserts that this is 0. A world's call that
-    failed without one was refused before it reached the world."""
+    """Counts calls that ran without a recorded sandbox; the product asserts 0. A world's failed call without one was
+    refused before it reached the world."""
     calls = (call for r in rollouts for call in r.calls)
     return sum(call.status.ran and not call.sandbox and not (call.asks_world and call.status.failed) for call in calls)

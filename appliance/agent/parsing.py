@@ -1,4 +1,4 @@
-"""Shows the policy model the result of a tool call. Pure."""
+"""Formats tool results for the policy model. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MESSAGES = {
 
 
 def shown(result: CallResult | WorldReply, limit: int) -> str:
-    """Returns what the policy model sees of a call, at most `limit` characters."""
+    """Returns the text of a result for the policy model, at most `limit` characters."""
     if isinstance(result, WorldReply):
         return (f"error: {result.text}" if result.failed else result.text)[:limit]
     output = result.output.strip()

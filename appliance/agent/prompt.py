@@ -1,6 +1,6 @@
-"""Puts a job to the policy model: its question, the files that lie in its working folder, the form of an answer.
+"""Prompt of a job: question, files in the working folder, form of the answer.
 
-Pure. The spec is no part of it. A plain question is asked as it stands.
+Pure. The spec is not part of it. A plain question is asked unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from verifiers.registry import kind_of
 
 
 def task_of(job: Job) -> Task:
-    """The job as the agent meets it: question, files and the form of its answer, a line each."""
+    """Returns the job as a task: question, files and answer form, a line each."""
     kind = kind_of(job.spec)
     lines = [job.question, files_line(job.files), kind.asks_for(job.spec)]
     return Task(
@@ -27,7 +27,7 @@ def task_of(job: Job) -> Task:
 
 
 def files_line(files: tuple[JobFile, ...]) -> str:
-    """Names and sizes in bytes; names are such that they can be shown as they are.
+    """Lists file names, which are printable, with sizes in bytes.
 
     >>> files_line((JobFile(name="a.csv", sha256="0" * 64, bytes=12),))
     'Files in the working folder: a.csv (12 bytes).'

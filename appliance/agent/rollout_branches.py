@@ -1,6 +1,6 @@
-"""Says which rollouts of a batch branch, looks for the place while they are made, and begins the branches there.
+"""Selects the rollouts of a batch that branch, tracks their branch points, and starts branches.
 
-What always holds: an attempt that cannot branch goes on as it would without; nobody learns that it was looked at.
+Invariants: an attempt that cannot branch continues unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class RolloutBranches:
-    """Belongs to one batch of an agent; without `wanted` nothing of it branches."""
+    """Branches of one batch of an agent; without `wanted` nothing branches."""
 
     def __init__(self, wanted: Branching | None, assignments: Sequence[Assignment] = ()) -> None:
         self.wanted = wanted
@@ -29,7 +29,7 @@ class RolloutBranches:
         self._made = 0
 
     def left(self, live: LiveRollout) -> int:
-        """Counts the branches that a rollout may have yet."""
+        """Returns the branches that a rollout may still have."""
         wanted = self.wanted
         if wanted is None or live.streamed or not live.assignment.temperature:
             return 0
@@ -39,27 +39,27 @@ class RolloutBranches:
         return 0 if late else wanted.left(self._made)
 
     def look(self, live: LiveRollout, turn: Turn) -> None:
-        """Looks at a turn that the rollout has taken, for the place where it was least sure."""
+        """Updates the most uncertain point from a new turn."""
         if self.wanted is not None and self.wanted.at_entropy and self.left(live):
             live.point = higher(
                 live.point, live.said, turn, live.calls, fresh=live.session is None, fresh_world=live.world is None
             )
 
     def keeps(self, live: LiveRollout, request: ToolRequest) -> bool:
-        """Says whether what the call that comes changes may have to go back behind it."""
+        """True if the next call must be undoable for a branch."""
         if not self.left(live):
             return False
         state = live.point.state(request) if live.point is not None else None
         if not self._at_failure(live):
             return state is not None and state.keep()
-        if state is not None and state.kept:  # a moment is kept for one call, and this one may fail
+        if state is not None and state.kept:  # a state is saved for one call only, and this one may fail
             live.point = None
         elif state is not None:
             state.keep()
         return True
 
     def before(self, live: LiveRollout, call: ToolCall) -> BranchPoint | None:
-        """Finds the place before a call that failed, where it is to branch there."""
+        """Returns the branch point before a failed call, if it branches there."""
         if not call.status.failed or not self._at_failure(live):
             return None
         point = BranchPoint(live.said.before_last_turn(), live.calls - 1)
@@ -67,14 +67,14 @@ class RolloutBranches:
         return point
 
     def behind(self, live: LiveRollout, call: ToolCall) -> BranchPoint | None:
-        """Finds the place behind the result of a call that failed, where it is to branch there."""
+        """Returns the branch point after a failed call's result, if it branches there."""
         mends = call.status.failed and self.wanted is not None and self.wanted.where == "repair"
         return BranchPoint(live.said, live.calls) if mends and len(live.said.ids) < live.max_tokens else None
 
     def begin(
         self, live: LiveRollout, point: BranchPoint, calls: ToolCalls, worlds: int, now: float
     ) -> list[LiveRollout]:
-        """Begins the branches that leave it there, with room for so many worlds; none where that cannot be."""
+        """Starts the branches at that point, with room for `worlds` worlds; empty if impossible."""
         count = self.left(live)
         if needs_world(live.assignment.task):
             count = min(count, worlds)

@@ -1,6 +1,6 @@
-"""Writes a rollout as people read it: the message graph decoded, with each call and how it ended.
+"""Formats a rollout for people: the decoded message graph, with each call and its status.
 
-The texts are the policy model's and the guest's: data to be escaped wherever they are shown.
+The texts come from the policy model and the guest: escape them wherever they are shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from appliance.rendering.renderer import Renderer
 
 
 def transcript(rollout: Rollout, renderer: Renderer) -> list[dict[str, Any]]:
-    """One entry a node: parent, role, text, and for tool nodes the call with its status. JSON only."""
+    """Returns one entry per node: parent, role, text, and for tool nodes the call with its status. JSON only."""
     return [
         {
             "parent": node.parent,

@@ -1,4 +1,4 @@
-"""Adds up what rollouts used of the runtime. Pure; every figure was measured by the host."""
+"""Sums the runtime usage of rollouts. Pure; every figure was measured by the host."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _ORDER = tuple(Tier)
 
 
 def total(rollouts: Iterable[Rollout]) -> Usage:
-    """Adds up what they used; of memory the highest peak. None stays where no rollout had a sandbox of its own."""
+    """Sums usage; memory is the highest peak. None remains if no rollout had a sandbox of its own."""
     return added([rollout.usage for rollout in rollouts])
 
 
 def added(used: Sequence[Usage]) -> Usage:
-    """Adds up these likewise."""
+    """Sums usage records as `total`."""
     if len(used) == 1:
         return used[0]
     cpu = [one.cpu_seconds for one in used if one.cpu_seconds is not None]
@@ -33,7 +33,7 @@ def added(used: Sequence[Usage]) -> Usage:
 
 
 def by_tier(rollouts: Iterable[Rollout]) -> dict[Tier, int]:
-    """Rollouts by the most isolation that they came to need; those that ran nothing are not counted."""
+    """Counts rollouts by their highest tier; excludes those without calls."""
     counts = dict.fromkeys(_ORDER, 0)
     for rollout in rollouts:
         tiers = [call.tier for call in rollout.calls if call.tier is not None]
@@ -43,7 +43,7 @@ def by_tier(rollouts: Iterable[Rollout]) -> dict[Tier, int]:
 
 
 def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """Gives a step's metrics: moves between tiers, rollouts by tier, and the processor's time where it is known."""
+    """Returns a step's metrics: tier moves, rollouts by tier, and CPU time if known."""
     used = total(rollouts)
     return {
         "sandbox_seconds": used.seconds,

@@ -1,12 +1,11 @@
-"""Gives rollouts the worlds of their tasks: a world is prepared once for a task, and each rollout has a fork of it.
+"""Provides worlds to rollouts: a world is prepared once per task and forked for each rollout.
 
-What always holds. Nothing here waits: what takes time comes back by `arrive`, as a step for the agent's loop, where all
-of it runs, and a fork that comes for a rollout that has ended is closed on the spot. Rollouts share a world only where
-its environment says that it is shareable, each by a view of its own, and then a digest that is no longer what it was
-breaks the world for all of them; no more share one than can make all their calls in its session, and the next ones have
-another. At most
-`PREPARED` worlds are kept prepared; one that nobody waits for or shares gives way to another task's, and is prepared
-anew when it is wanted again. A world that cannot be made is the infrastructure's failure of those who wait for it.
+Invariants: nothing here blocks: slow operations return through `arrive` as steps of the agent's loop, where everything
+runs, and a fork for a finished rollout is closed immediately. Rollouts share a world only if its environment is
+shareable, each through its own view; then a changed digest fails the world for all of them. No more rollouts share one
+than its session has calls for; later ones get another. At most `PREPARED` worlds are kept prepared; an unused one is
+dropped for another task's, and prepared again on demand. A world that cannot be created is an infrastructure error of
+its waiting rollouts.
 """
 
 from __future__ import annotations
@@ -29,34 +28,33 @@ from runtime.sandbox import Priority, SessionPool
 T = TypeVar("T")
 PREPARED = 4
 OWN_CALLS, END_CALLS = 3, 2
-"""Calls of a world's session that no model makes: its driver, its beginning and its digest; a rollout's submission and
-the digest behind it."""
+"""Calls of a world's session beside the model's: its driver, start and digest; per rollout, submission and digest."""
 Arrive = Callable[[Callable[[], None]], None]
-"""Hands a step over to the agent's loop, from any thread."""
+"""Queues a step for the agent's loop, from any thread."""
 
 
 class PreparedWorld:
-    """Is the world of one task before any call."""
+    """World of one task before any call."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.world: World | None = None
-        """None until there is a place for it."""
+        """None until a slot is free."""
         self.ready = False
         self.digest = ""
-        """Of a world that is shared, before any call."""
+        """Digest of a shared world before any call."""
         self.forking = 0
         self.waiting: list[WorldLease] = []
         self.sharing: list[WorldLease] = []
         self.branched: list[WorldLease] = []
-        """Of branches that left those who share it, and share another one."""
+        """Leases of branches that left its sharers and share another world."""
         self.promised = OWN_CALLS
-        """Calls that those who share it may make, also those who have ended."""
+        """Calls promised to its sharers, including ended ones."""
         self.retired = False
-        """Nobody else is to share it."""
+        """True if nobody else may share it."""
 
     def has_calls_for(self, lease: WorldLease, limit: int) -> bool:
-        """Whether one more can share it; the first always can."""
+        """True if one more can share it; the first always can."""
         return self.promised == OWN_CALLS or self.promised + lease.calls + END_CALLS <= limit
 
     def share(self, lease: WorldLease) -> None:
@@ -79,23 +77,23 @@ class TaskWorlds:
     def __init__(self, sessions: SessionPool, arrive: Arrive) -> None:
         self._sessions, self._arrive = sessions, arrive
         self._prepared: list[PreparedWorld] = []
-        """Of each task at most one that is not retired."""
+        """Prepared worlds: at most one per task is not retired."""
 
     def lease(self, assignment: Assignment, calls: int) -> WorldLease:
-        """Asks for a world as the task begins with it, for so many calls at most. Raises CurriculumError where there is
-        no such environment."""
+        """Leases the task's initial world, for at most `calls` calls. Raises CurriculumError for an unknown
+        environment."""
         task = assignment.task
         if task.environment not in ENVIRONMENTS:
             raise CurriculumError(
-                f"the task needs a world of {task.environment!r}, and there is no such environment",
-                hint="an environment has a folder and a row in curriculum/environments",
+                f"unknown environment {task.environment!r} of the task",
+                hint="add a folder and a row in curriculum/environments",
             )
         lease = WorldLease(calls)
         self._wait(lease, task, priority_of(assignment.purpose))
         return lease
 
     def fork(self, lease: WorldLease, count: int, *, undo: bool) -> list[WorldLease]:
-        """Makes leases of worlds that go on from where this one is; `undo`: from before the call that was kept."""
+        """Returns leases of worlds that continue from this one; `undo`: from before the saved call."""
         branches = [WorldLease(lease.calls) for _ in range(count)]
         world = lease.world
         if world is None or lease.failed is not None:
@@ -105,12 +103,12 @@ class TaskWorlds:
         elif lease.shared:
             holder = next(one for one in self._prepared if lease in one.sharing)
             for before in [one for one in self._prepared if lease in one.branched]:
-                before.branched += branches  # what was read there has to stand for them, too
+                before.branched += branches  # what was read there must hold for them too
             for branch in branches:
                 branch.state = world.state_kept if undo else world.state
                 if holder.has_calls_for(branch, self._sessions.limits.calls):
                     holder.share(branch)
-                else:  # another one is as good, but what was read here has to stand
+                else:  # another world is equal, but what was read here must hold
                     holder.branched.append(branch)
                     self._wait(branch, holder.task, Priority.TRAINING)
         else:
@@ -118,12 +116,12 @@ class TaskWorlds:
         return branches
 
     def verify(self, lease: WorldLease, digest: Future[str]) -> None:
-        """Breaks a shared world, for all who share it, when its digest is no longer what it was. Raises
-        InfrastructureError then, or where there is none."""
+        """Checks a shared world's digest. If it changed, fails the world for all sharers and raises
+        InfrastructureError, which a failed digest also raises."""
         if digest.result() != lease.digest:
             error = InfrastructureError(
-                "a world that says it only reads was changed by a call, and rollouts share it",
-                hint="mend the environment, or have it say shareable = False",
+                "a call changed a shared world that is declared read-only",
+                hint="fix the environment, or set shareable = False in it",
             )
             for prepared in [one for one in self._prepared if lease in one.sharing]:
                 for sharer in (*prepared.sharing, *prepared.branched):
@@ -132,13 +130,13 @@ class TaskWorlds:
             raise error
 
     def retire(self, lease: WorldLease) -> None:
-        """Gives the world that is shared there to nobody else."""
+        """Stops sharing this world with new rollouts."""
         for prepared in self._prepared:
             prepared.retired |= lease in prepared.sharing
 
     def free(self, task: str, *, wanted: bool) -> None:
-        """Gives up what was prepared for a task, by its id, that no rollout needs any more: all of it, or, while some
-        rollouts want the task's world, what no other is to share. Never raises."""
+        """Frees a task's prepared worlds that no rollout needs: all, or while `wanted` only idle retired ones. Never
+        raises."""
         for prepared in [one for one in self._prepared if one.task.id == task]:
             if not wanted or (prepared.retired and prepared.idle):
                 self._drop(prepared)
@@ -158,7 +156,7 @@ class TaskWorlds:
             self._serve(prepared)
 
     def _of(self, task: Task) -> PreparedWorld:
-        """The one that is given to who asks now; a new one where there is none."""
+        """Returns the world for new requests, creating one if needed."""
         found = next((one for one in self._prepared if one.task.id == task.id and not one.retired), None)
         if found is None:
             found = PreparedWorld(task)
@@ -173,7 +171,7 @@ class TaskWorlds:
         self._later(future, step)
 
     def _has_room(self) -> bool:
-        """Says whether one more can be prepared; one that is idle gives way."""
+        """True if one more can be prepared; drops an idle one if necessary."""
         begun = [one for one in self._prepared if one.world is not None]
         idle = [one for one in begun if one.ready and one.idle]
         if len(begun) >= PREPARED and idle:
@@ -181,7 +179,7 @@ class TaskWorlds:
         return len(begun) < PREPARED or bool(idle)
 
     def _begin_some(self, priority: Priority) -> None:
-        """Opens the worlds that are waited for, as many as there is room for, those first that were wanted first."""
+        """Opens awaited worlds while there is room, in order of request."""
         for prepared in [one for one in self._prepared if one.world is None and one.awaited]:
             if not self._has_room():
                 return
@@ -210,7 +208,7 @@ class TaskWorlds:
             self._later(prepared.world.start_digest(), partial(self._begun, prepared))
 
     def _begun(self, prepared: PreparedWorld, done: Future[None] | Future[str]) -> None:
-        if prepared not in self._prepared:  # freed meanwhile
+        if prepared not in self._prepared:  # it was freed
             return
         error = done.exception()
         if error is not None:
@@ -220,8 +218,7 @@ class TaskWorlds:
         self._serve(prepared)
 
     def _serve(self, prepared: PreparedWorld) -> None:
-        """Gives the world to those who share it, or a fork to each who waits; who comes meanwhile waits for the next
-        fork."""
+        """Gives the world to sharers, or a fork to each waiting rollout; later ones wait for the next fork."""
         world = prepared.world
         assert world is not None
         prepared.waiting = [lease for lease in prepared.waiting if not lease.closed]
@@ -262,11 +259,12 @@ class TaskWorlds:
         if prepared.world is not None:
             prepared.world.close()
         for lease in prepared.waiting:
-            lease.give(InfrastructureError("the world of the task was given up"))
+            lease.give(InfrastructureError("the world of the task was dropped"))
 
 
 def _reserve(leases: list[WorldLease], done: Future[list[World]]) -> None:
-    """Runs where the fork comes back, so that one for a rollout that has ended is closed though no loop runs."""
+    """Reserves forks in the completing thread, so that a fork for an ended rollout is closed even without a running
+    loop."""
     if done.exception() is None:
         for lease, world in zip(leases, done.result(), strict=True):
             lease.reserve(world)

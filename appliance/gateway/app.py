@@ -100,7 +100,7 @@ class GatewayApi:
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI application. A request is under way until its answer has ended, also one that is streamed."""
         if self._under_way >= MOST_UNDER_WAY:
-            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are under way: wait for some", retry=2)
+            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are running: wait for some to finish", retry=2)
             await full.response(scope, receive, send)
             return
         self._under_way += 1

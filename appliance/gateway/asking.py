@@ -55,7 +55,7 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
     except TimeoutError as error:
         raise GatewayError(408, f"the body took longer than {seconds:g} seconds") from error
     except ClientDisconnect as error:
-        raise GatewayError(400, "the body ended before its time") from error
+        raise GatewayError(400, "the body ended early") from error
     try:
         return await run_in_threadpool(shape.model_validate_json, bytes(body))
     except RecursionError as error:

@@ -1,11 +1,11 @@
-"""How a probe of the GPU self-test ends that shows nothing: it failed, or nothing of it was run."""
+"""Outcomes of a GPU probe without a result: failed, or not run."""
 
 from __future__ import annotations
 
 
 class ProbeFailedError(Exception):
-    """What a probe is for does not hold; the message says what was seen."""
+    """The probed property does not hold; the message has the observation."""
 
 
 class ProbeNotRunError(Exception):
-    """This machine lacks what a probe needs, so that nothing of it was run; the message says what is missing."""
+    """This machine lacks something the probe needs, so nothing ran; the message names it."""

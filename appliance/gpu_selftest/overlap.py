@@ -1,7 +1,7 @@
-"""Tries what it is worth that rollouts go on while the learner steps, both on one device (row G8 of the self-test).
+"""Measures the gain of continuing rollouts during learner steps on one device (row G8 of the self-test).
 
-What always holds: both arms sample as many tokens and learn from as many, turn by turn, and differ in nothing but
-whether they wait for each other. Weights have random values, and are pushed with their proof before the first turn.
+Invariants: both arms sample and learn from equally many tokens in alternation, and differ only in waiting for each
+other. Weights are random, and pushed with their proof before the first round.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from appliance.placement.engine_servant import TORCH, torch_environment
 from appliance.system.patience import Patience
 
 WORTH = 1.3
-"""Times as many rollouts a second that it has to be."""
+"""Minimum gain in rollouts per second."""
 
 
 @dataclass(frozen=True)
 class OverlapSize:
     model: ProbeSize
     drawn: int
-    """Tokens that a rollout samples; the rest of its tokens is its prompt."""
+    """Tokens sampled per rollout; the rest is its prompt."""
     rounds: int
 
 
@@ -46,33 +46,33 @@ class Overlap:
     """Medians over the rounds."""
 
     push: float
-    """Seconds of a push with its proof, which each step has in either arm."""
+    """Seconds of a push with its proof, needed per step in either arm."""
     sampling: float
     learning: float
     """Seconds of each alone."""
     together: float
-    """Seconds of both at once."""
+    """Seconds of both concurrently."""
     worth: float
-    """Times as many rollouts a second, without the pushes."""
+    """Gain in rollouts per second, without the pushes."""
     spread: tuple[float, float]
 
     @property
     def with_pushes(self) -> float:
-        """The same with a push in each step, for which both wait."""
+        """Gain with a push per step, for which both wait."""
         return (self.push + self.sampling + self.learning) / (self.push + self.together)
 
     def __str__(self) -> str:
         low, high = self.spread
         return (
             f"{self.worth:.2f} times [{low:.2f}, {high:.2f}] (sampling {self.sampling:.2f} s, learning "
-            f"{self.learning:.2f}, both at once {self.together:.2f}; with a push of {self.push:.2f} s a step "
+            f"{self.learning:.2f}, concurrently {self.together:.2f}; with a push of {self.push:.2f} s per step "
             f"{self.with_pushes:.2f} times)"
         )
 
 
 def rollouts_beside_learner(device: torch.device, size: OverlapSize) -> str:
-    """G8: rollouts a second with the learner's step beside them and before them, with the torch engine in a process of
-    its own; beside that, in this process."""
+    """G8: compares rollouts per second concurrent with and before the learner's step, with the torch engine in another
+    and in this process."""
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     rows, slots = size.model.rollouts, size.model.tokens
     on_gpu = device.type == "cuda"
@@ -83,13 +83,13 @@ def rollouts_beside_learner(device: torch.device, size: OverlapSize) -> str:
     }
     said = "; ".join(f"torch engine {where}: {one}" for where, one in found.items())
     if on_gpu and max(one.worth for one in found.values()) < WORTH:
-        raise ProbeFailedError(f"it is worth less than {WORTH} times: {said}")
-    return said if on_gpu else f"a processor shows no worth; {said}"
+        raise ProbeFailedError(f"the gain is below {WORTH} times: {said}")
+    return said if on_gpu else f"a CPU cannot show the gain; {said}"
 
 
 def measure(engine: Engine, device: torch.device, size: OverlapSize, begin: Callable[[], object] = int) -> Overlap:
-    """Samples and learns one after the other and at once, in turn, and closes the engine. The learner's thread begins
-    with `begin`."""
+    """Samples and learns sequentially and concurrently, in alternation, and closes the engine. `begin` initialises the
+    learner's thread."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "precision": "bfloat16"})
     trainer = make_trainer(device, size.model, recipe)
     model: Any = trainer.model
@@ -125,7 +125,7 @@ def measure(engine: Engine, device: torch.device, size: OverlapSize, begin: Call
 
 
 def _roll(engine: Engine, size: OverlapSize, number: int) -> None:
-    """Plays all rollouts of a round to their last token."""
+    """Runs all rollouts of a round to their last token."""
     random, model = Random(f"overlap {number}"), size.model
     for row in range(model.rollouts):
         prompt = tuple(random.randrange(1, model.vocabulary) for _ in range(model.tokens - size.drawn))

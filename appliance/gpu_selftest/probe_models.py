@@ -1,6 +1,6 @@
-"""Makes what the probes of a GPU compute with: models with random weights, and rollouts of drawn tokens.
+"""Models with random weights and rollouts of random tokens for GPU probes.
 
-What always holds: the same sizes make the same model and the same rollouts.
+Invariants: equal sizes give equal models and rollouts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome, Verdict
 
 PLAIN = {"rollouts_per_task": 4, "keep": 4, "selector": "uniform", "packing": True}
-"""A recipe that learns from every rollout."""
+"""Recipe that learns from every rollout."""
 
 
 @dataclass(frozen=True)
 class ProbeSize:
-    """How large a model is that a probe computes with, and with how much."""
+    """Size of a probe's model and batch."""
 
     hidden: int
     layers: int
@@ -37,13 +37,13 @@ class ProbeSize:
 
 SMALL = ProbeSize(hidden=64, layers=2, vocabulary=256, rollouts=8, tokens=48)
 HALF_BILLION = ProbeSize(hidden=1024, layers=28, vocabulary=151_936, rollouts=32, tokens=2048)
-"""The shape of Qwen3-0.6B."""
+"""Shape of Qwen3-0.6B."""
 MIDDLING = ProbeSize(hidden=512, layers=8, vocabulary=32_000, rollouts=16, tokens=512)
-"""Whose activations take some 5 GB: more than its weights, and less than a GPU has."""
+"""Model whose activations take some 5 GB: more than its weights, and less than a GPU has."""
 
 
 def random_model(size: ProbeSize, device: torch.device) -> Any:
-    """Makes a Qwen3 with random weights, in float32 and evaluation mode."""
+    """Creates a Qwen3 with random weights, in float32 and evaluation mode."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     config = Qwen3Config(
@@ -65,17 +65,17 @@ def random_model(size: ProbeSize, device: torch.device) -> Any:
 
 
 def make_trainer(device: torch.device, size: ProbeSize, recipe: TrainingRecipe) -> Trainer:
-    """Makes a learner of a model with random weights there."""
+    """Creates a trainer of a random model on that device."""
     return Trainer(random_model(size, device), recipe, 1, max_tokens=size.tokens)
 
 
 def learn_step(trainer: Trainer, judged: Sequence[Judged]) -> None:
-    """Takes the next step from these rollouts."""
+    """Takes the next step on these rollouts."""
     trainer.train_step(trainer.step, judged, make_groups(judged, trainer.recipe, 0))
 
 
 def drawn_batch(size: ProbeSize, step: int = 0) -> Sequence[Judged]:
-    """Makes rollouts of drawn tokens, the second half of each sampled, every other one right."""
+    """Returns rollouts of random tokens, the second half of each sampled, every other one right."""
     random = Random(step)
     ids = [tuple(random.randrange(1, size.vocabulary) for _ in range(size.tokens)) for _ in range(size.rollouts)]
     cut = size.tokens // 2
@@ -86,7 +86,7 @@ def drawn_batch(size: ProbeSize, step: int = 0) -> Sequence[Judged]:
 def drawn_rollout(
     step: int, number: int, prompt: tuple[int, ...], drawn: tuple[int, ...], logprobs: tuple[float, ...]
 ) -> Judged:
-    """Makes a judged rollout of these tokens, four to a task; every other one counts as right."""
+    """Returns a judged rollout of these tokens, four per task; every other one is right."""
     span = WeightSpan(version="w", start=0, end=len(drawn))
     nodes = (
         Message(parent=None, role=Role.USER, ids=prompt, sampled=False),
@@ -119,7 +119,7 @@ def drawn_rollout(
 
 
 def freed() -> None:
-    """Gives back what nothing holds any more."""
+    """Frees unused memory."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -1,8 +1,8 @@
-"""Tries on a device what only a GPU can show of engines and learner; each probe says in a sentence what it saw.
+"""Probes of engines and learner on a GPU; each returns its observation as a sentence.
 
-What always holds. A probe takes the device as an argument, computes the same on each, and raises `ProbeFailedError`
-when what it is for does not hold. On a processor it shows that it works, and nothing about a GPU. Models have random
-weights, and nothing is written but to temporary folders.
+Invariants: a probe takes the device as an argument, computes the same on each, and raises `ProbeFailedError` if its
+property does not hold. On a CPU it shows only that the probe works. Models have random weights, and only temporary
+folders are written.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from appliance.learning.training.trainer import Trainer
 from appliance.scheduling.engine_pool import EnginePool
 
 CLOSE = 0.5
-"""Largest difference of a log-probability between an engine in bfloat16 and the trainer in float32."""
+"""Maximum difference of a log-probability between a bfloat16 engine and the float32 trainer."""
 MOVED = 2e-5
-"""Largest difference of a weight between a learner that went on and one that was never stopped."""
+"""Maximum difference of a weight between a resumed and an uninterrupted learner."""
 MAX_KL = 0.01
-"""Nats a token between bfloat16 with a float32 head and float32."""
+"""Maximum nats per token between bfloat16 with a float32 head and float32."""
 
 
 def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
-    """G1: an engine that slept has no version, wakes with a push, and is proved before it samples, at both levels."""
+    """G1: a sleeping engine has no version, wakes with a push, and is proved before it samples, at both levels."""
     seen = []
     for level in (1, 2):
         engine = make(level)
@@ -59,10 +59,10 @@ def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
             before = engine.score(ids)
             engine.sleep()
             if engine.version:
-                raise ProbeFailedError(f"level {level}: what sleeps says that it holds {engine.version!r}")
+                raise ProbeFailedError(f"level {level}: the sleeping engine reports version {engine.version!r}")
             engine.push(model, "after")
             if engine.score(ids) != before:
-                raise ProbeFailedError(f"level {level}: the same weights score otherwise after the sleep")
+                raise ProbeFailedError(f"level {level}: equal weights score differently after the sleep")
             if engine.supervisor.quarantined or engine.supervisor.pid != pid:
                 raise ProbeFailedError(f"level {level}: {'; '.join(engine.supervisor.quarantined)}")
             seen.append(f"level {level} differs by {engine.supervisor.worst_difference:.1e} from the trainer")
@@ -73,16 +73,16 @@ def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
 
 @dataclass(frozen=True)
 class PushWay:
-    """A way to hand weights over that can be tried here."""
+    """Transfer of weights that is available here."""
 
     name: str
     make: Callable[[], VllmEngine]
     device: torch.device
-    """Where the model is whose weights are pushed."""
+    """Device of the pushed model."""
 
 
 def push_each_way(ways: Sequence[PushWay], size: ProbeSize, not_run: str) -> str:
-    """G2: how long a push takes by each way, its proof included, and that each engine proves to hold the same."""
+    """G2: measures a push with its proof by each transfer, and checks that all engines have equal weights."""
     seen, proofs = [], set()
     for way in ways:
         engine = way.make()
@@ -103,25 +103,24 @@ def push_each_way(ways: Sequence[PushWay], size: ProbeSize, not_run: str) -> str
         finally:
             engine.close()
     if len(proofs) != 1:
-        raise ProbeFailedError(f"engines that were given the same weights hold {len(proofs)} different ones")
+        raise ProbeFailedError(f"engines with equal pushes proved {len(proofs)} different weights")
     return ", ".join([*seen, *([not_run] if not_run else [])]) + "; each with its proof, all of one digest"
 
 
 def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize: int) -> str:
-    """G7: what preemptions cost where conversations want three times the cache, and that our scheduler has none.
-
-    `make` takes the bytes of the cache, whose numbers have `itemsize` bytes each."""
+    """G7: measures the cost of preemptions at three times the KV cache, and checks that our scheduler causes none.
+    `make` takes the cache's bytes, with `itemsize` bytes per number."""
     model = random_model(size, torch.device("cpu"))
     config = model.config
     token = 2 * config.num_key_value_heads * config.head_dim * config.num_hidden_layers * itemsize
-    engine = make(token * (size.rollouts * size.tokens // 3 + BLOCK))  # one block stands for all that is empty
+    engine = make(token * (size.rollouts * size.tokens // 3 + BLOCK))  # one block is reserved for empty slots
     try:
         engine.push(model, "first")
         tokens = engine.capacity.tokens or 0
         if not 2 * size.tokens <= tokens <= size.rollouts * size.tokens // 2:
-            raise ProbeFailedError(f"the cache was to be short, and holds {tokens} tokens")
+            raise ProbeFailedError(f"the cache should be short, but has {tokens} tokens")
         admits = EnginePool([engine], size.tokens)
-        arms: dict[str, Engine] = {"all at once": engine, "as our scheduler admits": admits}
+        arms: dict[str, Engine] = {"all admitted": engine, "our scheduler": admits}
         seen = {}
         for name, arm in arms.items():
             arm.push(model, name)
@@ -130,13 +129,13 @@ def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize:
         engine.close()
     pressed, spaced = seen.values()
     if spaced[1] or not pressed[1]:
-        raise ProbeFailedError(f"{pressed[1]} preemptions with all at once, {spaced[1]} as our scheduler admits")
+        raise ProbeFailedError(f"{pressed[1]} preemptions with all admitted, {spaced[1]} with our scheduler")
     said = [f"{name} {seconds:.1f} s with {count} preemptions" for name, (seconds, count) in seen.items()]
     return f"{size.rollouts} conversations of {size.tokens} tokens, a cache of {tokens}: {', '.join(said)}"
 
 
 def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[float, int]:
-    """Seconds that all conversations take, and how many preemptions were counted meanwhile."""
+    """Returns the seconds of all conversations, and the preemptions in that time."""
     before, started = sampler.preemptions(), time.monotonic()
     for number in range(size.rollouts):
         prompt = tuple((7 * number + at) % size.vocabulary for at in range(8))
@@ -150,8 +149,8 @@ def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[floa
 
 
 def graph_and_push(device: torch.device, size: ProbeSize, make: Callable[[], VllmEngine] | None = None) -> str:
-    """G3: a recorded forward pass computes with weights that were copied into their places after it was recorded, and
-    so does vLLM, which `make` has record its decoding."""
+    """G3: checks that a recorded forward pass uses weights copied after recording, and so does vLLM with graphs
+    (`make`)."""
     torch.manual_seed(0)
     layer = nn.Sequential(nn.Linear(size.hidden, size.hidden), nn.SiLU(), nn.Linear(size.hidden, size.hidden))
     layer = layer.to(device).requires_grad_(False)
@@ -164,10 +163,10 @@ def graph_and_push(device: torch.device, size: ProbeSize, make: Callable[[], Vll
     replay()
     wanted = layer(given)
     if torch.equal(before, answer) or not torch.allclose(answer, wanted, atol=1e-4, rtol=1e-4):
-        raise ProbeFailedError("a recorded pass computes with the weights from before the push")
-    how = "a CUDA graph" if device.type == "cuda" else "a pass (a processor records none)"
+        raise ProbeFailedError("a recorded pass uses the weights from before the push")
+    how = "a CUDA graph" if device.type == "cuda" else "a pass (a CPU records none)"
     if make is None:
-        return f"{how} computes with the new weights; vLLM's: not run"
+        return f"{how} uses the new weights; vLLM's: not run"
     engine = make()
     try:
         model = random_model(SMALL, torch.device("cpu"))
@@ -180,11 +179,11 @@ def graph_and_push(device: torch.device, size: ProbeSize, make: Callable[[], Vll
         worst = engine.supervisor.worst_difference
     finally:
         engine.close()
-    return f"{how} computes with the new weights; so does vLLM with graphs of decoding, {worst:.1e} from the trainer"
+    return f"{how} uses the new weights; so does vLLM with decoding graphs, {worst:.1e} from the trainer"
 
 
 def half_precision(device: torch.device, size: ProbeSize) -> str:
-    """G4: what bfloat16 does to log-probabilities, with a head in float32 and without, and what a batch does to a
+    """G4: measures the effect of bfloat16 on log-probabilities, with a float32 head and without, and of batching on a
     row."""
     model = random_model(size, device)
     ids = _drawn(size, 4).to(device)
@@ -208,8 +207,8 @@ def half_precision(device: torch.device, size: ProbeSize) -> str:
 
 
 def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
-    """G6: tokens a second of a learner's step in float32 and in bfloat16; of the latter the share of the operations a
-    second that the device's data sheet promises, and of the time in which the device computes nothing."""
+    """G6: measures tokens per second of a learner's step in float32 and bfloat16; for the latter also the share of the
+    data sheet's operations, and the idle share."""
     seen, parameters = [], 0
     for precision in ("float32", "bfloat16"):
         trainer = make_trainer(device, size, TrainingRecipe.model_validate({**PLAIN, "precision": precision}))
@@ -228,7 +227,7 @@ def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
 
 
 def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
-    """Seconds of a step."""
+    """Returns the seconds of a step."""
     judged = drawn_batch(size, trainer.step)
     wait_for(device)
     started = time.monotonic()
@@ -238,7 +237,7 @@ def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
 
 
 def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
-    """Compares the seconds of all kernels of a step, which run one at a time, with those of one that nobody watches."""
+    """Returns the idle share: kernel seconds of a profiled step against seconds of an unprofiled one."""
     if device.type != "cuda":
         return "not run"
     few = replace(size, rollouts=8)
@@ -250,7 +249,7 @@ def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
 
 
 def in_parts(*parts: Callable[[], str]) -> str:
-    """Runs the parts of a row; what was not run is said beside what was. Raises ProbeNotRunError where none was."""
+    """Runs the parts of a row and joins their sentences. Raises ProbeNotRunError if none ran."""
     seen, ran = [], False
     for part in parts:
         try:
@@ -265,7 +264,7 @@ def in_parts(*parts: Callable[[], str]) -> str:
 
 
 def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
-    """G9: an adapter on vLLM's kernels."""
+    """G9: checks an adapter on vLLM's kernels."""
     if make is None:
         raise ProbeNotRunError("vLLM's LoRA kernels: not run, no environment")
     engine = make(0)
@@ -279,12 +278,12 @@ def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -
 
 
 def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
-    """G9: takes a step, a checkpoint and another step, which one that goes on from there has to take, too."""
+    """G9: compares a step after restoring a checkpoint with the uninterrupted one, with 8-bit moments."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
     try:
         make_optimizer(nn.Linear(1, 1).to(device), recipe)
     except LearningError as error:
-        raise ProbeNotRunError(f"moments of 8 bits: not run, {error}") from error
+        raise ProbeNotRunError(f"8-bit moments: not run, {error}") from error
     first, second = make_trainer(device, size, recipe), make_trainer(device, size, recipe)
     learn_step(first, drawn_batch(size, first.step))
     with tempfile.TemporaryDirectory(prefix="assay-probe-") as folder:
@@ -295,18 +294,18 @@ def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
     pairs = zip(first.model.parameters(), second.model.parameters(), strict=True)
     worst = max(float((one - other).detach().abs().max()) for one, other in pairs)
     if not worst <= MOVED:
-        raise ProbeFailedError(f"what went on from a checkpoint with moments of 8 bits is {worst:.1e} off")
+        raise ProbeFailedError(f"a learner resumed with 8-bit moments is {worst:.1e} off")
     full = make_trainer(device, size, TrainingRecipe.model_validate(PLAIN))
     learn_step(full, drawn_batch(size, full.step))
     small, large = (moment_bytes(one) / 1e6 for one in (first, full))
     return (
-        f"a step with moments of 8 bits ({small:.2f} MB of them, {large:.2f} in float32), and the next one from a "
+        f"a step with 8-bit moments ({small:.2f} MB, {large:.2f} in float32), and the next one from a "
         f"checkpoint, {worst:.0e} off"
     )
 
 
 def moment_bytes(trainer: Trainer) -> int:
-    """Counts what the optimizer keeps of all weights."""
+    """Returns the bytes of the optimizer's state."""
     kept = {
         id(value): value.nbytes
         for slots in trainer.optimizer.state.values()
@@ -317,11 +316,11 @@ def moment_bytes(trainer: Trainer) -> int:
 
 
 def memory_ladder(device: torch.device, size: ProbeSize) -> str:
-    """G10: a step whose pass is too large for the memory is taken at half its size, and then explained."""
+    """G10: checks that a step whose pass exceeds the memory is taken at half size, and then refused with a reason."""
     recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", micro_batch=size.rollouts)
     if device.type != "cuda":
         learn_step(make_trainer(device, size, recipe), drawn_batch(size))
-        return "a step ran whole; a processor has no limit to run into"
+        return "a step ran whole; a CPU has no memory limit to test"
     total = torch.cuda.get_device_properties(device).total_memory
     torch.cuda.reset_peak_memory_stats(device)
     trainer = make_trainer(device, size, recipe)
@@ -343,13 +342,11 @@ def memory_ladder(device: torch.device, size: ProbeSize) -> str:
         except (LearningError, torch.OutOfMemoryError) as error:
             said = " ".join(str(error).split())[:160]
             if not halved:
-                raise ProbeFailedError("a step fits whole in 80 % of what it took: nothing was halved") from error
-            return (
-                f"at 80 % of what a whole pass took, {peak / 1e9:.1f} GB, the step was taken in halves; at 10 %: {said}"
-            )
+                raise ProbeFailedError("a step fits whole in 80 % of its memory: nothing was halved") from error
+            return f"at 80 % of a whole pass's {peak / 1e9:.1f} GB, the step ran in halves; at 10 %: {said}"
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0, device)
-    raise ProbeFailedError("a step fits in a tenth of what it took: the limit was not felt, so nothing was shown")
+    raise ProbeFailedError("a step fits in a tenth of its memory: the limit had no effect")
 
 
 def _with_adapter(size: ProbeSize, device: torch.device) -> Any:
@@ -363,7 +360,7 @@ def _with_adapter(size: ProbeSize, device: torch.device) -> Any:
 
 
 def _recorded(layer: nn.Module, given: Tensor) -> tuple[Callable[[], object], Tensor]:
-    """Returns what computes the layer's answer anew, in place, and where that is."""
+    """Returns a function that recomputes the layer's output in place, and the output."""
     if given.device.type != "cuda":
         kept = layer(given)
         return (lambda: kept.copy_(layer(given))), kept

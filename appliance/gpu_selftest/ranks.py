@@ -1,7 +1,7 @@
-"""Tries whether two learners learn what one does, and how fast they hand parts to each other (row G9 of the self-test).
+"""Compares two learners with one, and measures their communication (row G9 of the self-test).
 
-What always holds: all take the same steps from the same weights, through the processes that train in a night. Whether
-GPUs may reach each other's memory (NCCL_P2P_DISABLE) changes how long a step takes and nothing that is learned.
+Invariants: all take the same steps from the same weights, through the rank processes of real training. Direct memory
+access between GPUs (NCCL_P2P_DISABLE) affects only the time of a step.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
 
 STEPS = 2
-"""The first one sets up what the second, which is timed, has."""
+"""Steps taken; the first warms up, the second is timed."""
 CLOSE = 1e-3
-"""Largest relative difference of a loss and of a gradient's norm."""
+"""Maximum relative difference of a loss and of a gradient norm."""
 APART = 0.05
-"""Largest distance of weights, as a share of how far they moved: where a gradient is nothing but rounding, Adam turns
-its sign into a step."""
+"""Maximum distance of weights relative to their movement: for a gradient of pure rounding, Adam amplifies its sign."""
 
 
 def sharded_learners(devices: Sequence[str], size: ProbeSize) -> str:
-    """G9: as many learners as devices (FSDP2) against one on the first of them, with direct access between GPUs and
-    without. Raises ProbeNotRunError for fewer than two."""
+    """G9: compares FSDP2 on all devices with one learner on the first, with and without direct access between GPUs.
+    Raises ProbeNotRunError for fewer than two."""
     if len(devices) < 2:
         raise ProbeNotRunError("FSDP2 over NCCL: not run, it needs two GPUs")
     recipe = TrainingRecipe.model_validate({**PLAIN, "micro_batch_tokens": size.tokens})
@@ -42,7 +41,7 @@ def sharded_learners(devices: Sequence[str], size: ProbeSize) -> str:
     alone = open_model(files).to(torch.device(devices[0]))
     one = Trainer(alone, recipe, 1, max_tokens=size.tokens, companions=files)
     wanted = [_step(one, recipe, size, step) for step in range(STEPS)]
-    seen = [f"one learner {wanted[-1]['seconds']:.2f} s a step"]
+    seen = [f"one learner {wanted[-1]['seconds']:.2f} s per step"]
     for disabled in ("0", "1"):
         shared = open_model(files)
         with RankProcesses(devices, variables={"NCCL_P2P_DISABLE": disabled}) as processes:
@@ -55,8 +54,8 @@ def sharded_learners(devices: Sequence[str], size: ProbeSize) -> str:
                     raise ProbeFailedError(f"{how}: {name} {got[name]:.6g}, and {expected[name]:.6g} with one")
         apart = _apart(shared, alone, open_model(files))
         if not apart <= APART:
-            raise ProbeFailedError(f"{how}: weights are {apart:.1e} of their way off those of one")
-        seen.append(f"{how} {found[-1]['seconds']:.2f} s, weights {apart:.0e} of their way off")
+            raise ProbeFailedError(f"{how}: weights differ from one learner's by {apart:.1e} of their movement")
+        seen.append(f"{how} {found[-1]['seconds']:.2f} s, weights differ by {apart:.0e} of their movement")
     return f"FSDP2 on {', '.join(devices)}: {'; '.join(seen)}"
 
 
@@ -72,7 +71,7 @@ def _step(trainer: Trainer | RankedTrainer, recipe: TrainingRecipe, size: ProbeS
 
 
 def _apart(one: Any, other: Any, start: Any) -> float:
-    """How far weights are apart, over how far the other ones moved."""
+    """Returns the distance of weights, relative to the movement of the second ones."""
 
     def distance(left: Any, right: Any) -> float:
         pairs = zip(left.parameters(), right.parameters(), strict=True)

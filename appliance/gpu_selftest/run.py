@@ -1,7 +1,7 @@
-"""Says what only a GPU can show of this product, runs of it what this machine can, and claims nothing else.
+"""Runs the GPU self-test as far as this machine can, and reports the rest as not run.
 
-What always holds: a row that was not run, with all its parts, says so, why, and the command that runs it. Nothing heavy
-is loaded on a machine without an NVIDIA GPU. A probe that breaks has failed; it is never passed over.
+Invariants: a row without any run part says so, with the reason and its command. Nothing heavy is loaded without an
+NVIDIA GPU. A probe that raises has failed; it is never skipped.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from appliance.gpu_selftest.errors import ProbeNotRunError
 
 COMMAND = "assay selftest gpu --only {name}"
 NO_GPU = "no GPU"
-NO_CUDA = "PyTorch cannot compute on the GPU here: run install.sh again"
-NO_VLLM = "vLLM has no environment for GPUs here: ./install.sh --with vllm"
+NO_CUDA = "PyTorch cannot use the GPU here: run install.sh again"
+NO_VLLM = "vLLM's GPU environment is missing: run ./install.sh --with vllm"
 
 
 @dataclass(frozen=True)
 class GpuRow:
-    """One thing that only a GPU can show."""
+    """One property that only a GPU can show."""
 
     name: str
     shows: str
     needs_vllm: bool = False
     missing: str = ""
-    """Why nothing here can run it; empty for what has a probe."""
+    """Reason that no machine can run it yet; empty if it has a probe."""
 
 
 @dataclass(frozen=True)
@@ -37,35 +37,33 @@ class GpuResult:
     shows: str
     outcome: Literal["held", "failed", "not run"]
     seen: str
-    """What the probe saw, or why it was not run."""
+    """Observation of the probe, or the reason that it did not run."""
     command: str
 
 
 GPU_ROWS = (
-    GpuRow("G1", "an engine that slept, at both levels, wakes with a push and a proof", needs_vllm=True),
-    GpuRow("G2", "seconds per GB of a push by file, ipc and nccl, and that their proofs agree", needs_vllm=True),
-    GpuRow("G3", "CUDA graphs compute with weights that were pushed after they were recorded"),
-    GpuRow("G4", "what bfloat16 does to log-probabilities, with a head in float32 and without"),
+    GpuRow("G1", "a sleeping engine, at both levels, wakes with a push and a proof", needs_vllm=True),
+    GpuRow("G2", "seconds per GB of a push by file, ipc and nccl, with equal proofs", needs_vllm=True),
+    GpuRow("G3", "CUDA graphs use weights pushed after their recording"),
+    GpuRow("G4", "effect of bfloat16 on log-probabilities, with a float32 head and without"),
     GpuRow(
         "G5",
         "sampling masks and traces are replayed",
-        missing="not built: training refuses top-p, top-k and min-p, so that no mask has to be replayed",
+        missing="not needed: training refuses top-p, top-k and min-p, so no mask is replayed",
     ),
-    GpuRow("G6", "tokens a second of a step on half a billion parameters, and the share of the data sheet"),
-    GpuRow(
-        "G7", "preemptions under real pressure on the cache, what they cost, and none by our scheduler", needs_vllm=True
-    ),
-    GpuRow("G8", "rollouts that go on while the learner steps are worth 1.3 times"),
-    GpuRow("G9", "adapters on vLLM's kernels, moments of 8 bits, FSDP2 over NCCL"),
-    GpuRow("G10", "a step that runs out of memory is taken in halves, and then explained"),
+    GpuRow("G6", "tokens per second of a step on half a billion parameters, and share of the data sheet"),
+    GpuRow("G7", "cost of preemptions under cache pressure, and none with our scheduler", needs_vllm=True),
+    GpuRow("G8", "continuing rollouts during learner steps gains 1.3 times"),
+    GpuRow("G9", "adapters on vLLM's kernels, 8-bit moments, FSDP2 over NCCL"),
+    GpuRow("G10", "a step that runs out of memory is retried in halves, then refused with a reason"),
 )
 
 Probes = Mapping[str, Callable[[], str]]
-"""By the row's name; each raises where what it is for does not hold, ProbeNotRunError where nothing of it was run."""
+"""Probes by row name; each raises if its property does not hold, and ProbeNotRunError if nothing ran."""
 
 
 def run_selftest(gpus: int, *, vllm: bool, only: str = "", probes: Probes | None = None) -> Iterator[GpuResult]:
-    """Yields a result for each row, or for the one named `only`, on a machine with so many GPUs."""
+    """Yields a result for each row, or only for the row named `only`, on a machine with `gpus` GPUs."""
     for row in GPU_ROWS:
         if only in ("", row.name):
             yield _result(row, gpus, vllm, probes)
@@ -85,7 +83,7 @@ def _result(row: GpuRow, gpus: int, vllm: bool, probes: Probes | None) -> GpuRes
         seen = (gpu_probes() if probes is None else probes)[row.name]()
     except ProbeNotRunError as error:
         return GpuResult(row.name, row.shows, "not run", str(error), command)
-    except Exception as error:  # noqa: BLE001 - whatever breaks is what the row shows
+    except Exception as error:  # noqa: BLE001 - any error is the row's result
         said = " ".join(str(error).split()) or type(error).__name__
         return GpuResult(row.name, row.shows, "failed", said[:400], command)
     return GpuResult(row.name, row.shows, "held", seen, command)
@@ -98,7 +96,7 @@ def _cuda_ready() -> bool:
 
 
 def gpu_probes() -> Probes:
-    """Makes the probes for the first GPU, with a model of half a billion parameters where size matters."""
+    """Returns the probes for the first GPU, with a model of half a billion parameters where size matters."""
     import torch
 
     from appliance.gpu_selftest import probe_models as models
@@ -147,7 +145,7 @@ def gpu_probes() -> Probes:
     ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:
-        """What the next probe finds is all of the GPU's memory."""
+        """Frees all GPU memory after a probe."""
 
         def run() -> str:
             try:

@@ -1,7 +1,7 @@
-"""Takes a live model apart that has an adapter of low rank beside frozen weights (LoRA, 2106.09685), by peft.
+"""Separates a model's LoRA adapter (2106.09685, by peft) from its frozen weights.
 
-What always holds: the base's tensors go by the names that the bare model has, so their digest is the bare model's, too;
-an adapter's files are those that peft writes. Nothing is changed and nothing is merged here.
+Invariants: base tensors have the bare model's names, so their digest equals the bare model's; adapter files are those
+that peft writes. Nothing is changed or merged here.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
 from appliance.inference.shards import own_part, whole
 
 NAME = "default"
-"""What peft calls the one adapter of a model."""
+"""peft's name for a model's only adapter."""
 _PREFIX = "base_model.model."
-"""What peft puts before the name of each tensor in a file."""
+"""Prefix of tensor names in peft files."""
 
 
 def has_adapter(model: nn.Module) -> bool:
@@ -31,18 +31,18 @@ def has_adapter(model: nn.Module) -> bool:
 
 
 def is_adapter(name: str) -> bool:
-    """Says whether a parameter of this name is an adapter's."""
+    """True if a parameter of this name belongs to an adapter."""
     return ".lora_" in name
 
 
 def adapter_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Lists what is trained, by the names that a file of peft has."""
+    """Returns the trained parameters, by their names in peft files."""
     named = ((name, parameter) for name, parameter in model.named_parameters() if is_adapter(name))
     return {_PREFIX + name.replace(f".{NAME}.", "."): parameter for name, parameter in named}
 
 
 def adapter_files(model: Any) -> dict[str, bytes]:
-    """Writes the adapter as peft does: tensors, and what shape they have."""
+    """Returns the adapter's files as peft writes them: tensors and configuration."""
     tensors = {name: whole(one.detach()).cpu().contiguous() for name, one in adapter_parameters(model).items()}
     settings = {
         name: sorted(value) if isinstance(value, set) else value
@@ -55,18 +55,18 @@ def adapter_files(model: Any) -> dict[str, bytes]:
 
 
 def adapter_digest(files: ModelFiles) -> str:
-    """Computes SHA-256 over an adapter's two files: its settings, then its tensors."""
+    """SHA-256 over an adapter's two files: configuration, then tensors."""
     return hashlib.sha256(files.get(ADAPTER_CONFIG, b"") + files.get(ADAPTER, b"")).hexdigest()
 
 
 def adapter_layers(model: nn.Module) -> list[Any]:
-    """Lists the layers that have an adapter beside their weight."""
+    """Lists the layers with an adapter beside their weight."""
     return [layer for layer in model.modules() if hasattr(layer, "lora_A")]
 
 
 def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
-    """Computes SHA-256 over names, types, shapes and bytes of a model's weights without its adapter, in the order of
-    names: that of the bare model, too. With `dtype`, that which it would have with its weights in it."""
+    """SHA-256 over names, types, shapes and bytes of the weights without the adapter, in name order; equal to the bare
+    model's. With `dtype`, the digest after casting the weights to it."""
     found = hashlib.sha256()
     for name, tensor in sorted(base_tensors(model)):
         cast = dtype is not None and tensor.is_floating_point() and isinstance(tensor, nn.Parameter)
@@ -77,16 +77,16 @@ def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
 
 
 _frozen: WeakKeyDictionary[nn.Module, tuple[object, str]] = WeakKeyDictionary()
-"""Digests of frozen weights, and which tensors in which state they are of."""
+"""Cached digests of frozen weights, with the tensors and versions they belong to."""
 
 
 def frozen_digest(model: nn.Module) -> str:
-    """As `base_digest`; of weights that nothing trains it is computed anew only where other tensors are there, or torch
-    has counted a change. What goes around torch's count is found at each checkpoint, which hashes everything."""
+    """Returns `base_digest`, cached for untrained weights until a tensor is replaced or torch counts a change. Each
+    checkpoint hashes everything, which reveals changes that torch does not count."""
     tensors = [tensor for _, tensor in base_tensors(model)]
     if any(one.requires_grad or one.is_inference() for one in tensors):
         return base_digest(model)
-    parts = [own_part(one) for one in tensors]  # a change is counted by either
+    parts = [own_part(one) for one in tensors]  # either counts a change
     state = [(id(one), one._version, part.data_ptr(), part._version) for one, part in zip(tensors, parts, strict=True)]
     known = _frozen.get(model)
     if known is None or known[0] != state:
@@ -95,14 +95,14 @@ def frozen_digest(model: nn.Module) -> str:
 
 
 def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Gives each name of the bare model with its tensor: all of them where there is no adapter."""
+    """Yields each name of the bare model with its tensor; all tensors without an adapter."""
     for name, tensor in model.state_dict(keep_vars=True).items():
         if not is_adapter(name):
             yield name.replace(".base_layer", ""), tensor
 
 
 def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Gives the weights without the adapter by the names that the bare model has, each once: tied ones are one."""
+    """Yields the weights without the adapter by bare names, tied ones once."""
     seen: set[int] = set()
     for name, tensor in base_tensors(model):
         if id(tensor) not in seen:
@@ -112,7 +112,7 @@ def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 @contextmanager
 def without_adapter(model: nn.Module) -> Iterator[None]:
-    """Has the model compute what its frozen weights compute alone; what is trained stays what is trained."""
+    """Context in which the model computes with its frozen weights only; restores trainability afterwards."""
     layers = adapter_layers(model)
     trained = [(one, one.requires_grad) for one in model.parameters()]
     for layer in layers:

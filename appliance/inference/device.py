@@ -1,4 +1,4 @@
-"""Chooses what the torch engine computes on and in, and says in one sentence when that has no memory left."""
+"""Chooses the torch engine's device and data type, and reports exhausted memory."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from runtime.errors import InfrastructureError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 KV_SHARE = 0.8
-"""Of a GPU's memory, for keys and values."""
+"""Share of a GPU's memory for the KV cache."""
 
 
 @dataclass(frozen=True)
 class Placement:
     device: torch.device
     dtype: torch.dtype
-    """Of weights, keys and values; log-probabilities are computed in float32 whatever it is."""
+    """Data type of weights and KV cache; log-probabilities are always float32."""
 
     @property
     def gpu(self) -> bool:
         return self.device.type == "cuda"
 
     def kv_memory(self) -> int:
-        """Bytes that keys and values may take: most of what a GPU has free, or a third of the machine's memory."""
+        """Returns the bytes available for the KV cache: most of a GPU's free memory, or a third of the machine's."""
         if self.gpu:
             free, _ = torch.cuda.mem_get_info(self.device)
             return int(free * KV_SHARE)
         return memory_limit() // 3
 
     def most_kv_memory(self) -> int:
-        """Bytes that they could take if nobody else used the device."""
+        """Returns the bytes for the KV cache if nobody else used the device."""
         if self.gpu:
             _, total = torch.cuda.mem_get_info(self.device)
             return int(total * KV_SHARE)
@@ -44,31 +44,29 @@ class Placement:
 
     @contextmanager
     def guarded(self, doing: str) -> Iterator[None]:
-        """Makes one OutOfMemoryError of what torch says of a GPU without memory."""
+        """Converts torch's out-of-memory error to OutOfMemoryError."""
         try:
             yield
         except torch.OutOfMemoryError as error:
             raise OutOfMemoryError(
                 f"the {'GPU' if self.gpu else 'machine'} ran out of memory while {doing}",
-                hint="end what else uses it, lower recipe.agent.concurrent or recipe.agent.max_tokens, or set "
+                hint="stop other programs on it, lower recipe.agent.concurrent or recipe.agent.max_tokens, or set "
                 "model.dtype to bfloat16",
             ) from error
 
 
 def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
-    """Takes what `[model] device` and `dtype` say; "auto" is a GPU in bfloat16 where there is one, else the processor
-    in float32. Raises ModelError for an unknown name, and InfrastructureError for a GPU that is not there, or not any
-    more."""
+    """Returns the placement for `[model] device` and `dtype`; "auto" is bfloat16 on a GPU if available, else float32 on
+    the CPU. Raises ModelError for an unknown name, and InfrastructureError for a missing GPU."""
     if device not in ("auto", "cpu", "cuda"):
-        raise ModelError(f"there is no device {device!r}", hint="set model.device to auto, cpu or cuda")
+        raise ModelError(f"invalid device {device!r}", hint="set model.device to auto, cpu or cuda")
     if dtype not in ("auto", *DTYPES):
-        raise ModelError(f"there is no type {dtype!r}", hint="set model.dtype to auto, float32 or bfloat16")
+        raise ModelError(f"invalid type {dtype!r}", hint="set model.dtype to auto, float32 or bfloat16")
     there = device != "cpu" and torch.cuda.is_available()
     if device == "cuda" and not there:
         raise InfrastructureError(
-            "model.device is cuda, and torch finds no GPU here",
-            hint="`nvidia-smi` shows GPUs, and the torch that is installed must be one with CUDA; or set model.device "
-            "to auto or cpu",
+            "model.device is cuda, but torch finds no GPU here",
+            hint="check GPUs with `nvidia-smi` and install a torch build with CUDA, or set model.device to auto or cpu",
         )
     if dtype == "auto":
         dtype = "bfloat16" if there else "float32"
@@ -76,12 +74,12 @@ def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
 
 
 def is_gpus(error: BaseException) -> bool:
-    """Says whether a GPU had no memory left, or broke: no model is to blame for that."""
+    """True if a GPU ran out of memory or failed, which is not the model's fault."""
     return isinstance(error, torch.OutOfMemoryError) or "CUDA error" in str(error)
 
 
 def token_bytes(config: Any, dtype: torch.dtype) -> int:
-    """Counts what keys and values of one token take in all layers of a model with this configuration."""
+    """Returns the KV cache bytes per token, over all layers of a model with this configuration."""
     heads = config.num_attention_heads
     size = getattr(config, "head_dim", None) or config.hidden_size // heads
     shared = getattr(config, "num_key_value_heads", None) or heads

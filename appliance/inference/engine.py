@@ -1,12 +1,12 @@
-"""The engine seam takes token ids and gives token ids, log-probabilities and the version of the weights that drew them.
+"""Engine interface: token ids in; token ids, log-probabilities and weight versions out.
 
-An engine knows nothing of tools, tasks or text. It advances a batch of rows; a row that ends its turn is handed out and
-waits, at no cost to the others, until the caller forces more tokens on it or finishes it. Sampled ids are returned as
-they were drawn and are never re-tokenised.
+An engine knows no tools, tasks or text. It advances a batch of rows; a row that ends its turn is returned and waits, at
+no cost to the others, until the caller forces more tokens on it or finishes it. Sampled ids are returned as drawn and
+never re-tokenised.
 
-    engine.submit(request)          a new row; it starts as soon as there is room
-    for turn in engine.step():      one decoding step for every row that can go on
-        engine.resume(turn.request, forced)     or    engine.finish(turn.request)
+  engine.submit(request)          a new row; it starts as soon as there is room
+  for turn in engine.step():      one decoding step for every runnable row
+      engine.resume(turn.request, forced)     or    engine.finish(turn.request)
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from appliance.records.rollouts import WeightSpan
 from runtime.errors import HintedError, InfrastructureError
 
 ModelFiles = Mapping[str, bytes]
-"""A model as it was read into memory, by the names of its files: config.json, tokenizer.json, safetensors."""
+"""Model in memory, by file name: config.json, tokenizer.json, safetensors."""
 
 if TYPE_CHECKING:
     from torch import nn
 
     Weights = ModelFiles | nn.Module
-    """What is pushed: a model's files, or a live transformers model."""
+    """Pushable weights: a model's files, or a live transformers model."""
 
 T = TypeVar("T")
 
 ADAPTER = "adapter_model.safetensors"
 ADAPTER_CONFIG = "adapter_config.json"
-"""Where an adapter of low rank lies among them, by the names of peft, so that other programs read it too."""
+"""File names of a low-rank adapter, as peft uses them, so that other programs can read it."""
 
 
 class ModelError(HintedError):
-    """A model folder or an engine that cannot be used; the message says what is wrong and `hint` what to do."""
+    """Unusable model folder or engine; the message states the problem and `hint` the remedy."""
 
 
 class NoProbabilitiesError(ModelError):
-    """Weights that give no finite probabilities: training has diverged, or a file is damaged."""
+    """Weights give no finite probabilities: training diverged, or a file is damaged."""
 
 
 class OutOfMemoryError(InfrastructureError):
-    """Memory that does not suffice now: a failure of the machine. What can never fit is a ModelError."""
+    """Insufficient memory at present: a failure of the machine. A model that can never fit is a ModelError."""
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,26 @@ class GenerationRequest:
     """Unique among the engine's unfinished requests."""
     prompt: tuple[int, ...]
     stop: int
-    """The token that ends a turn; it is part of the turn."""
+    """Token that ends a turn; part of the turn."""
     max_tokens: int
-    """Budget of the whole conversation: prompt, sampled and forced tokens together."""
+    """Token budget of the whole conversation: prompt, sampled and forced tokens."""
     temperature: float
     """0 is greedy; log-probabilities are then those of the untempered distribution."""
     seed: int
-    """What is drawn depends on the weights, the tokens so far and this seed, not on the other rows of the batch
-    (up to the rounding of a batched matrix product)."""
+    """Seed of the draws, which depend on weights, previous tokens and this seed, not on other rows of the batch (up to
+    rounding of a batched matrix product)."""
     other_stops: tuple[int, ...] = ()
-    """Further tokens that end a turn as `stop` does; chat models have several."""
+    """More tokens that end a turn, as `stop`; chat models have several."""
     group: str = ""
-    """Requests of one group begin with the same tokens: where there are several engines, they go to one."""
+    """Requests of one group share their first tokens: with several engines, they go to the same one."""
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """Lists every token that ends a turn."""
+        """All tokens that end a turn."""
         return (self.stop, *self.other_stops)
 
     def require_fit(self, slots: int) -> None:
-        """Raises ValueError where an engine whose conversations have at most so many tokens cannot serve it."""
+        """Raises ValueError if the request does not fit an engine with `slots` tokens per conversation."""
         if not 0 < len(self.prompt) < self.max_tokens <= slots:
             raise ValueError(
                 f"a prompt of {len(self.prompt)} tokens with a budget of {self.max_tokens} does not fit: "
@@ -87,111 +87,108 @@ class GenerationRequest:
 class Turn:
     request: int
     ids: tuple[int, ...]
-    """Sampled since the last forced token, the stop token included."""
+    """Tokens sampled since the last forced token, including the stop token."""
     logprobs: tuple[float, ...]
-    """One for each id, under the distribution at the request's temperature."""
+    """Log-probability per id, under the distribution at the request's temperature."""
     ended: Literal["stop", "length", "withdrawn"]
-    """`length`: the budget is spent; the row is finished and cannot be resumed. `withdrawn`: the caller took the
-    request back in the middle of the turn."""
+    """`length`: the budget is spent; the row is finished and cannot resume. `withdrawn`: the caller withdrew the
+    request during the turn."""
     weights: tuple[WeightSpan, ...] = ()
-    """Which version of the weights drew which of `ids`: spans in order, without gaps."""
+    """Weight version of each part of `ids`: spans in order, without gaps."""
 
 
 @dataclass(frozen=True)
 class EngineCapacity:
-    """Says what an engine has room for."""
+    """Capacity of an engine."""
 
     rows: int
-    """Conversations that it samples at once."""
+    """Conversations sampled concurrently."""
     tokens: int | None = None
-    """Tokens whose keys and values it holds at once; None where its rows cannot have more than it holds."""
+    """Tokens in the KV cache; None if the rows' limit fits."""
     block: int = 1
-    """Tokens of the smallest part of that memory: a conversation takes whole ones."""
+    """Tokens per block of that memory: a conversation takes whole blocks."""
 
 
 @dataclass(frozen=True)
 class PushProof:
-    """Says what an engine holds after a push; `appliance.inference.weights.proof_of` says what it should hold."""
+    """Weights of an engine after a push; `appliance.inference.weights.proof_of` returns the expected value."""
 
     version: str
     digest: str
-    """`appliance.inference.weights.weights_digest` of what it holds; with an adapter, `adapter_digest` of that."""
+    """`appliance.inference.weights.weights_digest` of the engine's weights; with an adapter, `adapter_digest`."""
     base: str = ""
-    """Digest of the frozen weights that the adapter lies beside; empty without one."""
+    """Digest of the frozen weights beside the adapter; empty without one."""
 
 
 class Engine(Protocol):
     @property
     def version(self) -> str:
-        """Names the weights in use, as they were pushed; empty before the first push."""
+        """Version of the current weights, as pushed; empty before the first push."""
 
     @property
     def tokens_sampled(self) -> int:
-        """Counts since the engine was made."""
+        """Tokens sampled since the engine was created."""
 
     def push(self, weights: Weights, version: str) -> PushProof:
-        """Takes new weights: a model's files, or a live transformers model, which may have an adapter beside frozen
-        weights; an engine that keeps the two apart is not given the frozen ones again.
-
-        Raises ModelError when they are missing, broken or foreign, RuntimeError while requests are unfinished. Where it
-        fails, the engine has the weights that it had, or none: `version` says so."""
+        """Loads new weights: a model's files, or a live transformers model, which may have an adapter beside frozen
+        weights; an engine that separates them does not receive the frozen ones again. Raises ModelError for missing,
+        damaged or foreign weights, RuntimeError while requests are unfinished. After a failure the engine has its
+        previous weights, or none: see `version`."""
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
-        """Returns log-probabilities of given tokens under the weights in use: one for each token of a conversation but
-        its first, given those before it. Raises ValueError for one that is empty or does not fit, RuntimeError without
-        weights."""
+        """Returns log-probabilities under the current weights: per conversation, one for each token but the first.
+        Raises ValueError for an empty or oversized conversation, RuntimeError without weights."""
 
     def submit(self, request: GenerationRequest) -> None: ...
 
     def step(self) -> Sequence[Turn]:
-        """Takes one decoding step and returns the turns that ended; [] also when every row waits."""
+        """Takes one decoding step and returns the turns that ended; [] also if every row waits."""
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Appends tokens to a waiting row and lets it go on. They are consumed by the running loop, one a step."""
+        """Appends tokens to a waiting row, which continues. The running loop consumes them one per step."""
 
     def finish(self, request: int) -> None:
-        """Gives the row back; the next submitted request takes its place."""
+        """Frees the row for the next submitted request."""
 
     def withdraw(self, request: int) -> Turn:
-        """Takes an unfinished request back with what was sampled since its last forced token; its row is given back.
-
-        Submitted again with those tokens at the end of its prompt, here or to another engine, it goes on. Works also
-        after an engine has failed. Raises KeyError for a request that is not there."""
+        """Withdraws an unfinished request and frees its row; returns the tokens sampled since its last forced token.
+        Resubmitted with those tokens appended to its prompt, to any engine, the request continues. Works also after an
+        engine failure. Raises KeyError for an unknown request."""
 
     def under_way(self, request: int) -> Turn:
-        """Returns what was sampled by now of an unfinished request's turn, as far as is known without asking anybody;
-        nothing of one that is not there. Nothing is changed."""
+        """Returns the tokens sampled so far in an unfinished turn, as known locally; empty for an unknown request.
+        Changes nothing."""
 
     @property
     def capacity(self) -> EngineCapacity:
-        """Says what there is room for; the tokens only once there are weights."""
+        """Capacity of the engine; tokens are known only once weights are loaded."""
 
     def lengths(self) -> Mapping[int, int]:
-        """Returns how many tokens each unfinished request has by now, where that is known without asking anybody."""
+        """Returns current token counts of unfinished requests, as known locally."""
 
     def preemptions(self) -> int:
-        """Counts conversations whose memory was taken while they ran, so that they had to be read again, since the
-        engine was made."""
+        """Returns preemptions since the engine was created: conversations that lost their KV cache while running and
+        were recomputed."""
 
     @property
     def unfinished(self) -> int:
-        """Counts rows that run, wait or are queued."""
+        """Rows that run, wait or are queued."""
 
     @property
     def runnable(self) -> int:
-        """Counts rows that the next step would advance (running or queued): 0 means that all wait for the caller."""
+        """Rows that the next step would advance (running or queued); 0 means that all wait for the caller."""
 
     def sleep(self) -> None:
-        """Gives back memory that training may need, where the configuration asks for it; the next push wakes it, and
-        until then it has no version. Raises RuntimeError while requests are unfinished."""
+        """Frees memory for training, if so configured; the engine has no version until the next push. Raises
+        RuntimeError while requests are unfinished."""
 
     def close(self) -> None:
         """Frees the weights and all rows. Closing again does nothing."""
 
 
 class SharedWeights(ExitStack):
-    """Is a live model that several engines are given: what they need of it is made once, by the first that does. What
-    has to end with the push is registered here. Not thread-safe."""
+    """Live model pushed to several engines, with derived data computed once. Resources that end with the push are
+    registered here. Not thread-safe."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -199,7 +196,7 @@ class SharedWeights(ExitStack):
         self._made: dict[Hashable, Any] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Returns what was made under this name, or makes it."""
+        """Returns the value under this name, creating it on first use."""
         if name not in self._made:
             self._made[name] = make()
         made: T = self._made[name]
@@ -207,25 +204,25 @@ class SharedWeights(ExitStack):
 
 
 class PushUnderWay(Protocol):
-    """Is a push whose engine is there, and whose weights are ready to be taken."""
+    """Push whose engine is ready and whose weights are prepared."""
 
     def hand_over(self) -> None:
-        """Has the engine take and prove them; may run in a thread beside those of other engines, and raises nothing."""
+        """Loads and proves the weights; may run in a thread beside other engines' pushes, and raises nothing."""
 
     def proved(self) -> PushProof:
-        """Says what `hand_over` came to; an engine that failed in it is replaced first. Raises as `Engine.push`."""
+        """Returns the result of `hand_over`; replaces an engine that failed in it first. Raises as `Engine.push`."""
 
 
 @runtime_checkable
 class WorksApart(Protocol):
-    """Is what an engine in a process of its own can do besides: several of them work at once."""
+    """Additional interface of an engine in another process: several work concurrently."""
 
     def begin_step(self) -> None:
-        """Asks for a step without waiting for it. The next call is `step`, which raises what was wrong here, too."""
+        """Requests a step without waiting. The next call must be `step`, which also raises errors from here."""
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """Begins what `push` does. Raises as that."""
+        """Begins a `push`. Raises as `push`."""
 
     def pause(self) -> Sequence[Turn]:
-        """Ends what samples now, and returns the turns that had ended: of the others, `withdraw` then returns all that
-        was sampled. Raises InfrastructureError."""
+        """Interrupts sampling and returns the turns that had ended; `withdraw` then returns everything sampled of the
+        others. Raises InfrastructureError."""

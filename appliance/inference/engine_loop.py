@@ -1,7 +1,7 @@
-"""Gives an engine to many askers: one thread makes all calls on it, and each asker waits for its own turn.
+"""Shares an engine among many callers: one thread makes all calls, and each caller waits for its own turn.
 
-What always holds: a request that was taken ends with a `Turn` or an error, also when the engine fails or is closed. New
-weights come when no request is under way; those that arrive meanwhile wait. An engine that failed is not asked again.
+Invariants: an accepted request ends with a `Turn` or an error, also if the engine fails or closes. New weights are
+loaded when no request is running; later requests wait. A failed engine is not called again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from appliance.inference.engine import Engine, GenerationRequest, ModelError, Mo
 
 
 class AbortedError(Exception):
-    """The request was ended by its asker."""
+    """The caller aborted the request."""
 
 
 class EngineLoop:
-    """Context manager: runs the engine on a thread of its own, and closes it."""
+    """Context manager: runs the engine in a thread of its own, and closes it."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._version = engine, engine.version
@@ -37,7 +37,7 @@ class EngineLoop:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self.failure: Exception | None = None
-        """What the engine failed with."""
+        """Error of a failed engine."""
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     def __enter__(self) -> EngineLoop:
@@ -54,30 +54,30 @@ class EngineLoop:
 
     @property
     def version(self) -> str:
-        """Names the weights that the engine held at the end of the last push; empty where that left it without any."""
+        """Version of the engine's weights after the last push; empty if the push left it without any."""
         return self._version
 
     def generate(self, request: GenerationRequest) -> tuple[int, Future[Turn]]:
-        """Asks for one turn; returns the number that `abort` takes, and what will hold the turn. The request's own id
-        does not matter. The future raises ValueError for what cannot be served."""
+        """Requests one turn; returns the number for `abort`, and a future of the turn. The request's own id is ignored.
+        The future raises ValueError for an unservable request."""
         number, turn = next(self._numbers), Future[Turn]()
-        turn.set_running_or_notify_cancel()  # an asker that gives up must not be able to end it under the engine
+        turn.set_running_or_notify_cancel()  # a caller that gives up must not cancel it while the engine runs
         asked = replace(request, id=number)
         self._put(lambda: self._start(asked, turn), turn)
         return number, turn
 
     def abort(self, number: int) -> None:
-        """Ends a request: its future raises AbortedError. One that ended already needs nothing."""
+        """Aborts a request: its future raises AbortedError. Ignores a finished one."""
         self._put(lambda: self._end(number, AbortedError("the request was aborted")))
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Gives the engine new weights as soon as what is under way has ended, and waits for it; see `Engine.push`."""
+        """Loads new weights once running requests have ended, and waits; see `Engine.push`."""
         proof = Future[PushProof]()
 
         def push() -> None:
             try:
                 proved = self._engine.push(weights, version)
-            except Exception as error:  # noqa: BLE001 - it is the asker's
+            except Exception as error:  # noqa: BLE001 - passed to the caller
                 self._version = self._engine.version
                 proof.set_exception(error)
             else:
@@ -93,7 +93,7 @@ class EngineLoop:
                 self._inbox.put(ask)
                 return
         if future is not None:
-            future.set_exception(ModelError("the engine is closed", hint="start it again"))
+            future.set_exception(ModelError("the engine is closed", hint="restart it"))
 
     def _start(self, request: GenerationRequest, turn: Future[Turn]) -> None:
         if self.failure is not None:
@@ -104,7 +104,7 @@ class EngineLoop:
             try:
                 self._engine.submit(request)
                 self._turns[request.id] = turn
-            except Exception as error:  # noqa: BLE001 - it is the asker's
+            except Exception as error:  # noqa: BLE001 - passed to the caller
                 turn.set_exception(error)
 
     def _end(self, number: int, error: Exception) -> None:
@@ -129,13 +129,13 @@ class EngineLoop:
                 self._step()
             else:
                 self._push()
-        self._fail(ModelError("the engine was closed before it answered", hint="ask again"))
+        self._fail(ModelError("the engine was closed before it answered", hint="retry the request"))
         self._engine.close()
 
     def _step(self) -> None:
         try:
             turns = self._engine.step()
-        except Exception as error:  # noqa: BLE001 - every asker is told, and so is who owns the engine
+        except Exception as error:  # noqa: BLE001 - passed to every caller, and to the engine's owner
             self.failure = error
             self._fail(error)
             return
@@ -153,7 +153,7 @@ class EngineLoop:
             self._start(request, turn)
 
     def _fail(self, error: Exception) -> None:
-        """Has everything that was asked end with an error."""
+        """Fails every pending request with this error."""
         for number in [*self._turns, *(request.id for request, _ in self._held)]:
             self._end(number, error)
         while not self._inbox.empty():

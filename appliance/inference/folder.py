@@ -1,6 +1,6 @@
-"""Opens a model: safetensors only, no code from it, no network, and a plain message when it is unusable.
+"""Opens a model: safetensors only, without code from its folder or network access, and with a clear error.
 
-What always holds: each file of a folder is read once, and what is loaded is what was read.
+Invariants: each file of a folder is read once, and what is loaded is what was read.
 """
 
 from __future__ import annotations
@@ -24,33 +24,31 @@ INSTALLED = "only architectures of the installed transformers are loaded; code i
 
 
 def require_known(settings: Mapping[str, Any]) -> None:
-    """Raises ModelError where the table of a config.json names no model that `open_model` knows. Nothing is opened."""
+    """Raises ModelError if a parsed config.json names no model that `open_model` supports. Opens nothing."""
     with without_collecting():
         from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
         from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     kind = settings.get("model_type", "")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING_NAMES:
         named = ascii(kind)[:60]
-        raise ModelError(f"config.json describes no model known here: its model_type is {named}", hint=INSTALLED)
+        raise ModelError(f"config.json: unsupported model_type ({named})", hint=INSTALLED)
     if kind not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         raise ModelError(
-            f"config.json describes a model of the kind {kind}, which is no causal language model",
-            hint="take one that goes on with a text, such as those whose config.json names Qwen3ForCausalLM",
+            f"config.json: model_type {kind} is not a causal language model",
+            hint="use a model that continues text, such as one whose config.json names Qwen3ForCausalLM",
         )
 
 
 def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:
-    """Loads the causal language model that these files are with transformers, in that type, in evaluation mode.
-
-    Raises ModelError, which speaks of it as `name`: no config.json, no or broken safetensors, an unknown architecture,
-    weights that do not fit the configuration.
-    """
+    """Loads a causal language model from its files with transformers, in that type, in evaluation mode. Raises
+    ModelError, with `name` in the message: no config.json, missing or damaged safetensors, an unknown architecture, or
+    weights that do not fit the configuration."""
     library, settings = _library(), _settings(files, name)
     try:
         config = library.AutoConfig.for_model(**settings)
-    except Exception as error:  # whatever a model's class makes of settings that it does not expect
+    except Exception as error:  # any error of a model's class given unexpected settings
         raise ModelError(
-            f"config.json of {name} describes no model known here: {_first_line(error)}", hint=INSTALLED
+            f"config.json of {name} is not a supported model: {_first_line(error)}", hint=INSTALLED
         ) from error
     try:
         with quietly():
@@ -79,7 +77,7 @@ def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype
 def _library() -> Any:
     with without_collecting():
         import transformers
-        import transformers.modeling_utils  # with what takes most of its time
+        import transformers.modeling_utils  # the slowest part of the import
     return transformers
 
 
@@ -87,9 +85,9 @@ SUFFIXES = (".json", ".jinja", ".safetensors")
 
 
 def read_model(folder: Path) -> ModelFiles:
-    """Reads what a folder has of a model into memory. Raises ModelError."""
+    """Reads a folder's model files into memory. Raises ModelError."""
     if not folder.is_dir():
-        raise ModelError(f"there is no model folder {folder}", hint=COMPLETE)
+        raise ModelError(f"no such model folder: {folder}", hint=COMPLETE)
     wanted = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
     try:
         return {path.name: path.read_bytes() for path in wanted}
@@ -99,7 +97,7 @@ def read_model(folder: Path) -> ModelFiles:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Keeps transformers from drawing on stderr; what matters of it comes back as a value or a ModelError."""
+    """Silences transformers on stderr; problems are returned as values or ModelError."""
     from transformers.utils import logging
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -121,17 +119,17 @@ def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ModelError(f"config.json of {name} cannot be read: {_first_line(error)}", hint=COMPLETE) from error
     if not isinstance(settings, dict):
-        raise ModelError(f"config.json of {name} holds no table", hint=COMPLETE)
+        raise ModelError(f"config.json of {name} is not a JSON object", hint=COMPLETE)
     return {"model_type": "", **settings}
 
 
 def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
-    """Copies them out of the files, once: what is trained later is not the files."""
+    """Copies the weights out of the files once, so that training cannot change the files."""
     shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(
             f"{name} has no safetensors file",
-            hint="convert the weights to safetensors; pickled weights (.bin, .pt) are refused, for they can run code",
+            hint="convert the weights to safetensors; pickled weights (.bin, .pt) can run code and are refused",
         )
     found: dict[str, torch.Tensor] = {}
     for shard in shards:
@@ -140,7 +138,7 @@ def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
         except (SafetensorError, ValueError, KeyError) as error:
             raise ModelError(
                 f"{shard} of {name} is broken: {_first_line(error)}",
-                hint="copy the folder again; the file was cut short or changed",
+                hint="copy the folder again; the file is truncated or changed",
             ) from error
     return found
 

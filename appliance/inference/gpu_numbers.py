@@ -1,6 +1,6 @@
-"""Numbers GPUs as `nvidia-smi` lists them, by their PCI addresses, for whatever `assay` starts.
+"""Numbers GPUs as `nvidia-smi` does, by PCI address, for every process that `assay` starts.
 
-What always holds: nothing is loaded or asked. `cuda:N` is torch's number, within those that CUDA_VISIBLE_DEVICES shows;
+Invariants: nothing is loaded or queried. `cuda:N` is torch's number, among the GPUs in CUDA_VISIBLE_DEVICES;
 `vllm.gpus` are numbers of `nvidia-smi`.
 """
 
@@ -9,13 +9,14 @@ from __future__ import annotations
 from itertools import takewhile
 
 ORDER = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-"""Otherwise CUDA counts the fastest first. It is read when a process first uses a GPU."""
+"""Environment that orders GPUs by PCI address; CUDA's default is fastest first. Read when a process first uses a GPU.
+"""
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def shown_gpus(visible: str | None, listed: int) -> tuple[str, ...]:
-    """Which of so many GPUs CUDA shows, in torch's order, as CUDA_VISIBLE_DEVICES (`visible`; None: not set) names
-    them. As for CUDA, the first name of none ends the list."""
+    """Returns the GPUs that CUDA shows of `listed` ones, in torch's order, by CUDA_VISIBLE_DEVICES (`visible`; None:
+    not set). As in CUDA, the first invalid name ends the list."""
     if visible is None:
         return tuple(map(str, range(listed)))
 

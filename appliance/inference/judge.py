@@ -1,4 +1,4 @@
-"""Makes a model the judge of soft items: the engine scores each choice as the first token of an answer."""
+"""Model judge of soft checklist items: the engine scores each choice as the first token of an answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from runtime.errors import InfrastructureError
 from verifiers.contract.judge import JudgeError
 
 LEAST_MASS = 0.1
-"""A model that gives all choices together less than this would have said something else."""
+"""Minimum total probability of the choices; below, the model would have answered something else."""
 
 
 class EngineJudge:
-    """Is a `Judge`. Its engine has weights, and nobody else uses it meanwhile; callers in threads take turns."""
+    """`Judge` on an engine with weights and no other user; callers in threads take turns."""
 
     def __init__(self, engine: Engine, renderer: Renderer, *, most_tokens: int | None = None) -> None:
-        """`most_tokens` is what the model can read, its answer of one token included."""
+        """`most_tokens` is the model's context, including one answer token."""
         self._most = most_tokens
         self._engine = engine
         self._renderer = renderer
@@ -40,5 +40,5 @@ class EngineJudge:
             raise JudgeError(f"the judge's model cannot answer: {error}") from error
         shares = [math.exp(score[-1]) for score in scores]
         if not sum(shares) >= LEAST_MASS:
-            raise JudgeError("the model answers with none of the choices")
+            raise JudgeError("the model answers none of the choices")
         return shares

@@ -1,4 +1,4 @@
-"""Says how much memory there is to use, and what of it keys and values take."""
+"""Memory limits, and the thresholds of the KV cache."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 SHORT = 1024
-"""Tokens of the longest conversation up to which each row has slots for two of them: then nothing is in blocks."""
+"""Maximum conversation tokens without blocks: each row then has slots for two such conversations."""
 WINDOW = 512
-"""Slots of each row beside the blocks, where conversations may be longer."""
+"""Slots per row beside the blocks, for longer conversations."""
 
 
 def memory_limit() -> int:
-    """Bytes that this process may ever have: the machine's, or less by its control group (version 2)."""
+    """Returns the memory limit of this process in bytes: the machine's, or its control group's (version 2) if lower."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     root = Path("/sys/fs/cgroup")
     own = next((line[3:] for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::")), "")

@@ -1,8 +1,8 @@
-"""Draws one token for each row by inverting the cumulative distribution.
+"""Draws one token per row by inverting the cumulative distribution.
 
-Each request brings its own stream of uniform numbers, one for each position, made from its seed. So what a row draws
-depends on its logits and its seed, never on which other rows are in the batch or on how they are scheduled. One uniform
-number a row also costs far less than noise for each entry of the vocabulary.
+Each request has its own stream of uniform numbers, one per position, from its seed. So a row's draws depend on its
+logits and seed, never on other rows of the batch or on scheduling. One uniform number per row also costs far less than
+noise per vocabulary entry.
 """
 
 from __future__ import annotations
@@ -17,21 +17,19 @@ BELOW_ONE = 1 - 2.0**-22
 
 
 def uniforms(seed: int, count: int) -> Tensor:
-    """Returns `count` numbers in [0, 1), of 24 bits each, that depend on the seed alone; seeds have 64 bits."""
+    """Returns `count` numbers in [0, 1), of 24 bits each, determined by the 64-bit seed."""
     words = torch.frombuffer(bytearray(Random(seed % (1 << 64)).randbytes(4 * count)), dtype=torch.int32)
     return (words.bitwise_and(0xFFFFFF) * 2.0**-24).clamp_(max=BELOW_ONE)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    """Draws one id for each row and its log-probability, both `[B]`, of logits `[B, V]`, uniform and temperature `[B]`.
-
-    Temperature 0 is greedy, with the log-probability of the untempered distribution.
-    """
+    """Draws one id per row and its log-probability, both `[B]`, from logits `[B, V]`, uniform and temperature `[B]`.
+    Temperature 0 is greedy, with the log-probability of the untempered distribution."""
     greedy = temperature == 0
     peak, best = logits.max(-1, keepdim=True)
     logits = logits - peak
     if not bool((temperature == 1).all()):
-        # Behind the peak, for a quotient by the smallest temperature may be infinite: minus infinity is a probability.
+        # After subtracting the peak: a tiny temperature may give minus infinity, which is a valid log-probability.
         logits /= torch.where(greedy, 1.0, temperature)[:, None]
     mass = logits.exp().cumsum(-1)
     total = mass[:, -1:]

@@ -1,4 +1,4 @@
-"""Tensors of which several processes have a part each (`torch.distributed.tensor`), as whole ones and back."""
+"""Converts between sharded (`torch.distributed.tensor`) and whole tensors."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from torch import Tensor
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Gathers a tensor of which each rank has a part; all ranks have to ask. Any other is given back as it is."""
+    """Gathers a sharded tensor, which is collective over ranks; returns any other unchanged."""
     found: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return found
 
 
 def own_part(tensor: Tensor) -> Tensor:
-    """Gives what this rank has of a tensor: all of one that is not shared out."""
+    """Returns this rank's shard of a tensor, or an unsharded tensor unchanged."""
     found: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return found
 
 
 def like(target: Tensor, source: Tensor) -> Tensor:
-    """Brings a whole tensor to where `target` lies: to its device, and to the part of it that this rank has."""
+    """Moves a whole tensor to the device of `target`, and to its shard on this rank."""
     source = source.to(target.device)
     if not hasattr(target, "full_tensor") or source.shape != target.shape:
         return source

@@ -1,4 +1,4 @@
-"""Tells which weights an engine holds, by their digest, and checks a push on arrival."""
+"""Digests of an engine's weights, and verification of a push."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from appliance.inference.engine import Engine, ModelError, PushProof
 
 
 def weights_digest(model: nn.Module) -> str:
-    """Computes SHA-256 over names, types, shapes and bytes of all weights, in the order of names."""
+    """SHA-256 over names, types, shapes and bytes of all weights, in name order."""
     found = hashlib.sha256()
     for name, weight in sorted(model.state_dict().items()):
         tensor = weight.detach().cpu().contiguous()
@@ -22,21 +22,21 @@ def weights_digest(model: nn.Module) -> str:
 
 
 def proof_of(model: nn.Module, version: str) -> PushProof:
-    """Computes what an engine has to say that was given this live model."""
+    """Returns the proof that an engine must return for this live model."""
     if has_adapter(model):
         return PushProof(version, adapter_digest(adapter_files(model)), frozen_digest(model))
     return PushProof(version, weights_digest(model))
 
 
 def push_model(engine: Engine, model: nn.Module, version: str) -> None:
-    """Gives the engine a live model's weights. Raises ModelError when it then holds others under that version."""
+    """Pushes a live model's weights. Raises ModelError if the engine then has others under that version."""
     require_proof(engine.push(model, version), model, version)
 
 
 def require_proof(proof: PushProof, model: nn.Module, version: str) -> None:
-    """Raises ModelError where an engine proves to hold other weights than this model's, under that version."""
+    """Raises ModelError unless the proof matches this model's weights and version."""
     if proof != proof_of(model, version):
         raise ModelError(
-            f"the engine holds other weights than it was given as {version}",
-            hint="start the worker again; nothing was sampled with them",
+            f"the engine has other weights than those of {version}",
+            hint="restart the worker; nothing was sampled with them",
         )

@@ -1,1 +1,6 @@
-"""This package makes a better checkpoint of verified rollouts: GRPO-RoC, objectives, checkpoints, evaluation."""
+"""Training: turns verified rollouts into a better checkpoint.
+
+`training` has the trainers (start with `training/train.py`), `objectives` the losses, `signal` the rewards, groups and
+advantages, `recipes` the settings of a cycle, and `limits` early stopping and budgets. `checkpoints` and `folders`
+write models atomically. Nothing here samples, judges answers or reads the ledger: `appliance.worker` joins the parts.
+"""

@@ -1,8 +1,8 @@
-"""Turns rollouts into padded tensors: what is trained on, exactly as it was sampled.
+"""Converts rollouts to padded tensors: training data exactly as sampled.
 
-Token ids and log-probabilities come from the message graph and are never made again from text. Tensors are padded on
+Token ids and log-probabilities come from the message graph and are never recomputed from text. Tensors are padded on
 the right; with causal attention no real token sees padding, so there is no attention mask. Forced tokens after the last
-sampled one (a result that nobody read) are cut: nothing that is trained on depends on them.
+sampled one (an unread result) are cut: nothing trained depends on them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from appliance.records.training import Group, Judged, SharedPrefix
 
 @dataclass(frozen=True)
 class Sample:
-    """Is one sequence of tokens to train on. Raises LearningError unless its four tuples are of equal length."""
+    """One sequence of training tokens. Raises LearningError unless its four tuples have equal length."""
 
     rollout: str
     ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    """True for the policy model's own tokens, but for those that a branch has from the rollout that it left."""
+    """True for tokens that the policy model sampled, except those a branch shares with its parent."""
     logprobs: tuple[float, ...]
-    """As sampled; 0 where the mask is off."""
+    """Log-probabilities as sampled; 0 where the mask is off."""
     advantages: tuple[float, ...]
-    """Of each token; 0 where the mask is off."""
+    """Advantage per token; 0 where the mask is off."""
     share: float = 1.0
-    """Of its rollout's trained tokens; the rest is in that rollout's other samples."""
+    """Share of the rollout's trained tokens in this sample."""
 
     def __post_init__(self) -> None:
         lengths = (len(self.ids), len(self.mask), len(self.logprobs), len(self.advantages))
@@ -66,11 +66,9 @@ class Batch:
 
 
 def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None = None) -> list[Sample]:
-    """Makes the samples of a rollout: one, and one more for each time that its conversation was written anew.
-
-    With `prefix` the tokens before the place where others part from it are trained on, too, with an advantage of their
-    own. Raises LearningError when messages branch or a sampled token has no log-probability.
-    """
+    """Returns a rollout's samples: one, plus one for each time its conversation was rewritten. With `prefix`, tokens
+    before the branch point are trained on too, with their own advantage. Raises LearningError if messages branch or a
+    sampled token has no log-probability."""
     made, first = [], 0
     for nodes in rollout.samples:
         made.append(_sample(rollout, nodes, first, advantage, prefix))
@@ -82,7 +80,7 @@ def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None 
 def _sample(
     rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float, prefix: SharedPrefix | None
 ) -> Sample:
-    """Makes the sample of these nodes, the first of which has that index; none of another sample is before one."""
+    """Builds the sample of consecutive nodes; `first` is the index of the first."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
@@ -105,11 +103,8 @@ def _sample(
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
-    """Makes samples of what the groups kept, in the order of rollout ids: equal records give equal batches.
-
-    Samples without a token of the rollout's own are left out. Raises LearningError when a kept rollout is not among
-    `judged`.
-    """
+    """Returns samples of the rollouts that the groups kept, ordered by rollout id, so equal records give equal batches.
+    Omits samples without own tokens. Raises LearningError if a kept rollout is not in `judged`."""
     rollouts = {one.rollout.id: one.rollout for one in judged}
     advantages = {
         group.rollouts[index]: advantage
@@ -129,14 +124,14 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
 
 
 def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:
-    """Cuts into slices of at most `size` samples of similar length, so that little is padded."""
+    """Splits samples into batches of at most `size` with similar lengths, to minimise padding."""
     by_length = sorted(chosen, key=lambda one: (len(one.ids), one.rollout))
     bounds = [*range(0, len(by_length), size), len(by_length)]
     return [by_length[start:end] for start, end in pairwise(bounds)]
 
 
 def collate(chosen: Sequence[Sample]) -> Batch:
-    """Pads on the right to the longest of `chosen`, of which there is at least one."""
+    """Pads at least one sample on the right to the longest."""
     return Batch(
         ids=padded([one.ids for one in chosen]),
         mask=padded([one.mask for one in chosen], False),

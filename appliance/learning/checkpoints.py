@@ -1,12 +1,11 @@
-"""Manages checkpoints on disk: which there are, which are whole, which may go, and how weights get into service.
+"""Checkpoints on disk: listing, verification, pruning and publishing.
 
-    <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
-    <data>/models/<digest>/             a published model: the model's files and their manifest
+  <cycle>/checkpoints/step-000010/    the model's files, training.safetensors, state.json, manifest.json
+  <data>/models/<digest>/             a published model: the model's files and their manifest
 
-A checkpoint folder of full training is a complete model folder as well, so an engine can load it where it lies; one of
-an adapter has `adapter_model.safetensors` in the place of the weights, and is merged when it is published (`merging`).
-Nothing is ever pickled: tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is
-imported here.
+A checkpoint of full training is also a complete model folder, which an engine loads in place; one of an adapter has
+`adapter_model.safetensors` instead of weights and is merged when published (`merging`). Nothing is ever pickled:
+tensors are safetensors, the rest is JSON. Folders are atomic (`folders`). No tensor library is imported here.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ TRAINING = "training.safetensors"
 STATE = "state.json"
 WEIGHTS = "model.safetensors"
 LICENSES = ("LICENSE", "LICENSE.txt", "LICENSE.md")
-"""Where a model's licence text lies; it goes wherever the model goes."""
+"""File names of a model's licence text, which is copied with the model."""
 
 _COMPANIONS = (
     "config.json",
@@ -42,7 +41,7 @@ _COMPANIONS = (
     *LICENSES,
     "NOTICE",
 )
-"""What a model folder may hold beside weights. Code and pickles are not taken along."""
+"""Files copied with a model's weights. Code and pickles are excluded."""
 
 _REQUIRED = ("config.json", "tokenizer.json")
 WEIGHT_FILE = re.compile(r"model(-\d{5}-of-\d{5})?\.safetensors|model\.safetensors\.index\.json")
@@ -52,11 +51,11 @@ _STEP = re.compile(r"step-(\d{6,})")
 @dataclass(frozen=True)
 class Newest:
     folder: Path | None
-    """None when there is no whole checkpoint."""
+    """Newest valid checkpoint, or None."""
     step: int
-    """-1 when there is none."""
+    """Step of the newest valid checkpoint; -1 without one."""
     broken: Mapping[Path, str]
-    """Newer ones that were passed over, newest first, and what is wrong with each: say so to the person."""
+    """Skipped newer checkpoints, newest first, with their problem, to report to the user."""
 
 
 def step_folder(parent: Path, step: int) -> Path:
@@ -64,21 +63,18 @@ def step_folder(parent: Path, step: int) -> Path:
 
 
 def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, bytes] | None = None) -> str:
-    """Writes a checkpoint and returns its digest; of a model's `companions`, what is no weight is taken along
-    (`without_weights`).
-
-    Raises CheckpointError when the disk is full or the folder cannot be written; older checkpoints are untouched.
-    """
+    """Writes a checkpoint with the non-weight files of `companions` (`without_weights`) and returns its digest. Raises
+    CheckpointError if the disk is full or the folder not writable; older checkpoints are untouched."""
     return write_folder(folder, {**without_weights(companions or {}), **files})
 
 
 def without_weights(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Picks what goes from model to model with the weights: configuration, tokenizer, licence."""
+    """Selects the files copied between models: configuration, tokenizer, licence."""
     return {name: files[name] for name in _COMPANIONS if name in files}
 
 
 def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The same files for weights in float32: a config.json that says another type has readers round them to it."""
+    """Returns the files with config.json set to float32, so that readers do not round float32 weights."""
     config = json.loads(files.get("config.json", b"{}"))
     inner = config.get("text_config")
     says = [(one, key) for one in (config, inner) if isinstance(one, dict) for key in ("dtype", "torch_dtype")]
@@ -89,7 +85,7 @@ def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def newest_valid(parent: Path) -> Newest:
-    """Finds the checkpoint to go on from: the highest step whose every byte is as it was written."""
+    """Returns the highest step whose every byte matches its manifest."""
     broken: dict[Path, str] = {}
     for step, folder in reversed(_steps(parent)):
         try:
@@ -102,12 +98,10 @@ def newest_valid(parent: Path) -> Newest:
 
 
 def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
-    """Removes what is older than the newest `keep` whole checkpoints, except `spare`; returns what went.
-
-    Broken ones do not count among those kept. Raises ValueError when `keep` is below 1.
-    """
+    """Removes checkpoints older than the newest `keep` valid ones, except `spare`; returns the removed folders. Damaged
+    ones do not count. Raises ValueError if `keep` is below 1."""
     if keep < 1:
-        raise ValueError("at least the newest checkpoint stays")
+        raise ValueError("keep must be at least 1")
     whole = 0
     gone: list[Path] = []
     for _, folder in reversed(_steps(parent)):
@@ -120,16 +114,13 @@ def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
 
 
 def is_model_file(name: str) -> bool:
-    """Says whether a model folder's file of this name is taken along."""
+    """True if a model folder's file of this name is copied."""
     return name in _COMPANIONS or WEIGHT_FILE.fullmatch(name) is not None
 
 
 def model_files(source: Path) -> dict[str, Path]:
-    """Lists the files of a model folder that are taken into service, by name.
-
-    Links are followed (a downloaded model's files often are links into a cache). Raises CheckpointError when the folder
-    lacks what a model needs.
-    """
+    """Returns the files of a model folder that go into service, by name. Follows links (downloaded files are often
+    links into a cache). Raises CheckpointError for an incomplete folder."""
     if not source.is_dir():
         raise CheckpointError(f"{source} is not a model folder", hint="name a folder with config.json and safetensors")
     names = {entry.name for entry in source.iterdir() if entry.is_file()}
@@ -146,11 +137,9 @@ def model_files(source: Path) -> dict[str, Path]:
 
 
 def publish(source: Path, models: Path) -> str:
-    """Puts a model into `models/<digest>/` and returns the digest: that of the published folder's manifest.
-
-    Publishing the same weights again changes nothing. A source with a manifest is verified first. Raises
-    CheckpointError when the source is broken or incomplete, or the disk is full.
-    """
+    """Publishes a model to `models/<digest>/` and returns the digest of its manifest. Publishing equal weights again
+    changes nothing. Verifies a source that has a manifest. Raises CheckpointError for a damaged or incomplete source,
+    or a full disk."""
     if (source / MANIFEST).exists():
         verify(source)
     return write_by_digest(models, model_files(source))

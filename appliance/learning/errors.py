@@ -1,7 +1,7 @@
-"""Defines what can go wrong while learning. `hint` is a sentence for the person who reads it.
+"""Errors of learning. `hint` is a sentence for the user.
 
-LearningError           the material does not fit the state: a step out of order, another recipe, a gradient of NaN
-└── CheckpointError     a folder on disk is missing, incomplete, changed, or cannot be written
+LearningError           input does not fit the state: a step out of order, another recipe, a NaN gradient
+└── CheckpointError     a folder on disk is missing, incomplete, changed, or not writable
 """
 
 from __future__ import annotations
@@ -18,4 +18,4 @@ class CheckpointError(LearningError):
 
 
 class NotFiniteError(LearningError):
-    """Says that a step cannot be learned: its gradient is not finite. The weights are as they were before it."""
+    """A step's gradient is not finite. The weights are as before the step."""

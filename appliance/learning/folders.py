@@ -1,12 +1,11 @@
-"""Writes folders that are there whole or not at all.
+"""Writes folders atomically, with a manifest.
 
-A folder is written under a temporary name beside its target, every file and the folder are synced to disk, a manifest
-with size and SHA-256 of every file is written last, and only then is it renamed. So a power cut, a kill or a full disk
-leaves the old state and at most a leftover, which `sweep` removes at the next start. The digest of a folder is the
-SHA-256 of its manifest file. One process writes below a parent at a time: the one that holds the data folder's lock.
+A folder is written under a temporary name beside its target; every file and the folder are synced to disk, a manifest
+with size and SHA-256 of every file is written last, and then the folder is renamed. A power cut, kill or full disk
+leaves the old state and at most a leftover, which `sweep` removes at the next start. A folder's digest is the SHA-256
+of its manifest file. Only the process that locks the data folder writes.
 
-Not promised: protection against somebody who can rewrite a file together with its manifest. The digest in the ledger is
-what shows that.
+Not protected: an attacker who rewrites a file together with its manifest. The digest in the ledger reveals that.
 """
 
 from __future__ import annotations
@@ -29,34 +28,28 @@ FORMAT = "assay-folder-1"
 _LEFTOVER = ".unfinished-"
 _CHUNK = 1 << 20
 _MAX_MANIFEST_BYTES = 1 << 20
-_RESTORE = "use an older checkpoint, or make it again; the folder can be removed"
+_RESTORE = "use an older checkpoint or create it again; the folder can be removed"
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 Content = bytes | Path | Iterable[bytes | memoryview]
-"""What a file is to hold: its bytes, the file to copy, or its bytes in pieces, which are asked for one at a time."""
+"""Content of a file to write: bytes, a file to copy, or an iterator of chunks."""
 
 
 def write_folder(target: Path, files: Mapping[str, Content]) -> str:
-    """Writes `files` (by their names) as the folder `target` and returns its digest.
-
-    A folder that is already there with the same digest is left alone; any other is replaced. Raises CheckpointError
-    when something cannot be read or written; what was there before is then untouched.
-    """
+    """Writes `files` by name as the folder `target` and returns its digest. Keeps an existing folder with an equal
+    digest, replaces any other. Raises CheckpointError on a read or write error, which leaves the previous state."""
     return _write(target.parent, files, lambda digest: target)
 
 
 def write_by_digest(parent: Path, files: Mapping[str, Content]) -> str:
-    """Writes a folder that is named by its own digest; else as `write_folder`."""
+    """Writes a folder named by its own digest; otherwise as `write_folder`."""
     return _write(parent, files, lambda digest: parent / digest)
 
 
 def verify(folder: Path, *, expect: str | None = None) -> str:
-    """Reads every byte, and returns the folder's digest when all is as the manifest says.
-
-    Raises CheckpointError for a file that is missing, truncated, changed, not listed, or no regular file, and for
-    another digest than `expect`: one that was recorded elsewhere shows that nobody rewrote the manifest too.
-    """
+    """Verifies every byte of a folder and returns its digest. Raises CheckpointError for a missing, truncated, changed,
+    unlisted or irregular file, and if the digest is not `expect`, which detects a rewritten manifest."""
     recorded, digest = _expected(folder, expect)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
@@ -64,15 +57,14 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
 
 
 def read_verified(folder: Path, *, expect: str | None = None, names: Collection[str] | None = None) -> dict[str, bytes]:
-    """Reads the files of a folder, each once, and checks what was read: those of `names` that it has, all unless given.
-    Raises CheckpointError as `verify`."""
+    """Reads and verifies a folder's files once each; with `names`, only those. Raises CheckpointError as `verify`."""
     recorded, _ = _expected(folder, expect)
     wanted = recorded if names is None else recorded.keys() & names
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(wanted)}
 
 
 def sweep(parent: Path) -> list[str]:
-    """Removes what interrupted writes and removals left below `parent`; returns their names. Call it at each start."""
+    """Removes leftovers of interrupted writes below `parent` and returns their names. Call at each start."""
     if not parent.is_dir():
         return []
     left = sorted(entry for entry in parent.iterdir() if entry.name.startswith(_LEFTOVER))
@@ -85,7 +77,7 @@ def sweep(parent: Path) -> list[str]:
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes a folder so that a kill in the middle leaves a leftover, never half a checkpoint."""
+    """Removes a folder so that a kill leaves a leftover, never half a checkpoint."""
     aside = folder.with_name(f"{_LEFTOVER}removed-{folder.name}")
     if aside.exists():
         shutil.rmtree(aside)
@@ -96,8 +88,8 @@ def remove_folder(folder: Path) -> None:
 
 def _write(parent: Path, files: Mapping[str, Content], name: Callable[[str], Path]) -> str:
     if not files or any(not _is_plain(file) or file == MANIFEST for file in files):
-        raise ValueError(f"a folder holds plainly named files beside its manifest, not {sorted(files)}")
-    # A name of fixed length: what it is for is not known before the digest is. Only one process writes here.
+        raise ValueError(f"invalid file names for a folder: {sorted(files)}")
+    # A fixed name: the target is unknown before the digest. Only one process writes here.
     temporary = parent / f"{_LEFTOVER}{os.getpid()}"
     at = parent
     try:
@@ -118,7 +110,7 @@ def _write(parent: Path, files: Mapping[str, Content], name: Callable[[str], Pat
     except OSError as error:
         raise _explained(error, at, parent) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)  # of what was given up, Ctrl-C included
+        shutil.rmtree(temporary, ignore_errors=True)  # after a failure, Ctrl-C included
     return digest
 
 
@@ -132,7 +124,7 @@ def _put_in_place(temporary: Path, target: Path, digest: str) -> None:
             shutil.rmtree(temporary)
             return
         if target.is_symlink() or not target.is_dir():
-            raise FileExistsError(errno.EEXIST, "there is something else than a folder", str(target))
+            raise FileExistsError(errno.EEXIST, "not a folder", str(target))
         remove_folder(target)
     temporary.rename(target)
     _sync_folder(target.parent)
@@ -145,7 +137,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
 
 
 def _put(path: Path, content: Content) -> dict[str, Any]:
-    """Writes one file, syncs it, and returns its line of the manifest."""
+    """Writes one file, syncs it, and returns its manifest line."""
     digest, size = hashlib.sha256(), 0
     with path.open("xb") as out:
         if isinstance(content, bytes):
@@ -173,12 +165,12 @@ def _sync_folder(folder: Path) -> None:
 def _expected(folder: Path, expect: str | None) -> tuple[dict[str, dict[str, Any]], str]:
     recorded, digest = _listed(folder)
     if expect is not None and digest != expect:
-        raise CheckpointError(f"{folder} is another one than {expect[:12]}: it is {digest[:12]}", hint=_RESTORE)
+        raise CheckpointError(f"{folder} has digest {digest[:12]}, not {expect[:12]}", hint=_RESTORE)
     return recorded, digest
 
 
 def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
-    """Returns the manifest's lines and its digest, when the folder holds exactly the files that it lists."""
+    """Returns the manifest's lines and digest. Requires exactly the listed files in the folder."""
     recorded, digest = _read_manifest(folder)
     try:
         present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
@@ -192,15 +184,15 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
 
 
 def _written(manifest: dict[str, Any]) -> bytes:
-    """Writes the one form of a manifest, so that no byte of it is free."""
+    """Serialises a manifest canonically, so that equal manifests have equal bytes."""
     return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 
 def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     if folder.is_symlink() or not folder.is_dir():
-        raise CheckpointError(f"{folder} is not a folder", hint="check the path; a link in its place is not followed")
+        raise CheckpointError(f"{folder} is not a folder", hint="check the path; links are not followed")
     if not (folder / MANIFEST).exists():
-        raise CheckpointError(f"{folder} has no manifest: it was never finished", hint=_RESTORE)
+        raise CheckpointError(f"{folder} has no manifest: writing it never finished", hint=_RESTORE)
     with _open(folder / MANIFEST) as source:
         raw = source.read(_MAX_MANIFEST_BYTES)
     try:
@@ -217,26 +209,26 @@ def _read_manifest(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
     ):
         raise CheckpointError(f"the manifest of {folder} is not of the form {FORMAT}", hint=_RESTORE)
     if _written(content) != raw:
-        raise CheckpointError(f"the manifest of {folder} is not written in its one form", hint=_RESTORE)
+        raise CheckpointError(f"the manifest of {folder} is not in canonical form", hint=_RESTORE)
     return files, hashlib.sha256(raw).hexdigest()
 
 
 def _open(path: Path) -> BufferedReader:
-    """Opens a regular file for reading; links are not followed."""
+    """Opens a regular file for reading, without following links."""
     try:
-        # O_NONBLOCK: a pipe put in a file's place must not make the caller wait for ever.
+        # O_NONBLOCK: a pipe in a file's place must not block the caller forever.
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         reason = "is a link" if error.errno == errno.ELOOP else f"cannot be read: {error.strerror}"
         raise CheckpointError(f"{path} {reason}", hint=_RESTORE) from error
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
-        raise CheckpointError(f"{path} is no regular file", hint=_RESTORE)
+        raise CheckpointError(f"{path} is not a regular file", hint=_RESTORE)
     return os.fdopen(handle, "rb")
 
 
 def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes:
-    """Compares a file with its line of the manifest; returns its content when asked to keep it."""
+    """Checks a file against its manifest line; returns its content if `keep`."""
     with _open(path) as source:
         size = os.fstat(source.fileno()).st_size
         if size != recorded["bytes"]:

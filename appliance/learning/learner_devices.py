@@ -1,7 +1,7 @@
-"""Says which device each learner computes on, from what was asked for and what is there. Nothing heavy is imported.
+"""Chooses the learners' devices from settings and available GPUs. Imports nothing heavy.
 
-What always holds: no learner takes the processor where a GPU was asked for, and no two take one GPU. GPUs that engines
-sample on are left to them where there are enough others.
+Invariants: no learner falls back to the CPU when a GPU was requested, and no two share a GPU. GPUs used by engines are
+avoided while enough others exist.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ CPU = "cpu"
 
 
 def learner_devices(asked: str, learners: int, gpus: int, taken: Collection[int] = ()) -> tuple[str, ...]:
-    """Gives each of so many learners its device, as torch names it. `asked` is `model.device`, `gpus` how many can be
-    used here, `taken` torch's numbers of those that engines sample on. Raises ModelError for more learners than GPUs.
-    """
+    """Returns a torch device name per learner. `asked` is `model.device`, `gpus` the usable GPUs, `taken` the torch
+    numbers used by engines. Raises ModelError for more learners than GPUs."""
     if asked == CPU or (asked == "auto" and not gpus):
         return (CPU,) * learners
     if not gpus:
         raise ModelError(
-            "model.device is cuda, and torch finds no GPU here",
-            hint="set model.device to auto or cpu; `assay doctor` says what it finds of GPUs",
+            "model.device is cuda, but torch finds no GPU here",
+            hint="set model.device to auto or cpu, or run `assay doctor` to list GPUs",
         )
     if learners > gpus:
         raise ModelError(
-            f"{learners} learners train on a GPU each, and there {'is 1' if gpus == 1 else f'are {gpus}'}",
+            f"{learners} learners need a GPU each, but there {'is 1' if gpus == 1 else f'are {gpus}'}",
             hint=f"set model.learners to {gpus} at most, or model.device to cpu",
         )
     free = [number for number in range(gpus) if number not in taken]
@@ -36,7 +35,7 @@ def learner_devices(asked: str, learners: int, gpus: int, taken: Collection[int]
 
 
 def usable_gpus(asked: str) -> int:
-    """Counts the GPUs that torch can use here; 0 where `asked` is the processor. None is touched."""
+    """Counts the GPUs that torch can use, without touching one; 0 if `asked` is cpu."""
     if asked == CPU:
         return 0
     import torch
@@ -45,10 +44,9 @@ def usable_gpus(asked: str) -> int:
 
 
 def sampled_on(engine: str, vllm: VllmSettings, visible: str | None, *, here: bool, placed: int = 0) -> tuple[int, ...]:
-    """Lists the GPUs, by torch's numbers under this CUDA_VISIBLE_DEVICES, that engines of this name sample on where
-    they are `here`. Of a cluster they have so many `placed` ones, the first of a host's: it may be this one.
-
-    Raises ModelError where `vllm.gpus` names one that is not visible."""
+    """Returns the GPUs that engines use, as torch numbers under this CUDA_VISIBLE_DEVICES. For engines elsewhere in a
+    cluster, returns the first `placed` numbers, since a host may be this one. Raises ModelError if `vllm.gpus` names an
+    invisible GPU."""
     if not here:
         return tuple(range(placed))
     return (vllm.torch_gpus(visible) or tuple(range(vllm.tensor_parallel))) if engine == "vllm" else (0,)

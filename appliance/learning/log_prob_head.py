@@ -1,9 +1,9 @@
-"""Log-probabilities of given tokens from hidden states, without ever holding tokens times vocabulary.
+"""Log-probabilities of given tokens from hidden states, without a tokens-by-vocabulary matrix.
 
-What always holds: the logits exist for one tile at a time, at most `TILE` of them in the forward and in the backward
-pass, whatever the batch and the vocabulary; they and the softmax are float32. A sum of exponentials is carried from
-tile to tile with its maximum (online softmax, Milakov and Gimelshein, 1805.02867), and the backward pass computes each
-tile again from the hidden states, as 2411.09009 (cut cross-entropy) does.
+Invariants: logits exist for one tile at a time, at most `TILE` of them in forward and backward pass, for any batch and
+vocabulary; logits and softmax are float32. The sum of exponentials is carried between tiles with its maximum (online
+softmax, Milakov and Gimelshein, 1805.02867), and the backward pass recomputes each tile from the hidden states, as
+2411.09009 (cut cross-entropy) does.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import torch
 from torch import Tensor, nn
 
 TILE = 1 << 23
-"""Most logits at once: 32 MiB."""
+"""Maximum logits in memory: 32 MiB."""
 TOKENS = 1024
-"""Tokens of a tile, at most; the rest of it is vocabulary."""
+"""Maximum tokens per tile; the rest of a tile is vocabulary."""
 PROBE_ERROR = 1e-4
-"""Largest difference of log-probabilities that rounding explains."""
+"""Maximum difference of log-probabilities explained by rounding."""
 
 
 @dataclass(frozen=True)
 class LogitHead:
-    """Is what stands between the last hidden state and the logits: a matrix, and what a family does to its product."""
+    """Output layer of a model: a matrix, and the scaling that a model family applies to its product."""
 
     linear: nn.Module
     scale: float = 1.0
-    """The product is multiplied with it (Cohere, Granite)."""
+    """Factor on the product (Cohere, Granite)."""
     softcap: float = 0.0
-    """Logits are softcap * tanh(logits / softcap) (Gemma 2); 0: as they are."""
+    """Logits are softcap * tanh(logits / softcap) (Gemma 2); 0: unchanged."""
 
     def logprobs(self, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Scores `targets` [N] after `hidden` [N, H]: log-probabilities [N] with gradient, and the entropies' sum in
-        nats, without."""
+        """Scores `targets` [N] after `hidden` [N, H]: log-probabilities [N] with gradient, and the summed entropy in
+        nats without."""
         weight, bias = self.linear.weight, getattr(self.linear, "bias", None)
         found: tuple[Tensor, Tensor] = _LogProbs.apply(  # type: ignore[no-untyped-call]
             hidden.float(), weight, bias, targets, (self.scale, self.softcap, temperature)
@@ -44,8 +44,7 @@ class LogitHead:
 
 
 def head_of(model: Any) -> LogitHead | None:
-    """Finds the head of a transformers model, and tries it against the model's own logits; None where it has another
-    kind of head."""
+    """Returns the head of a transformers model, tested against the model's own logits; None for an unsupported head."""
     config, linear = model.config, model.get_output_embeddings()
     if linear is None or model.base_model is model:
         return None
@@ -131,7 +130,7 @@ class _LogProbs(torch.autograd.Function):
 
 
 def _tiles(tokens: int, vocabulary: int) -> Iterator[tuple[slice, slice]]:
-    """Cuts [tokens, vocabulary] into tiles, row by row of tiles."""
+    """Yields tiles of [tokens, vocabulary], row by row."""
     height = max(1, min(tokens, TOKENS))
     width = max(1, min(vocabulary, TILE // height))
     for row in range(0, tokens, height):
@@ -142,7 +141,7 @@ def _tiles(tokens: int, vocabulary: int) -> Iterator[tuple[slice, slice]]:
 def _logits(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, columns: slice, how: tuple[float, float, float]
 ) -> tuple[Tensor, Tensor | None]:
-    """Computes a tile of tempered logits [rows, columns], and the softcap's slope where there is one."""
+    """Returns a tile of tempered logits [rows, columns], and the softcap's slope if any."""
     scale, softcap, temperature = how
     with torch.autocast(hidden.device.type, enabled=False):
         logits = nn.functional.linear(hidden, weight[columns].float(), None if bias is None else bias[columns].float())
@@ -156,6 +155,6 @@ def _logits(
 
 
 def _inside(targets: Tensor, columns: slice) -> tuple[Tensor, Tensor]:
-    """Says which targets lie in these columns, and where; 0 stands for those that do not."""
+    """Returns the mask of targets in these columns, and their offsets (0 outside)."""
     inside = (targets >= columns.start) & (targets < columns.stop)
     return inside, (targets - columns.start).masked_fill(~inside, 0)

@@ -1,8 +1,8 @@
-"""Trains an adapter of low rank beside the frozen weights of a model (LoRA, 2106.09685), by the package peft.
+"""LoRA training (2106.09685): a low-rank adapter beside frozen weights, using peft.
 
-What always holds: the adapter is float32 and lies on every linear layer but the head; a new one changes nothing (B is
-0); the base's weights take no gradient, and their digest tells them from any other's. Nothing is merged here
-(`merging`). What of a model is adapter and what is base, `appliance.inference.adapters` says.
+Invariants: the adapter is float32 and covers every linear layer but the head; a new one changes nothing (B is 0); base
+weights take no gradient, and their digest identifies them. Merging is in `merging`; `appliance.inference.adapters`
+separates adapter and base tensors.
 """
 
 from __future__ import annotations
@@ -20,11 +20,9 @@ from curriculum.seeds import derive
 
 
 def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
-    """Puts a new adapter into a transformers model, in place, and freezes everything else. Equal seeds give equal ones.
-
-    Raises LearningError for a model without linear layers of its own, and for one in which more than these would take
-    an adapter: peft counts the fused experts of some mixtures in.
-    """
+    """Adds a new adapter to a transformers model in place and freezes the rest; deterministic in `seed`. Raises
+    LearningError for a model without linear layers of its own, and if other layers would get one: peft includes the
+    fused experts of some mixtures."""
     from peft import LoraConfig, inject_adapter_in_model
     from transformers.pytorch_utils import Conv1D
 
@@ -48,7 +46,7 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
             ) from error
     if not all(isinstance(layer.get_base_layer(), linear) for layer in adapter_layers(model)):
         raise LearningError(
-            f"{type(model).__name__} takes no adapter: its fused experts would take one, too",
+            f"{type(model).__name__} takes no adapter: its fused experts would get one too",
             hint="set training.method to full",
         )
     trained = 0
@@ -62,12 +60,12 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
 
 
 def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Puts an adapter's values in the place of the model's. Raises LearningError when they have other shapes."""
+    """Copies adapter values into the model. Raises LearningError if shapes differ."""
     own = adapter_parameters(model)
     if {name: one.shape for name, one in own.items()} != {name: one.shape for name, one in tensors.items()}:
         raise LearningError(
-            "the adapter is for other layers, or of another rank",
-            hint="use the model folder and the recipe that it was made with",
+            "the adapter has other layers or another rank",
+            hint="use the model folder and recipe that it was created with",
         )
     with torch.no_grad():
         for name, parameter in own.items():
@@ -75,7 +73,7 @@ def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 
 def delta(layer: Any) -> Tensor:
-    """Computes what the adapter adds to a layer's weight, in float32 and in that weight's shape."""
+    """Returns the adapter's addition to a layer's weight, float32, in the weight's shape."""
     with torch.no_grad():
         found: Tensor = layer.get_delta_weight(NAME)
         return found.float()

@@ -1,8 +1,7 @@
-"""Makes the plain model of a base and its adapter: merged once, in float32, and compared with what it was made from.
+"""Merges a base and its adapter into a plain model, in float32, and verifies the result.
 
-What always holds: an adapter is merged only into the weights that it was trained beside, as they are in the base's own
-files; what comes out is written only when it gives the same log-probabilities as base and adapter side by side.
-Nothing is ever merged back out of a model.
+Invariants: an adapter is merged only into the weights it was trained on, read from the base's own files; the result is
+written only if its log-probabilities equal those of base plus adapter. Nothing is ever unmerged.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ from appliance.learning.lora import add_adapter, delta, load_adapter
 from appliance.learning.tensor_file import TensorFile
 
 MERGE_ERROR = 1e-3
-"""Largest difference of log-probabilities, in nats, that merging in float32 may make."""
+"""Maximum difference of log-probabilities, in nats, from merging in float32."""
 _PROBE = (4, 32)
-"""Conversations and tokens of each that are compared."""
-_OTHER = "name the folder of the model that the adapter was trained beside"
+"""Sequences and tokens per sequence compared after merging."""
+_OTHER = "name the folder of the adapter's base model"
 
 
 def publish_merged(checkpoint: Path, base: ModelFiles, models: Path) -> str | None:
-    """Puts base and adapter as one plain model into `models/<digest>/` and returns the digest; None for an adapter
-    that adds nothing. Raises CheckpointError, and ModelError for a base that cannot be opened."""
+    """Publishes base plus adapter as a plain model in `models/<digest>/` and returns the digest; None if the adapter
+    adds nothing. Raises CheckpointError, and ModelError for a base that cannot be opened."""
     files = read_verified(checkpoint)
     if adds_nothing(files):
         return None
@@ -44,21 +43,21 @@ def publish_merged(checkpoint: Path, base: ModelFiles, models: Path) -> str | No
 
 
 def export_merged(checkpoint: Path, base: ModelFiles, target: Path) -> float:
-    """Writes base and adapter as the plain model folder `target`, and returns the largest difference of
-    log-probabilities that was seen. Raises as `publish_merged`."""
+    """Writes base plus adapter as the plain model folder `target`. Returns the largest difference of log-probabilities.
+    Raises as `publish_merged`."""
     files, worst = merged_files(read_verified(checkpoint), base, str(checkpoint))
     write_folder(target, files)
     return worst
 
 
 def adds_nothing(files: Mapping[str, bytes]) -> bool:
-    """Says whether an adapter is as it was made: nothing was learned."""
+    """True if an adapter is unchanged since its creation."""
     tensors = _tensors(files, "the checkpoint")
     return not any(bool(tensor.any()) for name, tensor in tensors.items() if ".lora_B." in name)
 
 
 def same_weights(trained: Path, base: Path) -> bool:
-    """Says whether two model folders hold the same weights, in float32 and by the same names: nothing was learned."""
+    """True if two model folders have equal weights in float32, by name."""
     with ExitStack() as stack:
 
         def held(folder: Path) -> dict[str, Any]:
@@ -72,21 +71,20 @@ def same_weights(trained: Path, base: Path) -> bool:
 
 
 def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, Content], float]:
-    """Makes the files of the plain model, and the largest difference of log-probabilities, in nats, from the model with
-    its adapter beside it. `name` is the checkpoint's in messages. Raises CheckpointError and ModelError."""
+    """Returns the plain model's files, and its largest difference of log-probabilities, in nats, from base plus
+    adapter. `name` is the checkpoint in messages. Raises CheckpointError and ModelError."""
     tensors = _tensors(adapter, name)
     try:
         settings = json.loads(adapter[ADAPTER_CONFIG])
         rank, alpha = int(settings["r"]), float(settings["lora_alpha"])
         trained_beside = str(json.loads(adapter[STATE])["progress"]["base"])
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{name} does not say which adapter it holds: {error}", hint=_OTHER) from error
+        raise CheckpointError(f"{name}: invalid adapter configuration: {error}", hint=_OTHER) from error
     model = open_model(base, "the base model")
     found = base_digest(model)
     if trained_beside not in (found, base_digest(model, torch.bfloat16)):
         raise CheckpointError(
-            f"{name} holds an adapter for the base model {trained_beside[:12]}, and this one is {found[:12]}",
-            hint=_OTHER,
+            f"{name} has an adapter for the base model {trained_beside[:12]}, not for {found[:12]}", hint=_OTHER
         )
     add_adapter(model, rank, alpha, seed=0)
     load_adapter(model, tensors)
@@ -98,8 +96,8 @@ def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> t
     worst = float((_logprobs(model) - before).abs().max())
     if not worst <= MERGE_ERROR:
         raise CheckpointError(
-            f"{name} merged into its base gives other log-probabilities, by {worst:.2g} nats",
-            hint="nothing was written; the adapter may have diverged: take an earlier checkpoint",
+            f"{name} merged into its base changes log-probabilities by {worst:.2g} nats",
+            hint="nothing was written; the adapter may have diverged: use an earlier checkpoint",
         )
     weights = TensorFile(dict(plain_tensors(model)), {"format": "pt"})
     return {**in_float32(without_weights(base)), WEIGHTS: weights}, worst
@@ -118,9 +116,7 @@ def _logprobs(model: Any) -> Tensor:
 
 def _tensors(files: Mapping[str, bytes], name: str) -> dict[str, Tensor]:
     if ADAPTER not in files:
-        raise CheckpointError(
-            f"{name} holds no {ADAPTER}", hint="name the checkpoint of a night that trained an adapter"
-        )
+        raise CheckpointError(f"{name} has no {ADAPTER}", hint="name a checkpoint of a cycle that trained an adapter")
     try:
         found: dict[str, Tensor] = safetensors.torch.load(files[ADAPTER])
     except (ValueError, safetensors.SafetensorError) as error:

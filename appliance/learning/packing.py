@@ -1,8 +1,8 @@
-"""Puts samples one behind another into one row, in which each sees itself alone.
+"""Packs samples into one row without attention between them.
 
-What always holds: a sample's tokens have the positions that they have alone, and attention is computed sample by
-sample, so that there is no mask of row times row and nothing to be masked wrongly. A model whose attention cannot be
-had that way (a state that runs through, sinks, biases by distance) is found by a trial when it is taken and refused.
+Invariants: tokens keep the positions of their own sample, and attention is computed per sample, so there is no
+row-by-row mask to get wrong. A model whose attention cannot be split (recurrent state, sinks, distance biases) is
+detected by a test on loading and refused.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from appliance.learning.errors import LearningError
 
 ATTENTION = "assay_packed"
-"""Under this name transformers finds our attention."""
+"""Name of our attention in transformers."""
 PROBE_ERROR = 1e-4
-"""Largest difference of hidden states, as a share of the largest of them, that rounding explains."""
+"""Maximum relative difference of hidden states explained by rounding."""
 WASTE = 2.0
-"""So many times the tokens may a GPU attend to, padding included, rather than to one sample after the other."""
-UNPACKED = "set training.packing to false: rollouts are then padded"
+"""Maximum padded tokens, as a multiple of real ones, up to which a GPU computes all samples together."""
+UNPACKED = "set training.packing to false to pad rollouts instead"
 
 
 class Tokens(Protocol):
@@ -33,8 +33,7 @@ T = TypeVar("T", bound=Tokens)
 
 
 def token_batches(chosen: Sequence[T], most: int) -> list[list[T]]:
-    """Cuts into passes of at most `most` tokens, by length and then as they come; a longer sample has a pass of its
-    own."""
+    """Splits samples into passes of at most `most` tokens, by length; a longer sample gets its own pass."""
     passes: list[list[T]] = []
     room = 0
     for one in sorted(chosen, key=lambda one: len(one.ids)):
@@ -47,8 +46,8 @@ def token_batches(chosen: Sequence[T], most: int) -> list[list[T]]:
 
 
 def enable_packing(model: Any) -> None:
-    """Gives a transformers model the attention that packed rows need, and tries it. Raises LearningError for a model
-    that mixes samples under it; that one is left as it was."""
+    """Installs and tests the attention for packed rows in a transformers model. Raises LearningError, with the model
+    unchanged, if samples mix."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(ATTENTION, _attention)
@@ -68,7 +67,7 @@ def enable_packing(model: Any) -> None:
         expected = torch.cat(alone).float()
         worst = float((together.float() - expected).abs().max() / expected.abs().max())
         rough = next(model.parameters()).dtype is not torch.float32
-        fault = "" if worst <= (0.05 if rough else PROBE_ERROR) else f"its hidden states are off by {worst:.2g} then"
+        fault = "" if worst <= (0.05 if rough else PROBE_ERROR) else f"its hidden states differ by {worst:.2g}"
     except (AttributeError, TypeError, ValueError, RuntimeError) as error:
         fault = f"{type(error).__name__}: {error}"
     finally:
@@ -79,7 +78,7 @@ def enable_packing(model: Any) -> None:
 
 
 def hidden_states(model: Any, ids: Tensor, lengths: Sequence[int]) -> Tensor:
-    """Returns the last hidden states [S, H] of samples of these `lengths`, one behind another in `ids` [S]."""
+    """Returns the last hidden states [S, H] of consecutive samples of these `lengths` in `ids` [S]."""
     positions = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
     out = model.base_model(
         input_ids=ids[None], position_ids=positions[None], use_cache=False, sample_lengths=tuple(lengths)
@@ -99,13 +98,12 @@ def _attention(
     sliding_window: int | None = None,
     **settings: Any,
 ) -> tuple[Tensor, None]:
-    """Computes attention as transformers does by torch's, for each sample by itself where `sample_lengths` says which
-    there are."""
+    """Computes attention as transformers does with torch, per sample if `sample_lengths` is given."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     unknown = sorted(name for name in ("softcap", "s_aux", "position_bias") if settings.get(name) is not None)
     if unknown:
-        raise ValueError(f"attention with {', '.join(unknown)} is not known here")
+        raise ValueError(f"attention with {', '.join(unknown)} is not supported")
     if sample_lengths is None:
         if attention_mask is None and sliding_window is not None and sliding_window < query.shape[2]:
             attention_mask = _window(query, query.shape[2], sliding_window)
@@ -137,8 +135,8 @@ def _padded_attention(
     sliding_window: int | None,
     settings: dict[str, Any],
 ) -> Tensor:
-    """Computes the same for all samples at once, each padded on the right to the longest, which no token of its own
-    sees: a GPU waits for many small calls longer than it computes."""
+    """Computes attention of all samples together, right-padded to the longest: many small calls keep a GPU waiting
+    longer than the padding. No real token sees padding."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     longest = max(lengths)
@@ -155,7 +153,7 @@ def _padded_attention(
 
 
 def _window(like: Tensor, length: int, window: int) -> Tensor:
-    """Makes the mask [1, 1, length, length] of causal attention to the last `window` tokens; true: seen."""
+    """Returns the mask [1, 1, length, length] of causal attention to the last `window` tokens; true: visible."""
     distance = torch.arange(length, device=like.device)
     distance = distance[:, None] - distance[None, :]
     return ((distance >= 0) & (distance < window))[None, None]

@@ -1,9 +1,9 @@
-"""Starts the processes that train one model, one or several together, and talks to all of them at once.
+"""Starts the rank processes that train one model together, and sends them requests.
 
-What always holds: a message goes to all, and counts when all have answered. One that ends, is held by a signal, or says
-that it is broken, ends the whole group, because the others may be waiting for it; so do those that neither work nor
-answer. They find each other by a file in a folder of mode 0700, and speak over loopback: torchrun's own meeting place
-listens on every address, and unpickles what it is told there.
+Invariants: a request goes to all ranks and completes when all have answered. A rank that exits, is stopped by a signal
+or reports a fatal error ends the whole group, because the others may wait for it; so do hanging ranks. They rendezvous
+through a file in a folder of mode 0700 and talk over loopback: torchrun's rendezvous listens on every address and
+unpickles its input.
 """
 
 from __future__ import annotations
@@ -32,36 +32,35 @@ from appliance.system.patience import Patience, Wait, effort_of
 from runtime.errors import HintedError, InfrastructureError
 
 LOOK_SECONDS = 0.5
-"""How often it is looked whether they are alive."""
+"""Seconds between two checks that the ranks are alive."""
 END_SECONDS = 5.0
-"""In which they end after they were asked to."""
+"""Seconds for the ranks to exit after a request."""
 LEFT_SECONDS = 60.0
-"""In which the others answer, too, once one has said that it cannot; one that failed alone has left them waiting."""
+"""Seconds for the others to answer after one rank failed; if it failed alone, they wait for it."""
 STOPPED_SECONDS = 10.0
-"""That a signal may hold one of them while the others wait for it."""
+"""Seconds that a signal may stop one rank while the others wait."""
 PATIENCE = Patience(busy_seconds=math.inf, idle_share=0.01)
-"""Of each of them. Gloo's thread wakes up a hundred times a second, for some 0.25 % of a processor. Nobody knows how
-long a step takes; who waits busily for another is told by torch (`rank.COLLECTIVE_SECONDS`)."""
+"""Patience with each rank. Gloo's thread wakes up a hundred times a second, using some 0.25 % of a CPU. A step has no
+known duration; torch times out a busy wait for another rank (`rank.COLLECTIVE_SECONDS`)."""
 WORDS = 20_000
-"""Bytes of a log that are looked through for what went wrong."""
-GO_ON = "start the worker again: it goes on from the last checkpoint"
+"""Bytes of a log searched for the error."""
+GO_ON = "restart the worker: it resumes from the last checkpoint"
 ERRORS: dict[str, type[HintedError]] = {one.__name__: one for one in (CheckpointError, LearningError, NotFiniteError)}
 
 
 class RankGroup(Protocol):
-    """Is the processes that train one model together, wherever they are."""
+    """Processes that train one model together, on any machine."""
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """Asks all, and gives the first one's answer once all have one.
-
-        Raises CheckpointError or LearningError where one of them did, InfrastructureError when one has ended."""
+        """Sends a request to all ranks and returns the first rank's answer once all have answered. Raises
+        CheckpointError or LearningError from a rank, InfrastructureError if one exited."""
 
     def close(self) -> None:
-        """Ends them. Closing again does nothing."""
+        """Ends the processes. Closing again does nothing."""
 
 
 class RankProcesses:
-    """Is a `RankGroup` on this machine, and a context manager; `close` ends the processes. Not thread-safe."""
+    """`RankGroup` on this machine and context manager; `close` ends the processes. Not thread-safe."""
 
     def __init__(
         self,
@@ -71,12 +70,12 @@ class RankProcesses:
         patience: Patience = PATIENCE,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts one on each of these devices, with so many threads together and these environment variables beside
-        ours. Raises InfrastructureError when they cannot be started."""
+        """Starts one process per device, dividing `threads` among them, with `variables` added to the environment.
+        Raises InfrastructureError if they cannot start."""
         ranks = len(devices)
         self.patience = patience
         self.folder = make_folder("assay-ranks-", _memory())
-        """Their socket and log, in memory if there is any; of mode 0700. What killed processes left goes."""
+        """Folder of socket and log, mode 0700, in memory if possible. Leftovers of killed processes are removed."""
         self._memory: list[MemoryKills] = []
         self._connections: list[Connection] = []
         self._processes: list[subprocess.Popen[bytes]] = []
@@ -123,13 +122,13 @@ class RankProcesses:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids, in the order of the ranks."""
+        """Process ids, in rank order."""
         return list(self._pids)
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
         """See `RankGroup`."""
         if not self._connections:
-            raise InfrastructureError(f"the learner processes had ended before they were asked to {what}", hint=GO_ON)
+            raise InfrastructureError(f"the learner processes ended before the request to {what}", hint=GO_ON)
         text = json.dumps({"ask": what, **message}).encode()
         answers: dict[Connection, dict[str, Any]] = {}
         failed: dict[str, Any] = {}
@@ -147,7 +146,7 @@ class RankProcesses:
                     moved = time.monotonic()
                 elif time.monotonic() - moved > STOPPED_SECONDS:
                     self.close(seconds=0.0)
-                    held = f"a learner process was stopped by a signal and did not go on when it was asked to {what}"
+                    held = f"a learner process was stopped by a signal and did not continue when asked to {what}"
                     raise InfrastructureError(held, hint=GO_ON)
                 for ready in wait(left, LOOK_SECONDS):
                     assert isinstance(ready, Connection)
@@ -155,7 +154,7 @@ class RankProcesses:
                     if "error" in answer and not failed:
                         failed, until = answer, time.monotonic() + LEFT_SECONDS
         except (EOFError, OSError) as error:
-            ended = self._ended(f"while it was asked to {what}")
+            ended = self._ended(f"during the request to {what}")
             self.close()
             raise ended from error
         if not failed:
@@ -167,7 +166,7 @@ class RankProcesses:
         raise InfrastructureError(f"a learner process failed to {what}: {failed['error']}", hint=GO_ON)
 
     def close(self, seconds: float = END_SECONDS) -> None:
-        """Ends them, and kills what is left after so many seconds. Closing again does nothing."""
+        """Ends the processes and kills the rest after `seconds`. Closing again does nothing."""
         for connection in self._connections:
             connection.close()
         self._connections = []
@@ -178,11 +177,11 @@ class RankProcesses:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        self._processes = []  # their numbers may be others' from now on
+        self._processes = []  # their process ids may be reused from now on
         remove_folder(self.folder)
 
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
-        """Waits for all of them."""
+        """Waits for all ranks to connect."""
         found: dict[int, tuple[Connection, int]] = {}
         waits = self._wait()
         while len(found) < ranks:
@@ -191,20 +190,20 @@ class RankProcesses:
                 said = json.loads(connection.recv_bytes())
                 found[int(said["rank"])] = connection, int(said["pid"])
             elif any(process.poll() is not None for process in self._processes):
-                raise self._ended("while they started")
+                raise self._ended("during startup")
             elif reason := waits.over():
                 raise self._given_up(f"{ranks - len(found)} of them, which started", reason)
         self._pids = [found[number][1] for number in range(ranks)]
         return [found[number][0] for number in range(ranks)]
 
     def _wait(self) -> Wait:
-        """Is over when none of them does anything: one alone may be idle because it waits for the others."""
+        """Returns a wait that ends when no rank works: a single idle one may be waiting for others."""
         groups = {one.pid for one in self._processes}
         share = self.patience.idle_share * len(groups)
         return Wait(lambda: effort_of(groups), replace(self.patience, idle_share=share))
 
     def _given_up(self, who: str, reason: str) -> InfrastructureError:
-        text = f"{len(self._processes)} learner processes hang ({who}, gave no answer): {reason}"
+        text = f"{len(self._processes)} learner processes hang ({who}, did not answer): {reason}"
         return InfrastructureError(text, hint=GO_ON)
 
     def _ended(self, when: str) -> InfrastructureError:
@@ -218,9 +217,9 @@ class RankProcesses:
 
 
 def _send(connection: Connection, text: bytes) -> None:
-    """Sends, beside who looks whether that one is alive: one that takes nothing would keep its sender for ever. What
-    was not sent is noticed by who waits for the answer."""
-    with suppress(OSError, TypeError):  # a TypeError is a connection that was closed meanwhile
+    """Sends in a separate thread, since a rank that reads nothing would block its sender forever. The waiting caller
+    notices a failed send."""
+    with suppress(OSError, TypeError):  # a TypeError is a connection closed during the send
         connection.send_bytes(text)
 
 

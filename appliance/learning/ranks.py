@@ -1,8 +1,8 @@
-"""Lets several processes train one model together: each holds a part of every weight, its gradient and its moments.
+"""Shards training of one model over processes: weights, gradients and moments.
 
-What always holds: all ranks take the same calls in the same order, and have the same weights, figures and step count
-after each. With one rank nothing here does anything, and nothing of torch's distributed package is loaded. What is
-saved is whole, so that any number of ranks can go on from it.
+Invariants: all ranks make the same calls in the same order, and have equal weights, figures and step count after each.
+With one rank nothing here has an effect, and torch.distributed is not loaded. Saved state is complete, so any number of
+ranks can resume from it.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Ranks:
     number: int = 0
-    """This process among them, from 0; the first writes what is kept."""
+    """Rank of this process, from 0; rank 0 writes files."""
     world: int = 1
-    """How many there are."""
+    """Number of ranks."""
 
     @property
     def alone(self) -> bool:
         return self.world == 1
 
     def share(self, passes: Sequence[T]) -> list[tuple[T, bool]]:
-        """Picks this rank's passes of a minibatch, and whether each counts. All ranks get equally many, because the
-        model is computed by all of them at once: who has too few computes one more that counts nothing."""
+        """Returns this rank's passes of a minibatch, and whether each counts. All ranks get equally many, because they
+        compute the model together: a rank with too few repeats one that does not count."""
         most = -(-len(passes) // self.world)
         own = [(one, True) for one in passes[self.number :: self.world]]
         return own + [(passes[0], False)] * (most - len(own))
 
     def summed(self, figures: Mapping[str, float]) -> dict[str, float]:
-        """Adds up each figure over all ranks."""
+        """Sums each figure over all ranks."""
         return self._reduced(figures, "SUM")
 
     def largest(self, figures: Mapping[str, float]) -> dict[str, float]:
-        """Takes the largest of each figure over all ranks."""
+        """Returns the maximum of each figure over all ranks."""
         return self._reduced(figures, "MAX")
 
     def _reduced(self, figures: Mapping[str, float], how: str) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""Scores given tokens under a causal language model: the one place where the model runs for training.
+"""Scores given tokens under a causal language model: the model's only forward pass in training.
 
-Sequences are padded on the right and attention is causal, so no real token ever sees padding and no attention mask is
-needed; or they lie one behind another (`packing`). Logits and softmax are float32 (the mismatch with the sampler grows
-otherwise). Where they would be many they are never held together (`log_prob_head`).
+Sequences are padded on the right and attention is causal, so no real token sees padding and no attention mask is
+needed; or they are packed (`packing`). Logits and softmax are float32, to limit the mismatch with the sampler. Large
+logits are never materialised at full size (`log_prob_head`).
 """
 
 from __future__ import annotations
@@ -18,23 +18,21 @@ from appliance.learning.log_prob_head import LogitHead, head_of
 from appliance.learning.packing import enable_packing, hidden_states
 
 MOST_LOGITS = 1 << 26
-"""Logits of one pass that are computed at once: 256 MiB. More are computed tile by tile."""
+"""Maximum logits computed at full size per pass: 256 MiB. Beyond, tiles are used."""
 
 
 @dataclass(frozen=True)
 class Scores:
     logprobs: Tensor
-    """[B, T-1]: of token t + 1 at position t; exactly 0, without gradient, where the mask is off."""
+    """[B, T-1]: log-probability of token t + 1 at position t; exactly 0, without gradient, where the mask is off."""
     entropy: Tensor
-    """Scalar: sum over the masked tokens of the entropy of the distribution they were scored under, in nats."""
+    """Scalar: summed entropy of the masked tokens' distributions, in nats."""
 
 
 def score(model: nn.Module, ids: Tensor, mask: Tensor, temperature: float = 1.0) -> Scores:
-    """Scores the masked tokens of `ids` [B, T] (integers) under `mask` [B, T] (bool) at `temperature`.
-
-    The first token of a sequence has no predecessor and is never scored. Only masked tokens are put through the
-    softmax: two thirds of a conversation are prompt, results and padding.
-    """
+    """Scores the masked tokens of `ids` [B, T] (integers) under `mask` [B, T] (bool) at `temperature`. The first token
+    of a sequence is never scored. Only masked tokens go through the softmax: two thirds of a conversation are prompt,
+    results and padding."""
     wanted = mask[:, 1:]
     logits = model(input_ids=ids[:, :-1], use_cache=False).logits[wanted].float() / temperature
     all_logprobs = torch.log_softmax(logits, dim=-1)
@@ -45,13 +43,13 @@ def score(model: nn.Module, ids: Tensor, mask: Tensor, temperature: float = 1.0)
 
 
 class Scorer:
-    """Scores as `score` does, with the memory and the arithmetic that were asked for: `packing` leaves the padding out,
-    `precision` is what the layers compute in, and `most_logits` is how many logits there may be at once."""
+    """Scores as `score`, with bounded memory: `packing` removes padding, `precision` is the layers' type, and
+    `most_logits` limits the logits in memory."""
 
     def __init__(
         self, model: Any, *, packing: bool = False, precision: str = "float32", most_logits: int = MOST_LOGITS
     ) -> None:
-        """Raises LearningError for a model that cannot be scored that way."""
+        """Raises LearningError for a model that does not support these options."""
         self._model = model
         self._packing = packing
         self._most_logits = most_logits
@@ -64,7 +62,7 @@ class Scorer:
             self._required()
 
     def __call__(self, ids: Tensor, mask: Tensor, temperature: float = 1.0) -> Scores:
-        """Scores as `score` does."""
+        """Scores as `score`."""
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         if not (self._packing or self._half or ids.numel() * vocabulary > self._most_logits):
             return score(self._model, ids, mask, temperature)
@@ -81,7 +79,7 @@ class Scorer:
         return hidden[wanted]
 
     def _packed(self, ids: Tensor, wanted: Tensor) -> Tensor:
-        """Leaves out what comes after each row's last wanted token, for nothing that is trained on depends on it."""
+        """Returns hidden states without the tokens after each row's last wanted one, which affect nothing."""
         places = torch.arange(1, wanted.shape[1] + 1, device=wanted.device)
         lengths = (wanted * places).amax(1)
         real = places <= lengths[:, None]
@@ -89,7 +87,7 @@ class Scorer:
         return hidden[wanted[real]]
 
     def look(self) -> None:
-        """Finds the model's head now, not with the first sequences."""
+        """Locates the model's head now instead of at the first scoring."""
         self._found()
 
     def _found(self) -> LogitHead | None:
@@ -100,7 +98,7 @@ class Scorer:
     def _required(self) -> None:
         if self._found() is None:
             raise LearningError(
-                f"{type(self._model).__name__} makes its logits in a way that is not known here",
+                f"{type(self._model).__name__} has an unsupported output layer",
                 hint="set training.packing to false and training.precision to float32",
             )
 

@@ -1,9 +1,9 @@
-"""Keeps what a learner needs to go on after a restart: weights, optimizer, random state, and what it was doing.
+"""Saves and restores a learner: weights, optimizer, random state and progress.
 
-Weights and optimizer moments are kept by parameter name as safetensors; step, seed, recipe digest and whatever the
-caller adds are JSON. A tied weight is stored once. Of a model with an adapter, the adapter is kept and the digest of
-the frozen weights, which is compared at each save and restore. Learners draw their own randomness from (seed, step),
-so a replayed step is the same step; the generators of Python and torch are kept for whatever else draws from them.
+Weights and optimizer moments are stored by parameter name as safetensors; step, seed, recipe digest and the caller's
+notes as JSON. A tied weight is stored once. With an adapter, the adapter is stored with the digest of the frozen
+weights, compared at each save and restore. Learners derive their randomness from (seed, step), so a replayed step is
+equal; the generators of Python and torch are saved for other users.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from runtime.model import FrozenModel
 
 _RANDOM = "random.torch"
 _RANDOM_GPU = "random.cuda"
-"""Is there where the checkpoint was made on a GPU; a learner on a processor goes on without it."""
-_START_AGAIN = "go on with the seed and the recipe that it was made with, or start anew"
+"""Present in checkpoints made on a GPU; a learner on the CPU ignores it."""
+_START_AGAIN = "resume with the original seed and recipe, or start again"
 
 
 class LearnerProgress(FrozenModel):
-    """Says how far a learner is. It must be the same learner that goes on: kind, seed and recipe are compared."""
+    """Progress of a learner. Only an equal kind, seed and recipe may resume it."""
 
     kind: Literal["warm_start", "training"]
     step: int
-    """Steps done."""
+    """Completed steps."""
     seed: int
     recipe: str
     """Digest of the recipe."""
     base: str = ""
-    """Digest of the frozen weights beside an adapter; empty where every weight is trained."""
+    """Digest of the frozen weights beside an adapter; empty if every weight is trained."""
     halved: bool = False
-    """Whether the memory was too small for a pass of the recipe's size once."""
+    """True after a pass of the recipe's size ran out of memory."""
     pass_tokens: int = 0
-    """The most of a pass since then, padding included; 0 where it was never too small, or in a checkpoint that does not
-    know it: each pass then has half of its own size."""
+    """Maximum tokens per pass since then, including padding; 0 if unlimited, or in an older checkpoint, where each pass
+    has half of its own size."""
     notes: dict[str, Any] = Field(default_factory=dict)
-    """The caller's own, JSON only: the state of early stopping, for example."""
+    """The caller's notes, JSON only, such as the state of early stopping."""
 
 
 class Learner:
-    """Trains a model in place, and is saved and restored. Not thread-safe."""
+    """Trains a model in place; can be saved and restored. Not thread-safe."""
 
     kind: ClassVar[Literal["warm_start", "training"]]
 
@@ -73,11 +73,11 @@ class Learner:
         companions: Mapping[str, bytes] | None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """`companions` are the files of the model whose tokenizer and configuration go into each checkpoint."""
+        """`companions` are the model's files whose tokenizer and configuration go into each checkpoint."""
         self._ranks = ranks
         self.model = model
         self.step = 0
-        """Steps done; the next one to take."""
+        """Completed steps, and the number of the next one."""
         self._seed = seed
         self._digest = recipe.digest()
         self._optimizer = optimizer
@@ -94,18 +94,18 @@ class Learner:
 
     @property
     def halved(self) -> bool:
-        """Whether passes are smaller than the recipe's, because the memory was too small for one once."""
+        """True if passes were made smaller than the recipe's after one ran out of memory."""
         return self._halved
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint (`notes` are the caller's, JSON) and returns its digest; of several ranks the first does,
-        and all have to be asked. Raises CheckpointError as `checkpoints.save` does."""
+        """Writes a checkpoint with the caller's `notes` (JSON) and returns its digest. All ranks must call; rank 0
+        writes. Raises CheckpointError as `checkpoints.save`."""
         training = {_RANDOM: torch.get_rng_state()}
         if self._device.type == "cuda":
             training[_RANDOM_GPU] = torch.cuda.get_rng_state(self._device)
         for name, parameter in self.model.named_parameters():
             for slot, value in self._optimizer.state.get(parameter, {}).items():
-                training[f"{slot}/{name}"] = torch.as_tensor(value)  # whole where it is written
+                training[f"{slot}/{name}"] = torch.as_tensor(value)  # gathered when written
         state = {"progress": self._progress(notes or {}).model_dump(mode="json"), "random": _python_random()}
         files: dict[str, Content] = {
             **self.trained.files(),
@@ -118,10 +118,8 @@ class Learner:
         return ""
 
     def restore(self, folder: Path) -> dict[str, Any]:
-        """Goes back to a checkpoint and returns the caller's notes.
-
-        Raises CheckpointError when the folder is broken, or of another learner or model; nothing is changed then.
-        """
+        """Restores a checkpoint and returns the caller's notes. Raises CheckpointError, with nothing changed, for a
+        damaged folder or another learner or model."""
         files = read_verified(folder)
         try:
             state = json.loads(files[STATE])
@@ -146,17 +144,18 @@ class Learner:
         return progress.notes
 
     def take_moments(self, folder: Path) -> None:
-        """Goes on with the optimizer of another learner's checkpoint, of the same model and method.
-
-        Raises CheckpointError when the folder is broken, or has the moments of other weights."""
+        """Loads the optimizer state of another learner's checkpoint, of the same model and method. Raises
+        CheckpointError for a damaged folder or other weights."""
         try:
             training = safetensors.torch.load(read_verified(folder)[TRAINING])
         except (KeyError, ValueError, safetensors.SafetensorError) as error:
-            raise CheckpointError(f"{folder} has no optimizer's state: {error}", hint=_START_AGAIN) from error
+            raise CheckpointError(f"{folder} has no optimizer state: {error}", hint=_START_AGAIN) from error
         kept = {key: value for key, value in training.items() if "/" in key}
         known = {name for name, _ in self.model.named_parameters()}
         if strangers := sorted({key.partition("/")[2] for key in kept} - known):
-            raise CheckpointError(f"{folder} has the optimizer's state of {strangers[0]}", hint=_START_AGAIN)
+            raise CheckpointError(
+                f"{folder} has optimizer state of unknown parameter {strangers[0]}", hint=_START_AGAIN
+            )
         _load_optimizer(self.model, self._optimizer, kept)
 
     def _progress(self, notes: Mapping[str, Any]) -> LearnerProgress:
@@ -173,8 +172,8 @@ class Learner:
 
     @contextmanager
     def _seeded(self, what: str) -> Iterator[None]:
-        """Seeds torch's generators (dropout draws from them) for this step, and puts them back afterwards: a step
-        draws the same numbers in every replay."""
+        """Seeds torch's generators (used by dropout) for this step and restores them afterwards, so that a replayed
+        step draws equal numbers."""
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(derive(what, self._seed, self.step))
             yield
@@ -194,7 +193,7 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
 
 
 def gathered(files: Mapping[str, Content]) -> None:
-    """Takes part where the first rank writes these files, in the order in which it does: parts are asked for then."""
+    """Takes part in the collective reads while rank 0 writes these files, in the same order."""
     for name in sorted(files):
         content = files[name]
         if not isinstance(content, bytes | Path):

@@ -1,8 +1,8 @@
-"""Writes tensors as a safetensors file piece by piece, so that a file as large as the model is never held in memory.
+"""Writes tensors as a safetensors file in chunks, so that a model-sized file is never in memory.
 
-What always holds: byte for byte what `safetensors.torch.save` makes of the same tensors: 8 bytes with the header's
-length, a JSON header padded to a multiple of 8, then the tensors, those of wide elements first, then by name (the
-format's specification, huggingface/safetensors).
+Invariants: the bytes equal `safetensors.torch.save` of the same tensors: 8 bytes with the header's length, a JSON
+header padded to a multiple of 8, then the tensors, wide elements first, then by name (the format's specification,
+huggingface/safetensors).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ORDER = {dtype: place for place, dtype in enumerate((torch.float64, torch.int64
 
 
 class TensorFile:
-    """Gives the pieces of a file, as often as it is asked. The tensors are read when their turn comes."""
+    """Iterable of a file's chunks, repeatable. Tensors are read when their turn comes."""
 
     def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
         self._tensors = sorted(tensors.items(), key=lambda item: (_ORDER[item[1].dtype], item[0]))

@@ -1,7 +1,7 @@
-"""Says what of a model a checkpoint keeps: every weight, or the adapter and the digest of what lies frozen beside it.
+"""Selects what a checkpoint stores of a model: every weight, or the adapter and the frozen weights' digest.
 
-What always holds: nothing of the model is changed by a folder that does not fit it. An adapter is only ever put beside
-the weights that it was trained with.
+Invariants: a folder that does not fit changes nothing of the model. An adapter is loaded only beside the weights it was
+trained with.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from appliance.learning.tensor_file import TensorFile
 
 class TrainedWeights(Protocol):
     base: str
-    """Digest of the frozen weights; empty where there are none."""
+    """Digest of the frozen weights; empty without any."""
 
     def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
-        """What a checkpoint has of the model, beside frozen weights that are looked at as in `require_frozen`."""
+        """Returns the model's checkpoint files, after checking frozen weights as `require_frozen`."""
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
-        """Puts what `folder` has in its files into the model. Raises CheckpointError when it is of another one, or was
-        trained beside other weights than `base`, or as `require_frozen`."""
+        """Loads the files of `folder` into the model. Raises CheckpointError for another model, for frozen weights
+        other than `base`, or as `require_frozen`."""
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Raises CheckpointError when frozen weights have changed: by all their bytes, or unless `hashed` by what torch
-        has counted (`frozen_digest`)."""
+        """Raises CheckpointError if frozen weights changed, by all their bytes, or by torch's version counts
+        (`frozen_digest`) unless `hashed`."""
 
 
 def weights_of(model: nn.Module) -> TrainedWeights:
-    """Makes what keeps a model: its adapter where it has one."""
+    """Returns the storage of a model: its adapter's if it has one."""
     return AdapterWeights(model) if has_adapter(model) else FullWeights(model)
 
 
@@ -58,15 +58,15 @@ class FullWeights:
         own = dict(_named(self._model))
         if {name: one.shape for name, one in own.items()} != {name: one.shape for name, one in weights.items()}:
             raise CheckpointError(
-                f"{folder} holds the weights of another architecture",
-                hint="load the model folder that it was made from",
+                f"{folder} has the weights of another architecture",
+                hint="load the model folder that it was created from",
             )
         with torch.no_grad():
             for name, tensor in weights.items():
                 own[name].copy_(like(own[name], tensor))
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Nothing is frozen."""
+        """Returns immediately: no weight is frozen."""
 
 
 class AdapterWeights:
@@ -81,10 +81,9 @@ class AdapterWeights:
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         if base != self.base:
             raise CheckpointError(
-                f"{folder} holds an adapter for the base model {base[:12] or '(unknown)'}, and this one is "
-                f"{self.base[:12]}",
-                hint="an adapter belongs to the weights that it was trained beside: load that folder, with the same "
-                "training.precision, or start anew",
+                f"{folder} has an adapter for the base model {base[:12] or '(unknown)'}, not for {self.base[:12]}",
+                hint="an adapter fits only its own base weights: load that folder, with the same "
+                "training.precision, or start again",
             )
         self.require_frozen(hashed=hashed)
         try:
@@ -97,13 +96,13 @@ class AdapterWeights:
     def require_frozen(self, *, hashed: bool = True) -> None:
         if (found := (base_digest if hashed else frozen_digest)(self._model)) != self.base:
             raise CheckpointError(
-                f"the frozen weights have changed: they are {found[:12]}, and were {self.base[:12]}",
-                hint="nothing was saved; start the worker again, which goes on from the last checkpoint",
+                f"the frozen weights changed from {self.base[:12]} to {found[:12]}",
+                hint="nothing was saved; restart the worker to resume from the last checkpoint",
             )
 
 
 def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Gives each tensor once, under the first of its names: tied weights are one object."""
+    """Yields each tensor once, under its first name: tied weights are one object."""
     seen: set[int] = set()
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
@@ -116,7 +115,7 @@ def _read(folder: Path, files: Mapping[str, bytes], name: str) -> dict[str, Tens
         found: dict[str, Tensor] = safetensors.torch.load(files[name])
     except (KeyError, ValueError, safetensors.SafetensorError) as error:
         raise CheckpointError(
-            f"{folder} is not a checkpoint of this learner: it has no sound {name}",
-            hint="go on with the training.method that it was made with, or start anew",
+            f"{folder} is not a checkpoint of this learner: {name} is missing or damaged",
+            hint="resume with its original training.method, or start again",
         ) from error
     return found

@@ -1,8 +1,7 @@
-"""Writes a published model, or a checkpoint with an adapter and its base, as a plain Hugging Face folder or a GGUF
-file.
+"""Exports a published model, or an adapter with its base, as a Hugging Face folder or a GGUF file.
 
-What always holds: what is written was read and compared with its manifest, or is whole by its headers where it has
-none; a target that exists is left alone.
+Invariants: the source is verified against its manifest, or by its headers if it has none; an existing target is never
+overwritten.
 """
 
 from __future__ import annotations
@@ -38,38 +37,36 @@ class Exported:
 def export(model: str, target: Path, data: Path, base: str) -> Exported:
     """Writes the model as the folder `target`. Raises UsageError, CheckpointError and ModelError."""
     if target.exists():
-        raise UsageError(f"{target} exists", "name a folder that does not: nothing is written over")
+        raise UsageError(f"{target} exists", "name a new folder: nothing is overwritten")
     source = published(model, data)
     if (source / ADAPTER).is_file():
         if not base:
-            raise UsageError(
-                f"{source} holds an adapter and no model", "name the model that it was trained beside with --base"
-            )
+            raise UsageError(f"{source} has an adapter but no model", "name its base model with --base")
         beside = find_base(base, data) or expanded(base)
         if not beside.is_dir():
             raise UsageError(
-                f"there is no base model {base}", "name one that `assay model import` registered, or a model folder"
+                f"unknown base model {base}", "name one that `assay model import` registered, or a model folder"
             )
         from appliance.learning.merging import export_merged
 
         difference = export_merged(source, _model_bytes(beside), target)
         return Exported(verify(target), True, difference)
     if base:
-        raise UsageError(f"{source} holds no adapter", "leave --base out")
+        raise UsageError(f"{source} has no adapter", "omit --base")
     if (source / MANIFEST).exists():
         verify(source)
     elif fault := fault_of(source):
-        raise CheckpointError(f"{source}: {fault}", hint="copy the folder again, and export it then")
+        raise CheckpointError(f"{source}: {fault}", hint="copy the folder again before exporting it")
     return Exported(write_folder(target, model_files(source)), False, 0.0)
 
 
 def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Exported, int]:
-    """Writes the model as one GGUF file, by way of a plain folder beside it; returns also how many tensors it has.
-    Raises as `export`, and CheckpointError for a model that is not written so."""
+    """Writes the model as one GGUF file, through a temporary folder; also returns its number of tensors. Raises as
+    `export`, and CheckpointError for a model that GGUF does not support."""
     if target.exists():
-        raise UsageError(f"{target} exists", "name a file that does not: nothing is written over")
+        raise UsageError(f"{target} exists", "name a new file: nothing is overwritten")
     if not target.parent.is_dir():
-        raise UsageError(f"there is no folder {target.parent}", "make it, or name another file")
+        raise UsageError(f"no such folder: {target.parent}", "create it, or name another file")
     from appliance.models.gguf import write_gguf
 
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".gguf-") as text:
@@ -78,11 +75,11 @@ def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Export
 
 
 def published(model: str, data: Path) -> Path:
-    """The folder that a name, the first digits of a digest, or a path stands for. Raises UsageError."""
+    """Returns the folder of an alias, a digest prefix, or a path. Raises UsageError."""
     if model in _ALIASES:
         digest = recorded_alias(data / "ledger.sqlite3", model)
         if digest is None:
-            raise UsageError(f"no model is {model}", "`assay model ls` lists what there is")
+            raise UsageError(f"alias {model} is not set", "run `assay model ls` to list models")
         return data / "models" / digest
     models = data / "models"
     if _DIGITS.fullmatch(model) and models.is_dir():
@@ -94,12 +91,12 @@ def published(model: str, data: Path) -> Path:
     if (path := expanded(model)).is_dir():
         return path
     raise UsageError(
-        f"there is no model {model}", "name champion, the first digits of a digest (`assay model ls`), or a folder"
+        f"unknown model {model}", "name champion, the first digits of a digest (`assay model ls`), or a folder"
     )
 
 
 def alias(ledger: Path, name: str) -> str | None:
-    """What an alias stands for; None where nothing does, and where the ledger cannot be read."""
+    """Returns the digest of an alias; None if unset, or if the ledger is unreadable."""
     try:
         return recorded_alias(ledger, name)
     except AssayError:
@@ -107,7 +104,7 @@ def alias(ledger: Path, name: str) -> str | None:
 
 
 def recorded_alias(ledger: Path, name: str) -> str | None:
-    """Reads what an alias stands for; None where nothing does. Raises AssayError for a ledger that cannot be read."""
+    """Returns the digest of an alias from the ledger, or None. Raises AssayError for an unreadable ledger."""
     if not ledger.exists():
         return None
     try:
@@ -116,7 +113,7 @@ def recorded_alias(ledger: Path, name: str) -> str | None:
     except sqlite3.Error as error:
         raise AssayError(
             f"{ledger} cannot be read: {error}",
-            "read it as the user that runs the daemon; `assay doctor` looks at the data folder",
+            "run as the user of the daemon, or run `assay doctor` to check the data folder",
             ExitCode.INFRASTRUCTURE,
         ) from error
     return row[0] if row and row[0] else None

@@ -1,12 +1,12 @@
-"""Writes a model folder as one GGUF file, which llama.cpp and what is built on it read (by the package gguf).
+"""Writes a model folder as one GGUF file, for llama.cpp and programs based on it (with the package gguf).
 
-What always holds: only architectures and tokenizers whose form in GGUF is known are written; anything else is refused,
-because a file that loads and computes something else is worse than none. Weights keep their type (vectors are float32,
-which holds them exactly), nothing is quantized. What was written is read again, and each tensor is compared by name,
-shape and bytes with the folder's, before the file gets its name.
+Invariants: only architectures and tokenizers with a known GGUF form are written; others are refused, because a file
+that loads and computes something else is worse than none. Weights keep their type (vectors become float32, which is
+exact); nothing is quantized. The file is read back, and each tensor compared by name, shape and bytes, before it gets
+its final name.
 
-llama.cpp turns neighbouring pairs of a head of Llama where transformers turns its halves, so the rows of two weights of
-each block stand in another order there (`convert_hf_to_gguf.py`, LlamaModel.permute).
+llama.cpp rotates adjacent pairs of a Llama head where transformers rotates its halves, so two weights per block have
+reordered rows (`convert_hf_to_gguf.py`, LlamaModel.permute).
 """
 
 from __future__ import annotations
@@ -24,23 +24,22 @@ from torch import Tensor
 from appliance.learning.errors import CheckpointError
 
 ARCHITECTURES = {"LlamaForCausalLM": "llama", "Qwen2ForCausalLM": "qwen2", "Qwen3ForCausalLM": "qwen3"}
-"""What can be written, and what GGUF calls it."""
+"""Supported architectures, with their GGUF names."""
 _WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+|%s| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _SPLITS = {
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}": "qwen2",
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|" + _WORDS % r"\p{N}{1,3}": "llama-bpe",
 }
-"""How a tokenizer cuts text before it merges, and the name of that in GGUF."""
+"""Pre-tokenizer patterns, with their GGUF names."""
 _TYPES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
-_PLAIN = "export it as a folder (leave --format out), and convert that with the tools of llama.cpp"
+_PLAIN = "export it as a folder (omit --format), and convert that with llama.cpp's tools"
 _NORMAL, _CONTROL, _OWN, _UNUSED = 1, 3, 4, 5
-"""Types of tokens, as GGUF numbers them."""
+"""Token types in GGUF."""
 
 
 def write_gguf(folder: Path, target: Path) -> int:
-    """Writes the model of a plain folder as the file `target`, and returns how many tensors it has.
-
-    Raises CheckpointError for a model that is not written, for one that was written wrong, and when nothing can be."""
+    """Writes the model of a plain folder as the file `target`, and returns its number of tensors. Raises
+    CheckpointError for an unsupported model, a failed verification or a write error."""
     from gguf import GGUFWriter
 
     config = _json(folder, "config.json")
@@ -69,7 +68,7 @@ def write_gguf(folder: Path, target: Path) -> int:
         beside.rename(target)
     except OSError as error:
         raise CheckpointError(
-            f"{target} cannot be written: {error.strerror or error}", hint="choose a folder with room, which is yours"
+            f"{target} cannot be written: {error.strerror or error}", hint="choose a writable folder with free space"
         ) from error
     finally:
         beside.unlink(missing_ok=True)
@@ -78,18 +77,18 @@ def write_gguf(folder: Path, target: Path) -> int:
 
 @contextmanager
 def _as_expected(folder: Path) -> Iterator[None]:
-    """Has what is missing in config.json or tokenizer.json, or is of another type, be a message."""
+    """Converts missing or mistyped values of config.json or tokenizer.json to CheckpointError."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CheckpointError(
-            f"config.json or tokenizer.json of {folder.name} lacks what GGUF needs, or has it as another type: {error}",
+            f"config.json or tokenizer.json of {folder.name} lacks a value for GGUF or has a wrong type: {error}",
             hint=_PLAIN,
         ) from error
 
 
 def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any], architecture: str) -> None:
-    """Raises CheckpointError unless these are exactly the weights of the model that config.json describes."""
+    """Raises CheckpointError unless these are exactly the weights that config.json describes."""
     hidden, inner, size = (_count(config, f"{name}_size") for name in ("hidden", "intermediate", "vocab"))
     heads, pairs, head = _heads(config)
     block: dict[str, tuple[int, ...]] = {
@@ -115,7 +114,7 @@ def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, A
     wrong = sorted(name for name in wanted.keys() | shapes.keys() if wanted.get(name) != shapes.get(name))
     if wrong:
         raise CheckpointError(
-            f"its weights are not those that config.json describes, such as {wrong[0]} (in the names of GGUF)",
+            f"weights do not match config.json, such as {wrong[0]} (GGUF name)",
             hint="config.json and the weights come from two different models, or a part was not copied",
         )
 
@@ -123,22 +122,22 @@ def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, A
 def _count(config: Mapping[str, Any], name: str) -> int:
     found = int(config[name])
     if not 0 < found < 1 << 31:
-        raise ValueError(f"{name} is {found}")
+        raise ValueError(f"invalid {name} {found}")
     return found
 
 
 def _heads(config: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Heads of queries, those of keys and values, and the size of one."""
+    """Returns the query heads, the key/value heads, and the size of a head."""
     heads = _count(config, "num_attention_heads")
     pairs = _count(config, "num_key_value_heads") if config.get("num_key_value_heads") else heads
     size = _count(config, "head_dim") if config.get("head_dim") else _count(config, "hidden_size") // heads
     if size % 2:
-        raise ValueError(f"a head of the size {size}")
+        raise ValueError(f"odd head size {size}")
     return heads, pairs, size
 
 
 def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Reads a file again. Raises CheckpointError unless it has exactly these tensors."""
+    """Reads a file back. Raises CheckpointError unless it has exactly these tensors."""
     from gguf import GGUFReader
 
     found = {str(one.name): one for one in GGUFReader(file).tensors}
@@ -150,7 +149,7 @@ def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
             wrong.append(name)
     if wrong:
         raise CheckpointError(
-            f"{file.name} does not have what was written, such as {wrong[0]}", hint="look at the disk, and try again"
+            f"{file.name} differs from what was written, such as {wrong[0]}", hint="check the disk and try again"
         )
 
 
@@ -159,7 +158,9 @@ def _architecture(config: Mapping[str, Any]) -> str:
     architecture = ARCHITECTURES.get(str(names[0]))
     if architecture is None:
         known = ", ".join(sorted(ARCHITECTURES))
-        raise CheckpointError(f"{names[0]!s:.80} is not written as GGUF here, only {known}", hint=_PLAIN)
+        raise CheckpointError(
+            f"architecture {names[0]!s:.80} is not supported in GGUF: use one of {known}", hint=_PLAIN
+        )
     ropes = [one for name in ("rope_parameters", "rope_scaling") if (one := config.get(name))]
     unknown = {
         "rope_parameters or rope_scaling": not all(map(_is_plain_rope, ropes)),
@@ -171,7 +172,7 @@ def _architecture(config: Mapping[str, Any]) -> str:
         "hidden_act": config.get("hidden_act", "silu") != "silu",
     }
     if odd := [name for name, is_odd in unknown.items() if is_odd]:
-        raise CheckpointError(f"config.json has {odd[0]} as it is not written as GGUF here", hint=_PLAIN)
+        raise CheckpointError(f"config.json: this value of {odd[0]} is not supported in GGUF", hint=_PLAIN)
     return architecture
 
 
@@ -203,15 +204,17 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     made = _json(folder, "tokenizer.json")
     model = made.get("model") or {}
     if model.get("type") != "BPE" or model.get("byte_fallback"):
-        raise CheckpointError("its tokenizer is no byte-level BPE, the one kind written as GGUF here", hint=_PLAIN)
+        raise CheckpointError("its tokenizer is not a byte-level BPE, the only kind supported in GGUF", hint=_PLAIN)
     if (made.get("normalizer") or {"type": "NFC"}) != {"type": "NFC"}:
-        raise CheckpointError("its tokenizer changes text before it cuts it, as GGUF cannot say", hint=_PLAIN)
+        raise CheckpointError("its tokenizer normalizes text in a way that GGUF cannot express", hint=_PLAIN)
     tokens = {int(number): (str(text), _NORMAL) for text, number in model["vocab"].items()}
     for one in made.get("added_tokens", ()):
         tokens[int(one["id"])] = (str(one["content"]), _CONTROL if one.get("special") else _OWN)
     size = _count(config, "vocab_size")
     if max(tokens) >= size:
-        raise CheckpointError(f"its tokenizer has a token {max(tokens)}, and its weights have {size}", hint=_PLAIN)
+        raise CheckpointError(
+            f"its tokenizer has token id {max(tokens)}, but the vocabulary size is {size}", hint=_PLAIN
+        )
     rows = [tokens.get(number, (f"[PAD{number}]", _UNUSED)) for number in range(size)]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(_split_name(made))
@@ -222,11 +225,11 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
     numbers = {key: _special(folder, config, key, tokens) for key in ("bos", "eos", "pad")}
     if numbers["eos"] is None:
         raise CheckpointError(
-            "its files name no token that ends a text, and a reader of GGUF would take another one for it",
+            "its files name no end token, and a GGUF reader would guess one",
             hint="set eos_token_id in its config.json or generation_config.json",
         )
     if len(before) > 1 or behind not in ([], [numbers["eos"]]):
-        raise CheckpointError("its tokenizer puts tokens around a text, as GGUF cannot say", hint=_PLAIN)
+        raise CheckpointError("its tokenizer adds tokens around a text in a way that GGUF cannot express", hint=_PLAIN)
     numbers["bos"] = before[0] if before else numbers["bos"]
     for add, key in (
         (writer.add_bos_token_id, "bos"),
@@ -242,8 +245,8 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
 
 
 def _special(folder: Path, config: Mapping[str, Any], key: str, tokens: Mapping[int, tuple[str, int]]) -> int | None:
-    """A token that the model's files name: by its text in tokenizer_config.json, as the tools of llama.cpp take it,
-    else by its number; of several the first."""
+    """Returns the id of a special token: by its text in tokenizer_config.json, as llama.cpp's tools do, else by its
+    number; the first of several."""
     text = _table(folder, "tokenizer_config.json").get(f"{key}_token")
     text = text.get("content") if isinstance(text, dict) else text
     named = next((number for number, (one, _) in tokens.items() if one == text), None)
@@ -256,7 +259,7 @@ def _special(folder: Path, config: Mapping[str, Any], key: str, tokens: Mapping[
 
 
 def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
-    """The tokens that a tokenizer puts before a text and behind it."""
+    """Returns the tokens that a tokenizer adds before and after a text."""
     sides: tuple[list[int], list[int]] = ([], [])
     for one in processor.get("processors", [processor]):
         if one.get("type") != "TemplateProcessing":
@@ -271,7 +274,7 @@ def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
 
 
 def _split_name(tokenizer: Mapping[str, Any]) -> str:
-    """Names how text is cut. Raises CheckpointError for a way that has no name here."""
+    """Returns the GGUF name of the pre-tokenizer. Raises CheckpointError for an unknown one."""
     before = tokenizer.get("pre_tokenizer") or {}
     parts = before.get("pretokenizers", [before])
     kinds = [part.get("type") for part in parts]
@@ -284,11 +287,11 @@ def _split_name(tokenizer: Mapping[str, Any]) -> str:
             pattern = (parts[0].get("pattern") or {}).get("Regex", "")
             if pattern in _SPLITS and parts[0].get("behavior") == "Isolated":
                 return _SPLITS[pattern]
-    raise CheckpointError("its tokenizer cuts text in a way that has no name in GGUF here", hint=_PLAIN)
+    raise CheckpointError("its pre-tokenizer has no supported GGUF name", hint=_PLAIN)
 
 
 def _chat_template(folder: Path) -> str | list[Any]:
-    """The chat template, or several with their names; empty for none."""
+    """Returns the chat template, or several with names; empty if missing."""
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text(encoding="utf-8")
     found = _table(folder, "tokenizer_config.json").get("chat_template")
@@ -299,7 +302,7 @@ def _chat_template(folder: Path) -> str | list[Any]:
 
 
 def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iterator[tuple[str, Tensor]]:
-    """Gives each weight as GGUF has it, by its name there. Raises CheckpointError for one without such a name."""
+    """Yields each weight with its GGUF name. Raises CheckpointError for one without a name."""
     from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
 
     kind = next(one for one in MODEL_ARCH if MODEL_ARCH_NAMES[one] == architecture)
@@ -310,12 +313,12 @@ def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iter
                 tensor = held.get_tensor(name)
                 found = names.get_name(name, try_suffixes=(".weight", ".bias"))
                 if found is None or tensor.dtype not in _TYPES:
-                    raise CheckpointError(f"its weight {name} has no place in GGUF, or is {tensor.dtype}", hint=_PLAIN)
+                    raise CheckpointError(f"weight {name} ({tensor.dtype}) is not supported in GGUF", hint=_PLAIN)
                 yield found, (tensor.float() if tensor.dim() == 1 else tensor).contiguous()
 
 
 def turned(weight: Tensor, heads: int) -> Tensor:
-    """Puts the rows of each head `[heads * size, width]` so that what was its halves are neighbours."""
+    """Reorders the rows of each head `[heads * size, width]`, so that its halves alternate."""
     rows, width = weight.shape
     return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width).contiguous()
 
@@ -334,7 +337,7 @@ def _bytes(tensor: Tensor) -> bytes:
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
-    """As `_json`; empty for a file that is not there."""
+    """Reads JSON as `_json`; empty for a missing file."""
     return _json(folder, name) if (folder / name).is_file() else {}
 
 
@@ -344,5 +347,5 @@ def _json(folder: Path, name: str) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{folder / name} cannot be read", hint="export a whole model folder") from error
     if not isinstance(found, dict):
-        raise CheckpointError(f"{folder / name} holds no table", hint="export a whole model folder")
+        raise CheckpointError(f"{folder / name} is not a JSON object", hint="export a whole model folder")
     return found

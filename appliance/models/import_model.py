@@ -1,12 +1,11 @@
-"""Registers base models: checked, copied into the data folder under a name, with the text of their licence.
+"""Registers base models: validated, and copied to the data folder under a name, with their licence text.
 
-    <data>/bases/<name>/    the model's files, LICENSE, base.json, manifest.json
+  <data>/bases/<name>/    the model's files, LICENSE, base.json, manifest.json
 
-What always holds: a name stands for one set of files; it is never given to others. A base has a licence text, the one
-that came with it or, where none did, the one that was named. Folder and archive are read as data from a stranger:
-regular files of the names that a model has, each once, and nothing else is written; a text that a link in a folder
-leads to is taken from that folder or its Hugging Face cache only, for it goes wherever the model goes. One import
-writes at a time, and removes what one that was killed left. Nothing is downloaded.
+Invariants: a name refers to one set of files for ever. A base has a licence text: its own, or else the given one.
+Folder and archive are untrusted: only regular files with a model's file names are written, each once; a linked text
+file must lie in that folder or its Hugging Face cache, because it is copied with the model. One import writes at a
+time, and removes leftovers of killed ones. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -47,12 +46,11 @@ class ImportedBase:
     facts: ModelFacts
     license_file: str
     known: bool
-    """It was registered before, with the same files."""
+    """True if already registered with the same files."""
 
 
 def split_source(source: str) -> tuple[str, Path]:
-    """Splits `NAME@PATH`, or a path alone, whose own name is the model's. Raises UnusableModelError for a name
-    that is none."""
+    """Splits `NAME@PATH`, or a path whose last part is the name. Raises UnusableModelError for an invalid name."""
     path = expanded(source)
     name, at, rest = source.partition("@")
     if at and not path.exists():
@@ -61,18 +59,16 @@ def split_source(source: str) -> tuple[str, Path]:
         name = path.resolve().name.removesuffix(".gz").removesuffix(".tar").removesuffix(".tgz")
     if not _NAME.fullmatch(name):
         raise UnusableModelError(
-            f"{name!r} is no name of a model: letters, digits, dots, dashes and underscores, at most 64",
-            hint="give it one before the path: NAME@PATH",
+            f"invalid model name {name!r}: use at most 64 letters, digits, dots, dashes and underscores",
+            hint="put a name before the path: NAME@PATH",
         )
     return name, path
 
 
 def import_base(source: str, data: Path, license_file: Path | None = None) -> ImportedBase:
-    """Checks and registers the model of `[NAME@]PATH`, where PATH is a folder or a tar archive of one.
-
-    Raises UnusableModelError when it is no sound model, has no licence text, or the name is another model's;
-    CheckpointError when it cannot be written, and OSError when it cannot be read.
-    """
+    """Validates and registers the model of `[NAME@]PATH`, where PATH is a folder or a tar archive of one. Raises
+    UnusableModelError for an invalid model, a missing licence text or a name in use; CheckpointError if it cannot be
+    written, and OSError if it cannot be read."""
     name, path = split_source(source)
     with _alone(data / BASES), _as_folder(path, data) as folder:
         try:
@@ -87,15 +83,15 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
         given = _license_text(license_file) if license_file is not None else b""
         if found and given and given != _license_text(taken[found]):
             raise UnusableModelError(
-                f"{path} has a licence text of its own, {found}, and another was named",
-                hint="leave --license out: what came with the model is kept",
+                f"{path} has its own licence text, {found}, which differs from --license",
+                hint="omit --license: the model's own text is kept",
             )
         if given and not found:
             files["LICENSE"], found = given, "LICENSE"
         if not found:
             raise UnusableModelError(
                 f"{path} has no licence text: none of {', '.join(LICENSES)}",
-                hint="name the file with --license FILE: whoever made the model says there what may be done with it",
+                hint="name the file with --license FILE: the model's author states there the permitted use",
             )
         record = {"name": name, "parameters": facts.parameters, "license_file": found}
         files[RECORD] = (json.dumps(record, indent=1, sort_keys=True) + "\n").encode()
@@ -106,7 +102,7 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
             digest = write_folder(Path(apart) / name, files)
             if known and before != digest:
                 raise UnusableModelError(
-                    f"there is a base model {name} already, with other files",
+                    f"base model {name} exists already, with other files",
                     hint=f"give this one another name, as in {name}-2@{path}, or remove {target}",
                 )
             if not known:
@@ -115,14 +111,14 @@ def import_base(source: str, data: Path, license_file: Path | None = None) -> Im
 
 
 def find_base(name: str, data: Path) -> Path | None:
-    """The folder of a registered base model; None when there is none of that name."""
+    """Returns the folder of a registered base model, or None."""
     folder = data / BASES / name
     return folder if _NAME.fullmatch(name) and folder.is_dir() else None
 
 
 @contextmanager
 def _alone(bases: Path) -> Iterator[None]:
-    """Waits until no other import writes there; the lock is its process's, and goes with it."""
+    """Locks the bases folder against other imports; the lock ends with the process."""
     try:
         bases.mkdir(parents=True, exist_ok=True)
         handle = os.open(bases, os.O_RDONLY | os.O_DIRECTORY)
@@ -139,8 +135,8 @@ def _alone(bases: Path) -> Iterator[None]:
 
 
 def _require_known(folder: Path) -> None:
-    """Raises ModelError for a kind of model that transformers cannot have write text. The table of those that it can is
-    looked for in its source: loading it takes seconds."""
+    """Raises ModelError for a model type that is not a causal language model in transformers. Searches the table in its
+    source, since importing it takes seconds."""
     config, library = read_config(folder), find_spec("transformers")
     kind, places = config.get("model_type"), library and library.submodule_search_locations
     if isinstance(kind, str) and _KIND.fullmatch(kind) and places:
@@ -154,14 +150,15 @@ def _require_known(folder: Path) -> None:
 
 
 def _require_own(files: Mapping[str, Path], folder: Path) -> None:
-    """Raises UnusableModelError for a text that lies elsewhere. Weights may: they are nothing else, by their header."""
+    """Raises UnusableModelError for a text file linked from elsewhere. Linked weights are allowed: their header is
+    verified."""
     own = folder.resolve()
     for name, path in files.items():
         place = path.resolve()
         if not (name.endswith(".safetensors") or place.parent in (own, own.parent.parent / "blobs")):
             raise UnusableModelError(
-                f"{path} is a link to {place}, outside of the folder",
-                hint="look at what it leads to; `cp -rL FOLDER COPY` makes a folder with the files themselves",
+                f"{path} is a link to {place}, outside the folder",
+                hint="check its target; run `cp -rL FOLDER COPY` to copy the files themselves",
             )
 
 
@@ -175,14 +172,13 @@ def _as_folder(path: Path, data: Path) -> Iterator[Path]:
         yield path
     else:
         raise UnusableModelError(
-            f"{path} is neither a model folder nor a tar archive of one" if path.exists() else f"there is no {path}",
-            hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and import "
-            "that folder",
+            f"{path} is neither a model folder nor a tar archive of one" if path.exists() else f"no such file: {path}",
+            hint="nothing is downloaded here: run `hf download NAME --local-dir FOLDER`, and import that folder",
         )
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Writes what an archive has of a model: files at its top, or in one folder there."""
+    """Unpacks a model's files from an archive: at its top, or in one folder there."""
     try:
         with tarfile.open(archive) as opened:
             for member in opened:
@@ -191,11 +187,11 @@ def _unpack(archive: Path, folder: Path) -> None:
                 if not is_model_file(at.name) or depth > 2:
                     continue
                 if not member.isreg() or (folder / at.name).exists():
-                    fault = "is there twice" if member.isreg() else "is no regular file"
-                    raise UnusableModelError(f"{archive}: {member.name!r} {fault}", hint="make the archive again")
+                    fault = "is there twice" if member.isreg() else "is not a regular file"
+                    raise UnusableModelError(f"{archive}: {member.name!r} {fault}", hint="create the archive again")
                 if member.size > shutil.disk_usage(folder).free:
                     raise UnusableModelError(
-                        f"{archive}: there is no room for {member.name!r} of {member.size} bytes",
+                        f"{archive}: no space left for {member.name!r} of {member.size} bytes",
                         hint="free space on the disk of the data folder",
                     )
                 content = opened.extractfile(member)
@@ -204,7 +200,7 @@ def _unpack(archive: Path, folder: Path) -> None:
                     shutil.copyfileobj(content, out, 1 << 20)
     except (tarfile.TarError, EOFError, ValueError, OSError) as error:
         raise UnusableModelError(
-            f"{archive} cannot be unpacked: {error}", hint="copy or make the archive again"
+            f"{archive} cannot be unpacked: {error}", hint="copy or create the archive again"
         ) from error
 
 
@@ -219,7 +215,5 @@ def _text_of(file: Path) -> bytes:
 def _license_text(file: Path) -> bytes:
     text = _text_of(file)
     if not text.strip() or len(text) > _MAX_LICENSE:
-        raise UnusableModelError(
-            f"{file} holds no licence text", hint="name a text file of at most 1 MiB that is not empty"
-        )
+        raise UnusableModelError(f"{file} is not a licence text", hint="name a non-empty text file of at most 1 MiB")
     return text

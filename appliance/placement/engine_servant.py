@@ -1,7 +1,7 @@
-"""Is what answers for an engine on a host of the cluster: it keeps the process that holds it, and lands its files.
+"""Engine worker on a cluster host: runs the engine process, and stores its files.
 
-What always holds: files lie in a folder of mode 0700 that goes with this process, in memory where there is room; of
-weights, only those that the engine holds stay. What fails is an answer: who asked has the engine replaced.
+Invariants: files lie in a folder of mode 0700 that is removed with this process, in memory if it fits; only the
+engine's current weights are kept. A failure is returned as an answer: the caller replaces the engine.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ TORCH = "appliance.inference.torch.core"
 
 
 def torch_environment() -> VllmEnvironment:
-    """Is where torch engines run: this interpreter."""
+    """Returns the environment of torch engines: this interpreter."""
     return VllmEnvironment(Path(sys.executable), "torch", "")
 
 
 class EngineServant:
-    """Answers what a `VllmProcess` answers; paths are names in its folder."""
+    """Answers the requests of a `VllmProcess`; paths are names in its folder."""
 
     def __init__(self) -> None:
         self.folder = make_folder("assay-placed-", SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
         self._process: VllmProcess | None = None
         self._landed: dict[str, Path] = {}
-        """What the engine holds: the whole weights by an empty name, adapters by theirs."""
+        """Current files of the engine: whole weights under an empty name, adapters under theirs."""
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Asks the engine, and says what it answers or why it does not."""
+        """Passes a request to the engine, and returns its answer or error."""
         kind = message.pop("ask")
         try:
             if kind == "open":
@@ -67,7 +67,7 @@ class EngineServant:
 
     def _ask(self, kind: str, message: dict[str, Any]) -> dict[str, Any]:
         if self._process is None:
-            raise EngineFault("nothing is open")
+            raise EngineFault("no model is open")
         if kind not in ("load", "adapt"):
             return self._process.ask(kind, **message)
         if kind == "load":
@@ -77,7 +77,7 @@ class EngineServant:
             landed = self.folder / message["path"]
             message["path"] = str(landed)
         answer = self._process.ask(kind, **message)
-        # Of a file, the folder that it came in goes with it.
+        # For a file, its folder is removed with it.
         self._replace(message.get("name", ""), landed.parent if kind == "load" else landed)
         for name in message.get("drop", ()):
             self._replace(name, None)

@@ -1,8 +1,8 @@
-"""Makes engines on hosts of the cluster, which are supervised as those in processes here are.
+"""Creates engines on cluster hosts, supervised like local processes.
 
-What always holds: the trainer's own machine proves each push by what comes back from there, and keeps each token as it
-was sampled. An engine whose process, actor or host is gone is replaced, on another host if need be, given the same
-weights and proved; its conversations go on from their tokens (`appliance.inference.vllm`).
+Invariants: the trainer's own machine proves each push from the returned values, and keeps each token as sampled. An
+engine whose process, actor or host is lost is replaced, if necessary on another host, with the same weights, and
+proved; its conversations continue from their tokens (`appliance.inference.vllm`).
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from runtime.settings import ClusterSettings
 
 SERVANT = "appliance.placement.engine_servant:EngineServant"
 FILES = {"open": "model", "adapt": "path"}
-"""What of a message is a path on this machine; weights have theirs inside."""
+"""Message fields that are paths on this machine; weights have theirs inside."""
 
 
 class PlacedEngineProcess:
-    """Is an `EngineProcess` on some host of the cluster. Not thread-safe."""
+    """`EngineProcess` on a cluster host. Not thread-safe."""
 
     def __init__(
         self,
@@ -40,10 +40,10 @@ class PlacedEngineProcess:
         threads: int | None,
         settings: dict[str, Any],
     ) -> None:
-        """Raises InfrastructureError where no host takes it, ModelError for what never works, EngineFault."""
+        """Raises InfrastructureError if no host accepts it, ModelError for a permanent problem, EngineFault."""
         self._placed = PlacedChannel(cluster, request)
         self._kind = ""
-        """What was asked last."""
+        """Kind of the last request."""
         self.preempted = 0
         try:
             opened = self.ask("open", engine=engine, threads=threads, **settings)
@@ -53,16 +53,16 @@ class PlacedEngineProcess:
         self.cache_tokens: int | None = opened["tokens"]
         self.block = int(opened["block"])
         self.engine_pid = int(opened["pid"])
-        """Of the process that computes, on that host."""
+        """Process id of the computing process, on its host."""
 
     @property
     def pid(self) -> int:
-        """Of the actor, on its host."""
+        """Process id of the actor, on its host."""
         return self._placed.pid
 
     @property
     def host(self) -> str:
-        """Names where it runs."""
+        """Name of the host."""
         return self._placed.host
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class PlacedEngineProcess:
         return self.answer()
 
     def begin(self, kind: str, **message: Any) -> None:
-        """See `EngineProcess`. What is a path here is copied there first."""
+        """See `EngineProcess`. Copies local paths to the host first."""
         self._kind = kind
         with self._ending():
             if kind in FILES:
@@ -91,10 +91,10 @@ class PlacedEngineProcess:
         try:
             yield
         except InfrastructureError as error:
-            raise EngineFault(f"the engine on {self.host} ended while it was asked to {self._kind}: {error}") from error
+            raise EngineFault(f"the engine on {self.host} ended during {self._kind}: {error}") from error
 
     def count_preemptions(self) -> int:
-        with suppress(EngineFault, DivergedError):  # they are found out by who needs more
+        with suppress(EngineFault, DivergedError):  # the next real request reports them
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
 
@@ -116,22 +116,20 @@ def make_placed_engines(
     vllm: VllmSettings | None = None,
     said: Callable[[str], object] = lambda text: None,
 ) -> list[Engine]:
-    """Makes so many engines of this name (`torch` or `vllm`), on one host after the other; where each runs is
-    `said`, once it does.
-
-    Raises ModelError for what the configuration cannot ask for in a cluster."""
+    """Creates `count` engines of this name (`torch` or `vllm`), each preferring the next host; reports each engine's
+    host to `said`. Raises ModelError for settings not supported in a cluster."""
     require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)
     assert cluster is not None
     begun: Counter[int] = Counter()
     hosts: dict[int, str] = {}
 
     def start(first: int, settings: dict[str, Any]) -> PlacedEngineProcess:
-        # One that is replaced goes to the next host: where it was may be what failed.
+        # A replacement goes to the next host: the previous host may have failed.
         request = PlacementRequest(servant=SERVANT, gpus=placement.engine_gpus, prefer=first + begun[first])
         begun[first] += 1
         made = PlacedEngineProcess(cluster, request, name, threads, settings)
         before, hosts[first] = hosts.get(first), made.host
-        again = "" if before is None else f", in place of one that was on {before}"
+        again = "" if before is None else f", replacing one on {before}"
         said(f"engine {first + 1} of {count} samples on {made.host}{again}")
         return made
 

@@ -1,7 +1,7 @@
-"""Is what answers for the learners on a host of the cluster: it keeps their processes, and lands their files.
+"""Learner worker on a cluster host: runs the rank processes, and stores their files.
 
-What always holds: all ranks are on this host; one that ends, ends them all, and says so. Files lie in a folder of mode
-0700 that goes with this process, and go once they were taken.
+Invariants: all ranks are on this host; if one exits, all end with an error. Files lie in a folder of mode 0700 that is
+removed with this process, and are removed once taken.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from runtime.cluster import PLAIN
 from runtime.errors import BadRequestError, HintedError
 
 GIVEN = ("open", "restore", "take_moments")
-"""What is asked with a folder that was put here before; other folders are written here."""
+"""Requests whose folder was copied here before; other folders are written here."""
 
 
 class LearnerServant:
-    """Answers what `RankProcesses.ask` is asked; folders are names in its own."""
+    """Answers the requests of `RankProcesses.ask`; folders are names in its own folder."""
 
     def __init__(self) -> None:
         self.folder = make_folder("assay-placed-", SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
         self._ranks: RankProcesses | None = None
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Asks the ranks, and says what they answer or why they do not."""
+        """Passes a request to the ranks, and returns their answer or error."""
         what = message.pop("ask")
         try:
             if what == "begin":
                 self._ranks = RankProcesses(message["devices"], threads=message["threads"])
                 return {"pids": self._ranks.pids}
             if "folder" in message and not PLAIN.fullmatch(message["folder"]):
-                raise BadRequestError(f"{message['folder']!r} is no name of a folder here")
+                raise BadRequestError(f"{message['folder']!r} is not a valid folder name")
             if what == "taken":
                 shutil.rmtree(self.folder / message["folder"])
                 return {}
-            assert self._ranks is not None, "learners were asked before they began"
+            assert self._ranks is not None, "learners got a request before they began"
             if "folder" not in message:
                 return self._ranks.ask(what, **message)
             place = self.folder / message["folder"]

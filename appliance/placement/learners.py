@@ -1,8 +1,8 @@
-"""Has the ranks that train a model run on a host of the cluster, and asks them as if they were here.
+"""Runs the ranks that train a model on a cluster host, with the interface of local ones.
 
-What always holds: a checkpoint is written here, whole and under the digest that was written there, or not at all. When
-the ranks, their actor or their host end, that is an InfrastructureError: who asked starts again from the last
-checkpoint, and the ranks may then be on another host.
+Invariants: a checkpoint is written here completely, under the digest from the host, or not at all. If the ranks, their
+actor or their host end, an InfrastructureError is raised: the caller restarts from the last checkpoint, possibly on
+another host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVANT = "appliance.placement.learner_servant:LearnerServant"
 
 
 class PlacedLearners:
-    """Is a `RankGroup` on one host of the cluster. Not thread-safe."""
+    """`RankGroup` on one cluster host. Not thread-safe."""
 
     def __init__(
         self,
@@ -37,42 +37,40 @@ class PlacedLearners:
         threads: int | None = None,
         engines: int = 0,
     ) -> None:
-        """So many `engines` are in the cluster, too: without GPUs, the host behind theirs is asked first.
-
-        Raises ModelError without a cluster and for more learners than they have GPUs, InfrastructureError where no host
-        takes them."""
+        """`engines` is the number of engines in the cluster: without GPUs, the host after theirs is preferred. Raises
+        ModelError without a cluster and for more learners than GPUs, InfrastructureError if no host accepts them."""
         require_learners(ranks, placement, clustered=cluster is not None)
         assert cluster is not None
         gpus = placement.learner_gpus
         devices = learner_devices("cuda" if gpus else CPU, ranks, gpus)
         self._placed = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, gpus=gpus, prefer=engines))
         self.folder = make_folder("assay-learners-")
-        """What comes back lies here until it is compared."""
+        """Folder of received files until verified."""
         self._written = 0
         try:
             self.pids: list[int] = self._ask("begin", devices=devices, threads=threads)["pids"]
-            """Of the ranks, on their host."""
+            """Process ids of the ranks, on their host."""
         except BaseException:
             self.close()
             raise
 
     @property
     def host(self) -> str:
-        """Names where they run."""
+        """Name of the host."""
         return self._placed.host
 
     @property
     def pid(self) -> int:
-        """Of the actor, on its host."""
+        """Process id of the actor, on its host."""
         return self._placed.pid
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """As `RankProcesses.ask`: folders are paths on this machine, whoever reads or writes them."""
+        """Calls as `RankProcesses.ask`; folders are local paths."""
         if "folder" not in message:
             return self._ask(what, **message)
         here = Path(message.pop("folder"))
         if what in GIVEN:
-            verify(here)  # before it is copied: what is not there is said as it is of learners here
+            verify(here)  # before copying: a missing folder raises the same error as local learners
             return self._ask(what, folder=self._placed.put(here), **message)
         self._written += 1
         there = f"w{self._written}"
@@ -83,12 +81,12 @@ class PlacedLearners:
             verify(copied, expect=answer["digest"])
             files = {file.name: file for file in copied.iterdir() if file.name != MANIFEST}
             if write_folder(here, files) != answer["digest"]:
-                raise InfrastructureError(f"{here} was written otherwise than it arrived", hint=GO_ON)
+                raise InfrastructureError(f"{here} differs from what arrived", hint=GO_ON)
         self._ask("taken", folder=there)
         return answer
 
     def close(self) -> None:
-        """Ends them. Closing again does nothing."""
+        """Ends the learners. Closing again does nothing."""
         self._placed.close()
         remove_folder(self.folder)
 
@@ -96,9 +94,7 @@ class PlacedLearners:
         try:
             answer = self._placed.ask({"ask": what, **message})
         except InfrastructureError as error:
-            raise InfrastructureError(
-                f"the learners ended while they were asked to {what}: {error}", hint=GO_ON
-            ) from error
+            raise InfrastructureError(f"the learners ended during {what}: {error}", hint=GO_ON) from error
         if "error" not in answer:
             return answer
         if answer["kind"] in ERRORS:

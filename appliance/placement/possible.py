@@ -1,6 +1,6 @@
-"""Says whether a cluster can be asked for the engines and learners that a configuration names, before anything starts.
+"""Checks that a cluster can run the configured engines and learners, before anything starts.
 
-What always holds: nothing is asked of the cluster, and nothing heavy is imported; what its hosts have, they say later.
+Invariants: the cluster is not queried, and nothing heavy is imported; its hosts report their resources later.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from appliance.placement.settings import PlacementSettings
 def require_engines(
     name: str, placement: PlacementSettings, *, clustered: bool, device: str, vllm: VllmSettings | None
 ) -> None:
-    """Raises ModelError unless an engine of this name can be on a host of the cluster; `clustered`: there is one."""
+    """Raises ModelError unless a cluster host can run an engine of this name; `clustered`: a cluster is configured."""
     if not clustered:
         raise ModelError(
-            "placement.engines is cluster, and this machine is in none",
+            "placement.engines is cluster, but this machine is not in one",
             hint="set cluster.address, or placement.engines to here",
         )
     if name not in ("torch", "vllm"):
-        raise ModelError(f"the engine {name!r} runs here only", hint="set placement.engines to here")
+        raise ModelError(f"engine {name!r} runs only here", hint="set placement.engines to here")
     if device == "cuda" and not placement.engine_gpus:
         raise ModelError(
-            "model.device is cuda, and engines in the cluster get no GPU", hint="set placement.engine_gpus"
+            "model.device is cuda, but engines in the cluster get no GPU", hint="set placement.engine_gpus"
         )
     if vllm is not None and vllm.gpus:
         raise ModelError(
-            "vllm.gpus names GPUs of this machine, and the cluster chooses those of its hosts",
-            hint="remove vllm.gpus; placement.engine_gpus says how many an engine gets",
+            "vllm.gpus names GPUs of this machine, but the cluster chooses its hosts' GPUs",
+            hint="remove vllm.gpus and set the number in placement.engine_gpus",
         )
     if vllm is not None and vllm.transfer != "file":
         raise ModelError(
-            f"vllm.transfer is {vllm.transfer}, and weights get to another host as a file",
+            f"vllm.transfer is {vllm.transfer}, but weights reach another host only as a file",
             hint="set vllm.transfer to file, or placement.engines to here",
         )
     if vllm is not None and vllm.tensor_parallel > max(1, placement.engine_gpus):
         raise ModelError(
-            f"vllm.tensor_parallel is {vllm.tensor_parallel}, and an engine gets {placement.engine_gpus} GPUs",
-            hint="set placement.engine_gpus to as many",
+            f"vllm.tensor_parallel is {vllm.tensor_parallel}, but an engine gets {placement.engine_gpus} GPUs",
+            hint="raise placement.engine_gpus to that number",
         )
 
 
 def require_learners(ranks: int, placement: PlacementSettings, *, clustered: bool) -> None:
-    """Raises ModelError unless so many learners can be on a host of the cluster."""
+    """Raises ModelError unless a cluster host can run this many learners."""
     if (gpus := placement.learner_gpus) and ranks > gpus:
         raise ModelError(
-            f"{ranks} learners train on a GPU each, and placement.learner_gpus is {gpus}",
-            hint="set placement.learner_gpus to as many, or model.learners lower",
+            f"{ranks} learners need a GPU each, but placement.learner_gpus is {gpus}",
+            hint="raise placement.learner_gpus to that number, or lower model.learners",
         )
     if not clustered:
         raise ModelError(
-            "placement.learners is cluster, and this machine is in none",
+            "placement.learners is cluster, but this machine is not in one",
             hint="set cluster.address, or placement.learners to here",
         )

@@ -1,4 +1,4 @@
-"""Holds where engines and learners run, as the configuration says it. Nothing heavy is imported."""
+"""Placement settings of engines and learners. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from runtime.model import FrozenModel, UnitName
 
 class PlacementSettings(FrozenModel):
     engines: Literal["here", "cluster"] = "here"
-    """Where engines sample: `here`, or on the hosts of the cluster that `cluster.address` names."""
+    """Location of engines: `here`, or the hosts of the cluster in `cluster.address`."""
     learners: Literal["here", "cluster"] = "here"
-    """Where the learners train: `here`, or all of them on one host of that cluster."""
+    """Location of learners: `here`, or together on one host of that cluster."""
     engine_gpus: Annotated[int, UnitName("GPUs")] = Field(0, ge=0, le=64)
-    """GPUs of its host that each engine in the cluster has to itself; 0: it computes on the processor."""
+    """GPUs reserved for each engine in the cluster; 0: it runs on the CPU."""
     learner_gpus: Annotated[int, UnitName("GPUs")] = Field(0, ge=0, le=64)
-    """GPUs of their host that the learners in the cluster have to themselves; 0: they compute on the processor."""
+    """GPUs reserved for the learners in the cluster; 0: they run on the CPU."""
 
     @property
     def without_effect(self) -> str:
-        """Says which GPUs were asked for that nobody gets; empty otherwise."""
+        """Warning about GPU settings without effect; else empty."""
         idle = [
-            f"placement.{name}_gpus = {gpus} changes nothing: placement.{name}s is here"
+            f"placement.{name}_gpus = {gpus} has no effect: placement.{name}s is here"
             for name, where, gpus in (
                 ("engine", self.engines, self.engine_gpus),
                 ("learner", self.learners, self.learner_gpus),

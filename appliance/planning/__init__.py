@@ -1,6 +1,7 @@
-"""Works out what of training a model fits into a machine: arithmetic, and nothing else.
+"""Planning: computes which trainings fit a machine. Arithmetic only.
 
-`hardware` finds the machine, `model_shape` the model; nothing is looked up here and nothing is measured.
+`plans` combines the parts, `sizes` has the bytes of each, `phases` their peaks, `search` looks for fitting settings.
+`hardware` finds the machine, `model_shape` the model; nothing is measured.
 """
 
 from appliance.planning.plans import Plan, least, plan

@@ -1,7 +1,7 @@
-"""Says what share of a GPU vLLM is given where a learner trains on the same one and nobody has said it.
+"""Share of a GPU for vLLM beside a learner, unless configured.
 
-What always holds: a share that somebody set is left as it is. Where vLLM has its GPUs to itself it takes what it takes
-by itself. What cannot be had is refused, before anything starts.
+Invariants: a configured share is kept. On GPUs of its own, vLLM uses its default. An impossible share is refused before
+anything starts.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from appliance.planning import (
 
 @dataclass(frozen=True)
 class Way:
-    """One way of training that a night takes."""
+    """One kind of training in a cycle."""
 
     recipe: TrainingRecipe
     max_tokens: int
     scored: bool = False
-    """Whether a teacher scores, in an engine of its own that does not sleep."""
+    """True if a teacher scores, in an engine of its own that never sleeps."""
 
 
 def ways_of(recipe: Recipe, stages: Sequence[Stage] = ()) -> list[Way]:
-    """Lists those of a night: of its stages where it has any."""
+    """Lists the ways of a cycle, or of its stages if any."""
     if not stages:
         return [Way(recipe.training, recipe.agent.max_tokens)]
     return [way_of(stage) for stage in stages]
 
 
 def way_of(stage: Stage) -> Way:
-    """Gives the one that a stage takes."""
+    """Returns the way of training of a stage."""
     trained, tokens = stage.recipe.training, stage.recipe.agent.max_tokens
     if stage.kind == "sft":
         trained = sft_way(stage.recipe.warm_start, trained, tokens)
@@ -56,8 +56,8 @@ def way_of(stage: Stage) -> Way:
 
 
 def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> float | None:
-    """Gives the share of each GPU that an engine gets beside a learner, for all of these ways, in hundredths; None
-    where there is nothing to say. Raises ModelError where it is less than an engine needs at the least."""
+    """Returns an engine's share of each GPU beside a learner, for all of these ways, in hundredths; None if none is
+    needed. Raises ModelError if it is below an engine's minimum."""
     model, vllm, placement = settings.model, settings.vllm, settings.placement
     here = placement.engines == placement.learners == "here"
     learns = bool(machine.gpus) and model.device != "cpu"
@@ -71,16 +71,15 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
     if room < least:
         also = "" if vllm.sleep else "set vllm.sleep to 2, "
         raise ModelError(
-            f"vLLM samples on a GPU that a learner trains on, where {max(0, room) / GIB:.1f} of {gpu.total / GIB:.1f} "
-            f"GiB are left for it, and it takes {least / GIB:.1f} at the least",
-            hint=f"{also}lower what the learner takes (`assay plan` says what fits), or take a smaller model",
+            f"vLLM shares a GPU with a learner, which leaves {max(0, room) / GIB:.1f} of {gpu.total / GIB:.1f} "
+            f"GiB, but vLLM needs at least {least / GIB:.1f}",
+            hint=f"{also}reduce the learner's memory (see `assay plan`), or use a smaller model",
         )
     return share_of(gpu, room, least)
 
 
 def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> Layout:
-    """Gives the layout in which vLLM has the share that a worker gives it, for all of these ways; 0 where that is
-    refused."""
+    """Returns the layout with the share that a worker would give vLLM for all of these ways; 0 if refused."""
     vllm = layout.vllm
     if vllm is None or vllm.given is not None or not machine.gpus or layout.apart(len(machine.gpus)):
         return layout
@@ -88,7 +87,7 @@ def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[W
 
 
 def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> tuple[Gpu, int, int]:
-    """The GPU that has least free, the bytes that each engine may take of it, and those that it takes at the least."""
+    """Returns the GPU with the least free memory, the bytes available to each engine, and an engine's minimum."""
     gpu = min(machine.gpus, key=lambda one: one.free)
     left = []
     for way in ways:

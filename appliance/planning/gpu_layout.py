@@ -1,6 +1,6 @@
-"""Says how learners and engines share the GPUs of this machine, as the configuration has it.
+"""Layout of learners and engines on this machine's GPUs, from the configuration.
 
-What always holds: nothing is looked at and nothing heavy is loaded.
+Invariants: nothing is queried, and nothing heavy is imported.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from appliance.planning import VLLM_SHARE, Layout, Vllm
 def gpu_layout(
     model: ModelSettings, vllm: VllmSettings, placement: PlacementSettings, gpus: int, visible: str | None
 ) -> Layout:
-    """How they share so many GPUs, of those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than GPUs, and
-    for engines on a GPU that is not there or not visible."""
+    """Returns the layout for `gpus` GPUs among those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than
+    GPUs, and for engines on missing or invisible GPUs."""
     engines_here = placement.engines == "here"
     there = None
     if model.engine == "vllm" and engines_here:

@@ -1,7 +1,7 @@
-"""Finds what a plan needs to know of this machine: memory, cores, room in /dev/shm, and NVIDIA GPUs by their own tool.
+"""Finds this machine's memory, cores, free /dev/shm, and NVIDIA GPUs by `nvidia-smi`.
 
-What always holds: nothing is loaded onto a GPU and none is changed; `nvidia-smi` is asked with a deadline, and a
-machine without it has no GPU that could be used.
+Invariants: nothing is loaded onto a GPU or changed; `nvidia-smi` has a timeout, and without it a machine has no usable
+GPU.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ SPEEDS = (
     ("A10", 125e12, 600e9),
     ("T4", 65e12, 320e9),
 )
-"""Part of a GPU's name, bfloat16 (T4: float16) operations a second, bytes a second: their data sheets."""
+"""Part of a GPU's name, bfloat16 (T4: float16) operations per second, bytes per second, from data sheets."""
 UNKNOWN = (60e12, 400e9)
-"""What a GPU of another name is taken for."""
+"""Assumed speed of an unknown GPU."""
 
 
 def find_machine() -> Hardware:
-    """Looks at this machine, of whose GPUs those that CUDA shows count."""
+    """Returns this machine, with the GPUs that CUDA shows."""
     gpus, cores = shown(find_gpus(), os.environ.get(VISIBLE)), len(os.sched_getaffinity(0))
     return Hardware(memory=memory_limit(), cores=cores, gpus=gpus, shared=free_in("/dev/shm"))  # noqa: S108
 
 
 def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
-    """Those that CUDA shows under this CUDA_VISIBLE_DEVICES, in torch's order. Where it does not name them by number,
-    as many with the least memory free."""
+    """Returns the GPUs visible under CUDA_VISIBLE_DEVICES, in torch's order. If it does not use numbers, returns as
+    many with the least free memory."""
     named = shown_gpus(visible, len(gpus))
     if all(map(str.isdecimal, named)):
         return tuple(gpus[int(number)] for number in named)
@@ -51,7 +51,7 @@ def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
 
 
 def free_in(folder: str) -> int:
-    """Bytes that are free there; 0 where that cannot be read."""
+    """Returns the free bytes of a file system; 0 if unreadable."""
     try:
         space = os.statvfs(folder)
     except OSError:
@@ -60,7 +60,7 @@ def free_in(folder: str) -> int:
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
-    """Asks the driver's tool which GPUs there are; none when it is not there, fails, or does not answer in time."""
+    """Lists GPUs with the driver's tool; empty if missing, failing or too slow."""
     found = shutil.which(program)
     if found is None:
         return ()
@@ -75,7 +75,7 @@ def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
 
 
 def read_gpus(table: str) -> tuple[Gpu, ...]:
-    """Reads lines of `name, MiB, MiB free`; what is no such line is passed over."""
+    """Parses lines of `name, MiB, MiB free`; skips other lines."""
     gpus = []
     for line in table.splitlines():
         name, *numbers = (part.strip() for part in line.rsplit(",", 2))

@@ -1,4 +1,4 @@
-"""Reads off config.json and the headers of the weights what a plan needs to know of a model; nothing is loaded."""
+"""Reads a model's shape from config.json and the weights' headers, without loading it."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ EMBEDDED = Shape(
     positions=POSITIONS,
     file_bytes=2_632_080,
 )
-"""The embedded model, which is made here and has no folder at first."""
+"""Shape of the built-in model, which has no folder at first."""
 _HEAD = re.compile(r"(^|\.)(lm_head|embed_out)\.weight$")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings|lm_head|embed_out)\.weight$")
-"""Has a row for each token; GPT-2's `wpe` has one for each position."""
+"""Embeddings with a row per token; GPT-2's `wpe` has one per position."""
 _MIXTURE = re.compile(r"\.experts\.|\.gate\.weight$")
-"""Experts and what chooses among them take no adapter."""
+"""Experts and their gates, which get no adapter."""
 _LAYER = re.compile(r"(^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
 def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], file_bytes: int = 0) -> Shape:
-    """Makes the shape of the model that this config.json and these tensors are. What config.json does not say is taken
-    from the tensors, or as the Llama family has it."""
+    """Returns the shape of the model with this config.json and these tensors. Missing settings come from the tensors or
+    the Llama family's defaults."""
     inner = config.get("text_config")
     text: Mapping[str, Any] = inner if isinstance(inner, dict) else config
-    # Some families are tied and do not say so: a model without a head of its own takes the embedding for one.
+    # Some families are tied without a setting: a model without a head tensor uses the embedding.
     tied = text.get("tie_word_embeddings", config.get("tie_word_embeddings")) is True
     tied = tied or not any(map(_HEAD.search, shapes))
     linear = tuple(
@@ -69,11 +69,11 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
 
 
 def layers_in(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Counts the layers that these tensors are of; 0 where their names do not say."""
+    """Counts the layers in these tensor names; 0 if unknown."""
     return len({found[2] for found in map(_LAYER.search, shapes) if found})
 
 
 def _number(table: Mapping[str, Any], *names: str) -> int:
-    """The first of these that is a whole number above 0, of at most 31 bits; 0 when none is."""
+    """Returns the first of these values that is a whole number above 0, of at most 31 bits; else 0."""
     found = (table.get(name) for name in names)
     return next((value for value in found if type(value) is int and 0 < value < 1 << 31), 0)

@@ -1,7 +1,7 @@
-"""The most that each phase of a night holds at once: on a processor, on a GPU, and in the machine's memory beside one.
+"""Peak memory of each phase of a cycle: on a CPU, on a GPU, and of the machine beside a GPU.
 
-What always holds: memory is what is held at once, and the largest phase is what has to fit. Files are read into the
-machine's own memory and adapters are merged there, so that has phases beside a GPU, too.
+Invariants: memory is what is allocated concurrently, and the largest phase must fit. Files are read and adapters merged
+in main memory, so it has phases beside a GPU too.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from appliance.planning.sizes import (
 def phases_of_processor(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout
 ) -> dict[str, int]:
-    """On a processor, where one process holds all but vLLM. Opening a model holds its files beside the weights; going
-    on from a checkpoint what was kept, twice; publishing an adapter the base's files and a model in float32 beside the
-    engine's copy. The engine holds its old weights while it takes new ones; vLLM does not, but its old offer stays."""
+    """Returns the phases on a CPU, where one process has everything but vLLM. Loading has the files beside the weights;
+    resuming has the checkpoint twice; publishing an adapter has the base's files and a float32 model beside the
+    engine's copy. A built-in engine has old and new weights during a push; vLLM does not, but its old offer stays."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
     new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
@@ -46,12 +46,14 @@ def phases_of_processor(
 def phases_of_gpu(
     parts: Mapping[str, int], engine: int, opened: int, resting: int, *, alone: bool, asleep: bool, exact: bool
 ) -> dict[str, int]:
-    """On a GPU: the learner's weights come to it as they are and its moments as they were kept, so a step takes most.
-    Each of several has the whole weights once, the bytes `opened`, before they are split. `engine` is what engines
-    hold while they sample, on GPUs of their own where they are `alone`; torch's gave its old weights up before the
-    step. One that is `asleep` in a step is beside weights and moments else, the bytes `resting`. `exact` is one that
-    takes what it was given and no more, as vLLM does: it needs no slack, nor the pages that are not planned with, so it
-    counts as much less as what there is does; alone it is a limit and no phase."""
+    """Returns the phases on a GPU, where weights arrive as they are and a step takes most.
+
+    Each of several learners first has the whole weights, `opened` bytes, before sharding. `engine` is the bytes of
+    sampling engines, which have GPUs of their own if `alone`; torch's engine drops its old weights before the step. An
+    engine `asleep` during a step otherwise shares the GPU with weights and moments, `resting` bytes. An `exact` one,
+    such as vLLM, takes exactly its share: it needs neither slack nor the unplanned pages, so it is scaled like the
+    available memory; alone it is a limit and not a phase.
+    """
 
     def taken(held: int, engines: int) -> int:
         return int(held * SLACK + engines * GPU_USABLE) if exact else int((held + engines) * SLACK)
@@ -70,11 +72,13 @@ def phases_of_gpu(
 def phases_beside(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int
 ) -> dict[str, int]:
-    """The machine's memory beside a GPU: a worker keeps the model and its files there, and each learner, a process of
-    its own, reads both before they go to the GPU; so does one that goes on with what a checkpoint kept. What was
-    trained comes back after each step: a file in memory, what is read of it, and its tensors. Then it is pushed. The
-    worker merges an adapter into a model in float32. vLLM's processes are there, what is offered to them, and the
-    weights of those that sleep with them."""
+    """Returns the phases of main memory beside a GPU.
+
+    The worker has the model and its files, and each learner process reads both before they go to the GPU; so does one
+    that resumes from a checkpoint. Trained weights return after each step as a file in memory, its content and its
+    tensors, and are then pushed. The worker merges an adapter into a float32 model. Added are vLLM's processes, their
+    offered weights, and the weights of sleeping engines.
+    """
     files, learners = shape.file_bytes, layout.learners
     worker = PROCESS + parts["weights"] + files
     if layout.vllm:

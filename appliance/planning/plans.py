@@ -1,7 +1,7 @@
-"""One way of training, and what it takes of a machine: bytes of each phase, and hours.
+"""Plan of one way of training: bytes of each phase, and hours.
 
-What always holds: hours are an upper bound for the tokens (every conversation as long as it may be, every group
-refilled) and a guess for the speed.
+Invariants: hours are an upper bound on tokens (every conversation at its maximum, every group refilled) and an estimate
+of speed.
 """
 
 from __future__ import annotations
@@ -30,42 +30,42 @@ from appliance.planning.sizes import (
 )
 
 CORE_FLOPS = 25e9
-"""Of one processor core, in float32, as matrix products of this size reach them."""
+"""Float32 operations per second of a CPU core, for matrix products of this size."""
 CPU_BANDWIDTH = 12e9
-"""Bytes a second that a processor reads weights with."""
+"""Bytes per second at which a CPU reads weights."""
 GPU_SHARE = (0.3, 0.5)
-"""Of a GPU's arithmetic in training, and of its bandwidth in sampling, that is reached."""
+"""Achieved share of a GPU's arithmetic in training, and of its bandwidth in sampling."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One way of training, and what it takes."""
+    """One way of training and its requirements."""
 
     recipe: TrainingRecipe
     max_tokens: int
     rows: int
     device: str
-    """`cpu` or `gpu`: where the learner's weights lie."""
+    """`cpu` or `gpu`: location of the learner's weights."""
     parts: Mapping[str, int]
-    """Bytes of each thing that is held while a step is learned."""
+    """Bytes of each part during a training step."""
     phases: Mapping[str, int]
-    """Bytes that each phase of a night holds at its highest."""
+    """Peak bytes of each phase of a cycle."""
     available: int
     beside: Mapping[str, int]
-    """Beside a GPU: bytes of the machine's memory that each phase holds; empty on a processor."""
+    """Bytes of main memory in each phase beside a GPU; empty on a CPU."""
     memory: int
-    """Bytes that the machine has for that."""
+    """Bytes of main memory available."""
     hours: float
-    """Of a night's sampling and learning."""
+    """Hours of sampling and learning in a cycle."""
     engine_share: float
-    """Of the memory, or of a GPU's, for what engines hold there."""
+    """Engines' share of main memory, or of a GPU's."""
     layout: Layout = ONE
     positions: int = 0
-    """The most tokens that the model reads; 0: not known."""
+    """Maximum tokens of the model; 0: unknown."""
     limits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """What else has to fit: bytes, and those that there are."""
+    """Other limits: required and available bytes."""
     handed: int = 0
-    """Bytes of weights on their way between processes in /dev/shm."""
+    """Bytes of weights in transit through /dev/shm."""
 
     @property
     def needed(self) -> int:
@@ -73,13 +73,12 @@ class Plan:
 
     @property
     def largest(self) -> str:
-        """The phase that takes most."""
+        """Largest phase."""
         return max(self.phases, key=lambda name: self.phases[name])
 
     @property
     def tightest(self) -> tuple[str, int, int]:
-        """The phase that takes most, its bytes and those that there are; of the machine's memory beside a GPU, or what
-        else is limited, where that is what does not fit."""
+        """Tightest phase with its required and available bytes; main memory or another limit, if that is exceeded."""
         name = max(self.beside, key=lambda one: self.beside[one], default="")
         if name and self.beside[name] > self.memory:
             return f"{name} (beside)", self.beside[name], self.memory
@@ -90,9 +89,9 @@ class Plan:
 
     @property
     def too_long(self) -> str:
-        """What is wrong with the length of conversations; empty when the model reads them."""
+        """Fault of the conversation length; empty if the model supports it."""
         long = 0 < self.positions < self.max_tokens
-        return f"the model reads {self.positions} tokens, not {self.max_tokens}" if long else ""
+        return f"the model supports {self.positions} tokens, not {self.max_tokens}" if long else ""
 
     @property
     def fits(self) -> bool:
@@ -111,10 +110,10 @@ def plan(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> Plan:
-    """Works out one way of training. `max_tokens` are those of a conversation, `rows` the conversations that the engine
-    decodes at once, `extra_tokens` what a night samples beside training (evaluation, validation), `teacher` a model
-    that scores in an engine of its own, like the others. Of GPUs, each figure is that of the one that holds most."""
-    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # whichever a learner gets, it fits there
+    """Plans one way of training. `max_tokens` limits a conversation, `rows` is the engine's batch, `extra_tokens` are
+    sampled outside training (evaluation, validation), `teacher` scores in an engine of its own. GPU figures are those
+    of the fullest GPU."""
+    gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # then it fits on any GPU
     layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
     if layout.vllm:
         share = VLLM_SHARE if layout.vllm.given is None else layout.vllm.given
@@ -145,7 +144,7 @@ def plan(
         held = engine + scoring
         phases = phases_of_gpu(parts, held, opened, resting, alone=alone, asleep=asleep, exact=vllm is not None)
         beside = phases_beside(shape, recipe, whole, layout, offers)
-        # What learners hand over, on a GPU of a process of their own, lies there or nowhere.
+        # Learner processes on a GPU always transfer weights through /dev/shm.
         given = max(shape.file_bytes, trained_parameters(shape, recipe) * 4)
         handed = max(handed, (offers if handed else 0) + given)
         if machine.shared:
@@ -174,8 +173,8 @@ def plan(
 
 
 def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
-    """What is held however short conversations and passes are, and how much there is of it, by place: bytes. What
-    does not fit there fits in no plan. GPUs count whole, for what is on them now may go, and the largest one."""
+    """Returns the minimum bytes for the shortest conversations and passes, and those available, by place. If these do
+    not fit, no plan does. Counts the largest GPU as empty, since its current load may end."""
     whole = learner_parts(shape, recipe, 1)
     own = split_parts(shape, recipe, whole, layout.learners if machine.gpus else 1)
     step = sum(own.get(name, 0) for name in ("weights", "gradients", "moments", "gathered"))
@@ -209,7 +208,7 @@ def _hours(
     rounds = 1 + recipe.refills
     sampled = rounds * recipe.steps * recipe.tasks_per_step * recipe.rollouts_per_task * max_tokens + extra_tokens
     trained = recipe.steps * recipe.tasks_per_step * recipe.keep * max_tokens
-    # Operations for each weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
+    # Operations per weight and token: 2 forward, 2 for the inputs' gradients, 2 for the weights'.
     each = (4 if recipe.method == "lora" else 6) + (2 if recipe.gradient_checkpointing else 0)
     learning = each * shape.parameters * trained / flops / layout.learners
     read = shape.parameters * (2 if gpu else 4) / bandwidth / max(1, rows)

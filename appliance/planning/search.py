@@ -1,4 +1,4 @@
-"""Looks for the ways of training that fit: the longest conversations, the largest pass, the fewest learners."""
+"""Searches for settings that fit: longest conversations, largest pass, fewest learners."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from appliance.planning.plans import plan
 from appliance.planning.shapes import ONE, Hardware, Layout, Shape
 
 CONTEXTS = tuple(1 << power for power in range(8, 18))
-"""Lengths of a conversation that are tried: 256 to 131,072 tokens."""
+"""Conversation lengths to try: 256 to 131,072 tokens."""
 MOST_PASS, MOST_ROWS = 1 << 17, 1 << 12
-"""Tokens of a pass and conversations at once beyond which nothing is looked for."""
+"""Search limits: tokens per pass, and concurrent conversations."""
 
 
 def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
-    """Gives the ways of training that are worth comparing, from the one that learns most to the one that takes least;
-    on a processor in float32 only, where bfloat16 is slower."""
+    """Yields ways of training worth comparing, from the most capable to the smallest; on a CPU only float32, since
+    bfloat16 is slower there."""
     for method in ("full", "lora"):
         for precision in ("bfloat16",) if gpu else ("float32",):
             for again in (False, True):
@@ -28,7 +28,7 @@ def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
 def fewest_learners(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
 ) -> int:
-    """The fewest learners with which it fits, on the GPUs that there are; 0 when it fits with no number of them."""
+    """Returns the fewest learners that fit on the available GPUs; 0 if none do."""
     most = 1 if recipe.optimizer == "adamw_8bit" else max(1, len(machine.gpus))
     for learners in range(1, most + 1):
         tried = replace(layout, learners=learners)
@@ -38,7 +38,7 @@ def fewest_learners(
 
 
 def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, rows: int, layout: Layout = ONE) -> int:
-    """The most tokens of a conversation that fit, of `CONTEXTS`; 0 when none does."""
+    """Returns the longest conversation of `CONTEXTS` that fits; 0 if none does."""
     found = 0
     for tokens in CONTEXTS:
         if shape.positions and tokens > shape.positions:
@@ -58,7 +58,7 @@ def largest_pass(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> int:
-    """The most tokens of one packed pass that fit, up to `MOST_PASS`; 0 when not even one conversation does."""
+    """Returns the most tokens of a packed pass that fit, up to `MOST_PASS`; 0 if not even one conversation does."""
 
     def fits(tokens: int) -> bool:
         way = with_pass(recipe, tokens)
@@ -75,7 +75,7 @@ def largest_group(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> int:
-    """The most conversations that the engine can decode at once in what is left, up to `MOST_ROWS`; 0 when none can."""
+    """Returns the most concurrent conversations that fit, up to `MOST_ROWS`; 0 if none does."""
 
     def fits(rows: int) -> bool:
         return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
@@ -84,8 +84,7 @@ def largest_group(
 
 
 def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
-    """Finds the largest number from `least` to `most` that fits, where whatever is below one that fits does; otherwise
-    0."""
+    """Returns the largest number from `least` to `most` that fits, by bisection of a monotone `fits`; else 0."""
     if not fits(least):
         return 0
     while least < most:
@@ -95,12 +94,13 @@ def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
 
 
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
-    """The same way of training with packed passes of so many tokens."""
+    """Returns the recipe with packed passes of `tokens` tokens."""
     return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
 
 
 def sft_way(recipe: WarmStartRecipe, training: TrainingRecipe, max_tokens: int) -> TrainingRecipe:
-    """The way of training that takes what SFT takes: passes of one batch, padded ones of `SFT_PASS_TOKENS` at most."""
+    """Returns a training recipe with the memory use of SFT: passes of at most one batch, padded ones of
+    `SFT_PASS_TOKENS`."""
     rows = max(1, min(training.micro_batch, recipe.batch, SFT_PASS_TOKENS // max_tokens))
     tokens = min(training.micro_batch_tokens, recipe.batch * max_tokens)
     changed = {"steps": recipe.steps, "micro_batch": rows, "micro_batch_tokens": tokens}

@@ -1,4 +1,4 @@
-"""The share of a GPU that an engine is given where a learner is on it, too."""
+"""Share of a GPU for an engine beside a learner."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from appliance.planning.sizes import (
 def left_for_engines(
     shape: Shape, gpu: Gpu, recipe: TrainingRecipe, max_tokens: int, layout: Layout, *, sleeps: bool
 ) -> int:
-    """Bytes that each engine may take of a GPU on which a learner is, too, whatever it needs: what is left beside a
-    step, or beside weights and moments where engines sleep (`sleeps`) while the learner works. A context is
-    beside them."""
+    """Returns the bytes of a GPU available to each engine beside a learner: the rest beside a step, or beside weights
+    and moments if engines sleep during steps (`sleeps`), minus contexts."""
     whole = learner_parts(shape, recipe, max_tokens)
     parts, copies = split_parts(shape, recipe, whole, layout.learners), half_copies(shape, recipe)
     if sleeps:
@@ -32,11 +31,11 @@ def left_for_engines(
 
 
 def least_of_engine(shape: Shape, gpu: Gpu, max_tokens: int, layout: Layout) -> int:
-    """Bytes without which no engine is given a part of a GPU: those of one conversation, and a hundredth."""
+    """Returns an engine's minimum bytes: one conversation, and at least a hundredth of the GPU."""
     needed = int(engine_bytes(shape, max_tokens, 1, gpu=True) * SLACK) // layout.tensor_parallel
     return max(needed, -(-gpu.total // 100))
 
 
 def share_of(gpu: Gpu, room: int, needed: int) -> float:
-    """The part of a GPU that so many bytes are, in whole hundredths; 0 where they are less than `needed`."""
+    """Returns `room` bytes as a share of a GPU, in whole hundredths; 0 if below `needed`."""
     return 100 * room // gpu.total / 100 if room >= needed else 0.0

@@ -1,8 +1,8 @@
-"""Bytes of each thing that a night holds: of the learner, of engines, and of weights on their way between them.
+"""Bytes of each part of a cycle: learner, engines, and weights in transit.
 
-What always holds: every figure follows from the arguments and the constants here, which are the assumptions; nothing is
-measured. A layer is that of the Llama family: four matrices of attention, three of a gated multilayer perceptron, two
-norms; other families are near it.
+Invariants: every figure follows from the arguments and the constants here, which are the assumptions; nothing is
+measured. A layer is that of the Llama family: four attention matrices, three of a gated multilayer perceptron, two
+norms; other families are similar.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from appliance.planning.shapes import GIB, Gpu, Layout, Shape
 PROCESS = int(0.55 * GIB)
 """Interpreter, torch, transformers and peft, before a model is opened."""
 GPU_CONTEXT = int(0.75 * GIB)
-"""What CUDA, its kernels and its allocator's gaps take of a GPU."""
+"""CUDA context, kernels and allocator gaps on a GPU."""
 GPU_USABLE = 0.95
-"""Share of a GPU that is planned with: allocators do not fill the last pages."""
+"""Share of a GPU used for planning: allocators do not fill the last pages."""
 SLACK = 1.05
-"""Everything that is counted, times this: fragments, small tensors, buffers of matrix products."""
+"""Factor on all counted memory: fragments, small tensors, buffers of matrix products."""
 TILE = 3 * (1 << 25)
-"""Logits and what is made of them in the log-prob head, which works tile by tile."""
+"""Logits and derived values in the log-prob head, which works tile by tile."""
 MOST_LOGITS = 1 << 26
-"""Up to so many logits a padded pass computes at once (`learning.scoring`)."""
+"""Maximum logits that a padded pass computes at full size (`learning.scoring`)."""
 
 
 def adapter_parameters(shape: Shape, rank: int) -> int:
@@ -37,8 +37,8 @@ def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
 
 
 def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
-    """Bytes that a step holds: weights, gradients and moments in float32 (frozen weights in the recipe's precision),
-    activations of the largest pass, and the log-prob head."""
+    """Returns bytes during a step: weights, gradients and moments in float32 (frozen weights in the recipe's
+    precision), activations of the largest pass, and the log-prob head."""
     lora, half = recipe.method == "lora", recipe.precision == "bfloat16"
     trained = trained_parameters(shape, recipe)
     weights = shape.parameters * (2 if lora and half else 4)
@@ -62,9 +62,9 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
 
 
 def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
-    """Bytes of one of so many learners: its part of what is split, and `gathered`, what is whole while it is computed:
-    the embedding and the head through a pass, two blocks (the next one is fetched already), and gradients of one block
-    and of the embedding until they are summed. Autocast's copies are whole, too."""
+    """Returns bytes of one of several learners: its shards, and `gathered`, what is whole during computation. That is
+    embedding and head through a pass, two blocks (the next one is prefetched), and gradients of one block and the
+    embedding until reduced. Autocast's copies are whole too."""
     if learners == 1:
         return dict(whole)
     copies, table = half_copies(shape, recipe), shape.vocabulary * shape.hidden
@@ -82,21 +82,21 @@ def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], 
 
 
 def half_copies(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Bytes of the copies that autocast keeps through a pass."""
+    """Returns bytes of the copies that autocast keeps through a pass."""
     return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
 
 
 def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
-    """Tokens of the largest pass, padding included."""
+    """Returns tokens of the largest pass, including padding."""
     return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
 
 
 def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
-    """Bytes that the gradient needs of a pass.
+    """Returns bytes of a pass's activations for the gradient.
 
-    A layer keeps, for each token: the residual stream and what comes out of both norms (4 hidden; 2 more where norms
-    are trained), queries, keys, values and the output of attention twice (3 attention, 2 key/value), and four rows of
-    the multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
+    Per token, a layer keeps the residual stream and the outputs of both norms (4 hidden; 2 more where norms are
+    trained), queries, keys, values and the attention output twice (3 attention, 2 key/value), and four rows of the
+    multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
     """
     width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
     width += (4 if recipe.method == "lora" else 6) * shape.hidden
@@ -109,24 +109,22 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
 
 
 def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
-    """Bytes of the engine beside the learner: its own copy of the weights, and keys and values of its rows.
-
-    On a processor all is float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones
-    are in blocks beside a window.
-    """
+    """Returns bytes of the engine beside the learner: its copy of the weights, and its KV cache. On a CPU all is
+    float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones use blocks beside a
+    window."""
     slots = max_tokens + WINDOW if gpu and max_tokens > SHORT else 2 * max_tokens
     cache = rows * slots * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
     return engine_weight_bytes(shape, gpu=gpu) + cache
 
 
 def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
-    """The head is float32 everywhere, and shares nothing with the embedding."""
+    """Returns bytes of an engine's weights; the head is always float32 and not shared with the embedding."""
     size, head = 2 if gpu else 4, shape.vocabulary * shape.hidden
     return shape.parameters * size + head * (4 if shape.tied else 4 - size)
 
 
 def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: Layout, count: int) -> int:
-    """Bytes that so many engines hold; of one GPU where there is any."""
+    """Returns bytes of `count` engines, on one GPU if there is any."""
     if layout.vllm is None:
         return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
     if gpu is not None:
@@ -137,29 +135,28 @@ def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, l
 
 
 def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Bytes of a model's weights as a worker holds them."""
+    """Returns bytes of a model's weights in a worker."""
     return shape.parameters * (2 if recipe.method == "lora" and recipe.precision == "bfloat16" else 4)
 
 
 def offered_bytes(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
-    """Bytes of weights that wait for vLLM, in case that an engine has to be started anew: a copy for each engine."""
+    """Returns bytes of weights offered to vLLM for restarts: a copy per engine."""
     if layout.vllm is None:
         return 0
     return layout.engines * opened_bytes(shape, recipe) + (teacher.parameters * 4 if teacher else 0)
 
 
 def bytes_again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
-    """Bytes of the copy that is there for a while beside the one that it comes for; frozen weights are offered
-    once."""
+    """Returns bytes of the temporary second copy during a push; frozen weights are offered once."""
     return opened_bytes(shape, recipe) if layout.vllm and recipe.method == "full" else 0
 
 
 def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Bytes of the copy of a model that is pushed while rollouts go on, frozen weights included."""
+    """Returns bytes of the model copy pushed while rollouts continue, including frozen weights."""
     adapter = trained_parameters(shape, recipe) * 4 if recipe.method == "lora" else 0
     return opened_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
 def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
-    """Bytes of a checkpoint."""
+    """Returns bytes of a checkpoint."""
     return parts["moments"] + trained_parameters(shape, recipe) * 4

@@ -1,16 +1,16 @@
-"""Reads recipes of trainings in stages, scales them to a machine, and shows what would be done.
+"""Reads recipes of staged trainings, scales them to a machine, and shows the plan.
 
-    about = "what it is"            # optional
-    scale = true                    # optional: fit budgets and batches to the machine that plans
-    [training] [agent] [warm_start] [evaluation]    # what all stages have in common, by the keys of [recipe]
-    [[stages]]
-    name = "8K"
-    kind = "rl"                     # sft, rl or distil
-    [stages.training]               # what is this stage's own
+  about = "what it is"            # optional
+  scale = true                    # optional: fit budgets and batches to the machine that plans
+  [training] [agent] [warm_start] [evaluation]    # common to all stages, by the keys of [recipe]
+  [[stages]]
+  name = "8K"
+  kind = "rl"                     # sft, rl or distil
+  [stages.training]               # this stage only
 
-What always holds: nothing is changed and no model is loaded; a key that does not exist is an error that names the file,
-the stage and the nearest key, and so is a value of another type; what a file does not say is as configured. Each stage
-comes out with a whole recipe.
+Invariants: nothing is changed and no model is loaded; an unknown key is an error that names the file, the stage and the
+nearest key, and so is a value of another type; missing keys take the configured values. Each stage gets a complete
+recipe.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ from runtime.model import FrozenModel
 SHIPPED = "recipes"
 SECTIONS = ("tasksets", "warm_start", "training", "agent", "evaluation")
 LEAST_CONTEXT = 128
-"""Tokens of a conversation below which nothing is scaled."""
+"""Minimum conversation tokens for scaling."""
 Teachers = Mapping[str, Shape]
-"""Of models that score, by what a stage calls them; one whose shape is not known is not counted."""
+"""Shapes of scoring models by a stage's name for them; unknown ones are not counted."""
 NOBODY: Teachers = MappingProxyType({})
 
 
 class RecipeFile(FrozenModel):
-    """The keys of a file."""
+    """Keys of a recipe file."""
 
     about: str = ""
     scale: bool = False
@@ -62,7 +62,7 @@ class RecipeFile(FrozenModel):
 
 
 class StageFile(FrozenModel):
-    """The keys of one stage in a file."""
+    """Keys of one stage in a file."""
 
     name: str = ""
     kind: StageKind = "rl"
@@ -80,31 +80,31 @@ class StageFile(FrozenModel):
 
 @dataclass(frozen=True)
 class StagedRecipe:
-    """A recipe as it was read: whole stages, and what they came from."""
+    """Parsed recipe: complete stages and their sources."""
 
     name: str
     about: str
     stages: tuple[Stage, ...]
     scale: bool
     files: Mapping[str, Path]
-    """The conversations that stages name, by SHA-256."""
+    """Conversation files of stages, by SHA-256."""
     notes: tuple[str, ...] = ()
-    """What was scaled."""
+    """Descriptions of what was scaled."""
     written: tuple[Stage, ...] = ()
-    """The stages before they were scaled; empty where nothing was."""
+    """Stages before scaling; empty if unscaled."""
 
     @property
     def digest(self) -> str:
-        """Names what was written: what fits depends on how much memory is free, and that changes while it runs."""
+        """Digest of the recipe as written: what fits depends on free memory, which changes during the run."""
         lines = "\n".join(stage.digest() for stage in self.written or self.stages)
         return hashlib.sha256(lines.encode()).hexdigest()
 
     def only(self, number: int) -> StagedRecipe:
-        """The recipe of one stage alone. Raises ConfigError where there is no such stage."""
+        """Returns the recipe of one stage only. Raises ConfigError for an unknown stage."""
         if not 1 <= number <= len(self.stages):
             raise ConfigError(
-                f"{self.name} has no stage {number}",
-                hint="it has " + ", ".join(f"{place} ({stage.name})" for place, stage in enumerate(self.stages, 1)),
+                f"{self.name}: unknown stage {number}",
+                hint="use one of " + ", ".join(f"{place} ({stage.name})" for place, stage in enumerate(self.stages, 1)),
             )
         alone = {"optimizer": "reset"}
         stages, written = (
@@ -114,13 +114,13 @@ class StagedRecipe:
 
 
 def shipped() -> list[str]:
-    """Names the recipes that come with the product."""
+    """Lists the built-in recipes."""
     folder = resources.files("appliance") / SHIPPED
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def read_recipe(name: str, configured: Recipe) -> StagedRecipe:
-    """Reads a file, or a shipped recipe by its name. Raises ConfigError."""
+    """Reads a file, or a built-in recipe by name. Raises ConfigError."""
     path = expanded(name)
     if name in shipped() and not path.is_file():
         text = (resources.files("appliance") / SHIPPED / f"{name}.toml").read_text()
@@ -128,7 +128,7 @@ def read_recipe(name: str, configured: Recipe) -> StagedRecipe:
     if not path.exists():
         near = difflib.get_close_matches(name, shipped(), n=1)
         raise ConfigError(
-            f"there is no recipe {name}",
+            f"unknown recipe {name}",
             hint=f"did you mean {near[0]}?" if near else f"name a file, or one of {', '.join(shipped())}",
         )
     return _recipe(path.stem, path.parent, file_layer(path), configured)
@@ -139,14 +139,12 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
     common, _ = merged([layer], RecipeFile)
     listed = common.pop("stages", ())
     if not isinstance(listed, list | tuple) or not all(isinstance(one, Mapping) for one in listed):
-        raise ConfigError(f"{layer.name}: stages is no list of tables", hint="write [[stages]] above each stage")
+        raise ConfigError(f"{layer.name}: stages is not a list of tables", hint="write [[stages]] above each stage")
     if not listed:
-        raise ConfigError(f"{layer.name} has no stage", hint="write [[stages]] with a name and a kind")
+        raise ConfigError(f"{layer.name} has no stages", hint="write [[stages]] with a name and a kind")
     if not isinstance(common.get("scale", False), bool):
-        raise ConfigError(
-            f"{layer.name}: scale = {common['scale']!r} is neither true nor false", hint="correct it there"
-        )
-    # Only what somebody set: what follows from other values, such as an objective's clip, has to follow anew.
+        raise ConfigError(f"{layer.name}: scale must be true or false ({common['scale']!r})", hint="correct it there")
+    # Only explicit settings: derived values, such as an objective's clip, must be derived again.
     base = configured.model_dump(mode="json", exclude_unset=True)
     base = _over(base, {key: value for key, value in given.items() if key in SECTIONS})
     files: dict[str, Path] = {}
@@ -155,7 +153,7 @@ def _recipe(name: str, folder: Path, layer: Layer, configured: Recipe) -> Staged
         for number, table in enumerate(listed, 1)
     )
     if why := refusal(stages):
-        raise ConfigError(f"{layer.name}: {why}", hint="docs/training.md says what a stage may be")
+        raise ConfigError(f"{layer.name}: {why}", hint="see docs/training.md for the rules of stages")
     return StagedRecipe(name, str(common.get("about", "")), stages, bool(common.get("scale", False)), files)
 
 
@@ -164,12 +162,12 @@ def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str,
     kind = values.get("kind")
     if not isinstance(kind, str) or kind not in OWN_KEYS:
         raise ConfigError(
-            f"{layer.name}: kind = {printable(repr(kind), limit=LONGEST)} is none",
+            f"{layer.name}: invalid kind {printable(repr(kind), limit=LONGEST)}",
             hint=f"write one of {', '.join(OWN_KEYS)}",
         )
     foreign = sorted((values.keys() & frozenset().union(*OWN_KEYS.values())) - OWN_KEYS[kind])
     if foreign:
-        raise ConfigError(f"{layer.name}: a stage of {kind} has no key {foreign[0]}", hint="leave it out there")
+        raise ConfigError(f"{layer.name}: unknown key {foreign[0]} in a stage of kind {kind}", hint="remove it there")
     if "file" in values:
         values["file"] = _kept(layer, folder, values["file"], files)
     sections: dict[str, Any] = {key: values.pop(key) for key in ("warm_start", "training", "agent") if key in values}
@@ -184,15 +182,15 @@ def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str,
 
 
 def _refused(error: ValidationError, layer: Layer, origins: Mapping[str, str]) -> ConfigError:
-    """What is wrong with a stage's values, those that it has from above among them."""
+    """Returns the error for a stage's values, including inherited ones."""
     key = ".".join(str(part) for part in error.errors()[0]["loc"])
     return refused(error, {key: layer.name, **origins})
 
 
 def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str:
-    """The SHA-256 of the conversations that a stage names; paths are from the recipe's own folder."""
+    """Returns the SHA-256 of a stage's conversations; paths are relative to the recipe's folder."""
     if not isinstance(named, str) or not named:
-        raise ConfigError(f"{layer.name}: file = {named!r} names no file", hint="name a file of JSON lines")
+        raise ConfigError(f"{layer.name}: file = {named!r} is not a file name", hint="name a file of JSON lines")
     path = (folder / expanded(named)).absolute()
     try:
         content = beginning(path, MOST_TRACES)
@@ -211,7 +209,7 @@ def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of both, the second one's where both have a key."""
+    """Merges nested mappings; the second wins."""
     made = dict(below)
     for key, value in above.items():
         known = made.get(key)
@@ -222,10 +220,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def scaled(
     recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> StagedRecipe:
-    """The recipe with budgets that fit: all tokens by one factor, so that the stages stay to each other as they were
-    written, as many rollouts at once as the memory holds then, and passes that fit beside them.
-
-    Returns it unchanged where the file does not ask for it. Raises ConfigError where nothing fits."""
+    """Returns the recipe with budgets that fit: all tokens scaled by one factor, which keeps the stages' proportions,
+    then the most concurrent rollouts and the largest passes that fit. Unchanged unless the file requests scaling.
+    Raises ConfigError if nothing fits."""
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
@@ -241,33 +238,33 @@ def scaled(
     if not context:
         raise ConfigError(
             f"{recipe.name}: not even conversations of {lengths[-1]} tokens fit into this machine",
-            hint='`assay plan` says why; take a smaller model, or method = "lora" in [training]',
+            hint='run `assay plan` for the reason; use a smaller model, or method = "lora" in [training]',
         )
     factor = context / most
     asked = max(one.recipe.agent.concurrent for one in recipe.stages)
     rows = planning.largest(lambda count: fit(least(context, count)), 1, asked)
     stages = least(context, rows)
-    for place, one in enumerate(recipe.stages):  # one after the other, for the others' passes decide on vLLM's share
+    for place, one in enumerate(recipe.stages):  # sequentially: the other stages' passes affect vLLM's share
         stages = _widened(stages, place, int(one.recipe.training.micro_batch_tokens * factor), fit)
     notes = []
     if context < most:
-        notes.append(f"tokens times {factor:.3g}: the longest conversation that fits is {context} of {most}")
+        notes.append(f"tokens scaled by {factor:.3g}: the longest conversation that fits is {context} of {most}")
     if rows < asked:
-        notes.append(f"{rows} rollouts at once instead of {asked}")
+        notes.append(f"{rows} concurrent rollouts instead of {asked}")
     return StagedRecipe(
         recipe.name, recipe.about, tuple(stages), recipe.scale, recipe.files, tuple(notes), recipe.stages
     )
 
 
 def _lengths(most: int, shape: Shape) -> list[int]:
-    """Lengths to try, longest first: the one asked for, and halves and three quarters of it."""
+    """Returns lengths to try, longest first: the requested one, its halves and three quarters."""
     bound = min(most, shape.positions or most)
     found = {bound, *(most >> power for power in range(16)), *(3 * most >> (power + 2) for power in range(16))}
     return sorted((tokens for tokens in found if min(LEAST_CONTEXT, bound) <= tokens <= bound), reverse=True)
 
 
 def _least(stage: Stage, factor: float, rows: int) -> Stage:
-    """The stage with its tokens times `factor`, so many rollouts at once at the most, and the smallest passes."""
+    """Returns the stage with tokens scaled by `factor`, at most `rows` concurrent rollouts, and minimal passes."""
     recipe = stage.recipe
     tokens = max(16, int(recipe.agent.max_tokens * factor))
     agent = recipe.agent.model_copy(
@@ -281,7 +278,7 @@ def _least(stage: Stage, factor: float, rows: int) -> Stage:
 
 
 def _widened(stages: list[Stage], place: int, wanted: int, fit: Callable[[Sequence[Stage]], bool]) -> list[Stage]:
-    """The same stages, one of them with passes of so many tokens, or with fewer that fit."""
+    """Returns the stages with one stage's passes at `wanted` tokens, or fewer that fit."""
 
     def passing(tokens: int) -> list[Stage]:
         return [*stages[:place], _with_pass(stages[place], tokens), *stages[place + 1 :]]
@@ -298,7 +295,7 @@ def _with_pass(stage: Stage, tokens: int) -> Stage:
 def too_large(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[str]:
-    """Names the stages that do not fit. Engines have one share of a GPU for all of them, as a worker gives it."""
+    """Lists the stages that do not fit. Engines have one GPU share for all stages, as in a worker."""
     plans = _plans(stages, shape, machine, layout, teachers)
     return [stage.name for stage, one in zip(stages, plans, strict=True) if not one.fits]
 
@@ -306,7 +303,7 @@ def too_large(
 def rows_of(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[tuple[str, ...]]:
-    """One row for each stage, as `COLUMNS` has it."""
+    """Returns one row per stage, with `COLUMNS`."""
     plans = _plans(stages, shape, machine, layout, teachers)
     return [_row(number, stage, one) for number, (stage, one) in enumerate(zip(stages, plans, strict=True), 1)]
 
@@ -357,7 +354,7 @@ def _plans(
 
 
 def plan_json(recipe: StagedRecipe) -> dict[str, Any]:
-    """What the daemon is asked for."""
+    """Returns the plan in the daemon's request format."""
     return {
         "name": recipe.name,
         "digest": recipe.digest,

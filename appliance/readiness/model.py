@@ -41,7 +41,7 @@ from appliance.settings.config_layers import ConfigError
 
 COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
-    "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
+    "*.safetensors); pickled weights (.bin, .pt) can run code and are refused"
 )
 PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
 GIB = 1 << 30
@@ -121,7 +121,7 @@ class ConfiguredModel:
         if self._engine == "vllm":
             if self._device != "auto":
                 raise ConfigError(
-                    f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
+                    f"model.device is {self._device}, and engine vllm: the device is fixed by its environment",
                     hint="set model.device to auto, or model.engine to torch",
                 )
             if self._vllm.sleep and self._training.max_staleness:
@@ -239,9 +239,7 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
     if place == "engine" and vllm:
         ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
     ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
-    raise ModelError(
-        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; `assay plan` says what fits"
-    )
+    raise ModelError(f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; see `assay plan`")
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:

@@ -1,1 +1,5 @@
-"""This package writes conversations in tokens and reads them again; it lies below agent, inference and learning."""
+"""Rendering: writes conversations as tokens and parses them; the layer below agent, inference and learning.
+
+Open `renderer` first: it defines the interface. `chat` uses the library of chat formats, `seedling` is the built-in
+format, `guarded` keeps outside text from becoming special tokens, `load` chooses a format for a model.
+"""

@@ -1,9 +1,9 @@
-"""Writes conversations as families of chat models do, with the library `renderers` (Prime Intellect, Apache-2.0).
+"""Renders conversations in chat model formats, with the library `renderers` (Prime Intellect, Apache-2.0).
 
-What always holds. Text from outside is guarded (`guarded`) before the library sees it; the family `gpt-oss` writes with
-OpenAI's own encoder, which takes every message as ordinary text. What the library gives back is never trusted to extend
-what was there: it is compared, and else a new training sample begins. A turn that was sampled is read, and is written
-again only at the head of such a sample. Settings may name options of the family's template, nothing else.
+Invariants: outside text is guarded (`guarded`) before the library sees it; the family `gpt-oss` uses OpenAI's own
+encoder, which treats every message as ordinary text. The library's output is never trusted to extend the previous
+tokens: it is compared, and a mismatch begins a new training sample. A sampled turn is parsed, and rewritten only at the
+head of such a sample. Settings may name only options of the family's template.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "nemotron-3.5": {},
     "hy3": {},
 }
-"""The families by the library's names, with the options that are ours unless a model's settings say otherwise."""
+"""Families by the library's names, with our default options, which a model's settings may override."""
 HARMONY = "gpt-oss"
 _ASKED = "1 + 1?"
 _THOUGHTS = ("", "I work it out.")
-"""What stands before a turn that is written for a model; some formats begin each turn inside of its thoughts."""
+"""Thoughts before a turn written for a model; some formats begin each turn inside its thoughts."""
 SPELLED = 4000
-"""Characters of marks that a format is tried with when it is loaded."""
+"""Characters of marks used to test a format when loaded."""
 _TELL = "You can call these tools. Each is described in JSON."
 _BROKEN = {
     "invalid_json": "the call is not JSON",
@@ -70,13 +70,13 @@ _BROKEN = {
 
 
 class ChatRenderer:
-    """Renders with a family of the library; see `Renderer`."""
+    """Renderer for a family of the library; see `Renderer`."""
 
     def __init__(
         self, tokenizer: GuardedTokenizer, family: str, settings: Mapping[str, Any], found: str = "named"
     ) -> None:
-        """Raises RenderingError when the tokenizer has not the family's tokens, or a setting is unknown."""
-        import renderers  # its families are loaded one by one, as they are named
+        """Raises RenderingError if the tokenizer lacks the family's tokens, or for an unknown setting."""
+        import renderers  # families are loaded on demand
 
         self.family = family
         self.name = f"{family} ({found})"
@@ -90,7 +90,7 @@ class ChatRenderer:
                 self._family: Any = make(tokenizer, config)
         except AssertionError as error:
             raise RenderingError(
-                f"its tokenizer has not the tokens of the format {family!r}: {_first(error)}", hint=SAY_IT
+                f"its tokenizer lacks tokens of the format {family!r}: {_first(error)}", hint=SAY_IT
             ) from error
         except Exception as error:  # the library's own, of many kinds
             why = " ".join(str(error).split())[:200]
@@ -110,7 +110,7 @@ class ChatRenderer:
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
-            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+            raise RenderingError("a conversation for the model must end with a user or tool message")
         written: list[dict[str, Any]] = []
         calls: Sequence[Mapping[str, Any]] = ()
         for one in messages:
@@ -130,8 +130,8 @@ class ChatRenderer:
             made = self._family.bridge_to_next_turn(list(before), list(turn), [message], tools=told)
         except RenderingError:
             raise
-        except Exception as error:  # noqa: BLE001 - a turn is whatever the model made of it: it is written anew
-            log.warning("the format %s could not write behind a turn: %s", self.family, _first(error))
+        except Exception as error:  # noqa: BLE001 - a turn is arbitrary model output: the conversation is rewritten
+            log.warning("the format %s could not continue after a turn: %s", self.family, _first(error))
             return None
         known = before + turn
         if made is None or tuple(made.token_ids[: len(known)]) != known:
@@ -171,11 +171,11 @@ class ChatRenderer:
         return read_call(first.name, first.arguments, first.raw, tools)
 
     def written(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Writes messages as chat templates take them, up to where the model goes on, without guarding any text."""
+        """Renders chat-template messages with an open turn, without guarding any text."""
         return list(self._family.render_ids(list(messages), tools=list(tools) or None, add_generation_prompt=True))
 
     def _parse(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> Any:
-        """The turn as the library reads it; None where it cannot, for a turn is whatever the model made of it."""
+        """Parses a turn with the library; None if it fails, since a turn is arbitrary model output."""
         told = declared(tools) or None
         try:
             return self._family.parse_response(list(turn), tools=told, prompt_ids=list(before) or None)
@@ -184,7 +184,7 @@ class ChatRenderer:
             return None
 
     def _calls(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-        """The calls of a turn as a message has them, whether they can be run or not; names are text, too."""
+        """Returns a turn's calls in message form, valid or not; names are text too."""
         parsed = self._parse(turn, before, tools)
         made: list[dict[str, Any]] = []
         for place, one in enumerate(parsed.tool_calls if parsed is not None else ()):
@@ -194,7 +194,7 @@ class ChatRenderer:
         return made
 
     def _text_or(self, given: object, otherwise: str) -> str:
-        """A text of the model's, guarded; `otherwise` where it gave none."""
+        """Returns the model's text, guarded, or `otherwise` if missing."""
         return self._guard(given) if given and isinstance(given, str) and not unusable(given) else otherwise
 
     def _arguments(self, call: Any) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class ChatRenderer:
     def _message(
         self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """`last` are the calls of the model's last turn, of which a result is."""
+        """Converts a message; `last` are the calls of the model's last turn, for results."""
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -221,11 +221,12 @@ class ChatRenderer:
         if message.role == "tool":
             return self._result(message.text, last)
         if message.role not in ("system", "user", "assistant"):
-            raise RenderingError(f"a message of the role {message.role!r} cannot be written")
+            raise RenderingError(f"a message with role {message.role!r} cannot be written")
         return {"role": message.role, "content": self._guard(message.text)}
 
     def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """What is said of a turn: a tool's message, but where the format has none behind a turn without a call."""
+        """Returns the reply to a turn: a tool message, or a user message if the format allows no tool message without a
+        call."""
         if not calls and self._calls_first:
             return {"role": "user", "content": self._guard(text)}
         called = (calls or _NO_CALL)[0]
@@ -253,7 +254,7 @@ class ChatRenderer:
         return True
 
     def _prove_guard(self) -> None:
-        """Raises RenderingError where text that spells every mark becomes more marks than other text."""
+        """Raises RenderingError if text that spells every mark yields more marks than other text."""
         counts = []
         for text in ("x", "".join(self._tokenizer.marks.values())[:SPELLED]):
             function = {"name": "python", "arguments": {"code": self._guard(text)}}
@@ -263,11 +264,11 @@ class ChatRenderer:
             counts.append(self._tokenizer.count_marks(self._render(said, TOOLS, open_turn=True)))
         if counts[0] != counts[1]:
             raise RenderingError(
-                f"with the format {self.family!r} a text from outside could become a special token", hint=SAY_IT
+                f"in the format {self.family!r} outside text could become a special token", hint=SAY_IT
             )
 
     def _turn(self, message: dict[str, Any], tools: Sequence[ToolSchema]) -> Ids:
-        """A turn as the model should write it, up to and with the token that ends it."""
+        """Returns a turn as the model should write it, including its end token."""
         asked: dict[str, Any] = {"role": "user", "content": _ASKED}
         open_turn = self._render([asked], tools, open_turn=True)
         called: Any = message.get("tool_calls")
@@ -279,11 +280,11 @@ class ChatRenderer:
                 turn = whole[len(open_turn) :]
                 ends = [at for at, token in enumerate(turn) if token in (self.stop, *self.other_stops)]
                 return turn[: ends[0] + 1] if ends else (*turn, self.stop)
-        raise RenderingError("this format writes a turn otherwise than the model is asked for it", hint=SAY_IT)
+        raise RenderingError("this format writes a turn differently from its own prompt", hint=SAY_IT)
 
 
 def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Declares tools in the system's message, for a format that has no place for them."""
+    """Declares tools in the system message, for a format without a place for them."""
     text = "\n".join([_TELL, *(json.dumps(one["function"]) for one in tools)])
     if messages[0]["role"] == "system":
         return [{"role": "system", "content": f"{text}\n\n{messages[0]['content']}"}, *messages[1:]]
@@ -291,20 +292,19 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
 
 
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
-    """Removes from a sampled turn's text, in which the token that ends it is not, the marks that stand there as tokens;
-    others are spelled, and stay."""
+    """Removes marks that occur as tokens from a sampled turn's text without end token; spelled marks stay."""
     for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
         text = text.replace(mark, "")
     return unguarded(text)
 
 
 def _call_id(place: int, tool: str = "python") -> str:
-    """Names a call that the model gave no name, as Kimi's format does; others do not show it."""
+    """Names a call without a name from the model, as in Kimi's format; others do not show it."""
     return f"functions.{tool}:{place}"
 
 
 _NO_CALL: Sequence[Mapping[str, Any]] = ({"id": _call_id(0), "function": {"name": "python"}},)
-"""Names the call that a result is of where the turn has none."""
+"""Placeholder call of a result after a turn without one."""
 
 
 def _first(error: BaseException) -> str:

@@ -1,8 +1,8 @@
-"""Finds the family of a model by what its own chat template writes.
+"""Finds a model's chat format family by comparing with its own chat template.
 
-What always holds: a family is found only where it writes a question, a system's message with tools and, if the model's
-own chat template tells of tools at all, a call with its result in exactly the tokens in which the template does. Names
-of architectures only say which family is tried first.
+Invariants: a family matches only if it writes a question, a system message with tools and, if the template declares
+tools, a call with its result in exactly the template's tokens. Architecture names only decide which family is tried
+first.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ _TRIED: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
     ("deepseek-v4", {}, _DEEPSEEK),
     ("minimax-m2", {}, ("]~b]", "[e~[")),
 )
-"""What is tried: a family, its options, and marks without which it is not."""
+"""Candidates: a family, its options, and the marks that it requires."""
 
 
 def find_family(tokenizer: GuardedTokenizer, template: ChatTemplate, files: Mapping[str, bytes]) -> ChatRenderer | None:
-    """Returns the renderer of the family that writes as the template does; None where none does."""
+    """Returns the renderer of the family that writes exactly as the template, or None."""
     kind = str(json_table(files, MODEL).get("model_type") or "")
     marks = set(tokenizer.marks.values())
     tried = [one for one in _TRIED if marks.issuperset(one[2])]
     for family, options, _ in sorted(tried, key=lambda one: _letters(one[0]) not in _letters(kind)):
         try:
-            made = ChatRenderer(tokenizer, family, options, "found: it writes as the model's chat template does")
+            made = ChatRenderer(tokenizer, family, options, "found: identical to the model's chat template")
             if all(mine == theirs for mine, theirs in _written(made, tokenizer, template)):
                 return made
         except RenderingError:
@@ -65,7 +65,7 @@ def find_family(tokenizer: GuardedTokenizer, template: ChatTemplate, files: Mapp
 def _written(
     made: ChatRenderer, tokenizer: GuardedTokenizer, template: ChatTemplate
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Each conversation, as the family writes it and as the template does."""
+    """Yields each test conversation as written by the family and by the template."""
     asked: dict[str, Any] = {"role": "user", "content": "gcd of 12 and 18?"}
     system = {"role": "system", "content": "Be short."}
     function = {"name": "python", "arguments": {"code": "print(6)"}}

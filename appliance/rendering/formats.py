@@ -1,9 +1,9 @@
-"""Lists the formats by name, and finds the one that a model has.
+"""Chat formats by name, and detection of a model's format.
 
-In this order: `rendering.json` of the model's folder names it; `dialect.json` of an earlier version holds markers; a
-family of chat models writes exactly what the model's chat template writes; the template itself can be proved. A model
-with ChatML's tokens and no tools in its template, or without one, is written to in ChatML with our way to call. What
-is none of these is refused: nothing is guessed, and the renderer's `name` says how it was found.
+In this order: `rendering.json` in the model's folder names it; `dialect.json` of an earlier version has markers; a
+family writes exactly what the chat template writes; the template itself passes the proof. A model with ChatML's tokens
+and no tools in its template, or no template, gets ChatML with our call syntax. Anything else is refused, never guessed,
+and the renderer's `name` says how it was found.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAMILY_NAMES = (
     *("kimi-k2", "kimi-k2.5", "gemma4", "deepseek-v3", "deepseek-v4", "minimax-m2", "nemotron-3"),
     *("nemotron-3.5", "hy3"),
 )
-"""Families of chat models that the library `renderers` writes."""
+"""Chat model families supported by the library `renderers`."""
 
 MakeRenderer = Callable[[Mapping[str, bytes], dict[str, Any]], Renderer]
 
@@ -48,7 +48,7 @@ def _template(files: Mapping[str, bytes], settings: dict[str, Any]) -> Renderer:
 
     source, toolless = chat_templates(files)
     if not source:
-        raise RenderingError("its rendering.json names its chat template, and it has none", hint=SAY_IT)
+        raise RenderingError("rendering.json names the chat template, but the model has none", hint=SAY_IT)
     tokenizer = GuardedTokenizer(files)
     return TemplateRenderer(tokenizer, ChatTemplate(source, tokenizer.special, settings, toolless))
 
@@ -68,11 +68,11 @@ FORMATS: dict[str, MakeRenderer] = {
     "template": _template,
     **{name: _family(name) for name in FAMILY_NAMES},
 }
-"""What makes a renderer of a model's files and the settings beside the name."""
+"""Constructors of renderers from a model's files and settings, by format name."""
 
 
 def load_renderer(files: Mapping[str, bytes]) -> Renderer:
-    """Makes the renderer of a model's files. Raises RenderingError for an unknown format or a broken file."""
+    """Creates the renderer for a model's files. Raises RenderingError for an unknown format or a damaged file."""
     if FORMAT not in files and OLD_FORMAT not in files:
         return _found(files)
     name = FORMAT if FORMAT in files else OLD_FORMAT
@@ -80,7 +80,7 @@ def load_renderer(files: Mapping[str, bytes]) -> Renderer:
     chosen = settings.pop("format", "markers")
     make = FORMATS.get(chosen) if isinstance(chosen, str) else None
     if make is None:
-        raise RenderingError(f"the model has the format {chosen!r}, which is none of {', '.join(FORMATS)}", hint=SAY_IT)
+        raise RenderingError(f"unknown format {chosen!r} of the model: use one of {', '.join(FORMATS)}", hint=SAY_IT)
     try:
         return make(files, settings)
     except TypeError as error:
@@ -88,12 +88,12 @@ def load_renderer(files: Mapping[str, bytes]) -> Renderer:
 
 
 def write_markers(folder: Path, markers: Markers) -> None:
-    """Says in the folder that it has the format `markers`, with these."""
+    """Writes a rendering.json with the format `markers` to the folder."""
     (folder / FORMAT).write_text(json.dumps({"format": "markers", **asdict(markers)}, indent=1) + "\n")
 
 
 def _found(files: Mapping[str, bytes]) -> Renderer:
-    """The renderer of a model that names no format."""
+    """Detects the renderer of a model that names no format."""
     tokenizer = GuardedTokenizer(files)
     plain = tokenizer.whole
     source, toolless = chat_templates(files)
@@ -105,7 +105,7 @@ def _found(files: Mapping[str, bytes]) -> Renderer:
                 "ChatML (found: its tokenizer has ChatML's end of a turn, and it has no chat template)",
                 tokenizer.ends,
             )
-        raise RenderingError(f"it has no chat template and no {FORMAT}", hint=SAY_IT)
+        raise RenderingError(f"the model has no chat template and no {FORMAT}", hint=SAY_IT)
 
     from appliance.rendering.families import find_family
     from appliance.rendering.jinja import ChatTemplate

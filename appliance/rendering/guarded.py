@@ -1,12 +1,11 @@
-r"""Tokenises text in which some parts come from outside, so that those parts have no power.
+"""Tokenises text with guarded parts from outside, which can never become special tokens.
 
-A chat format is written as one text: marks of the format (`<|im_end|>`), and between them what people, tools and models
-wrote. Whoever writes the format calls `guard` on each such part, and hands the whole to `encode`.
+A chat format is one text: marks of the format (`<|im_end|>`), with text of people, tools and models between them. The
+format's code calls `guard` on each outside part, and passes the whole to `encode`.
 
-What always holds: no token that stands for a mark comes of guarded text, whatever it spells and however its pieces are
-joined. Where nothing is guarded, the tokens are those of the model's own tokenizer; where something is, they are those
-too unless the guarded text spells a mark, which is then written in ordinary tokens. Decoding gives the text back as the
-model's own tokenizer does.
+Invariants: guarded text never yields a mark's token, whatever it spells and however its pieces are joined. Without
+guarded parts, the tokens are those of the model's own tokenizer; with them too, unless guarded text spells a mark,
+which is then written in ordinary tokens. Decoding returns the text as the model's own tokenizer does.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, chat
 from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Ids, RenderingError
 
 _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"
-"""Around guarded text on its way to `encode`. Letters and digits, so that templates and JSON leave them alone; text
-that spells them itself is cut by `guard` in the middle of the word, and `encode` joins it again."""
+"""Brackets of guarded text on its way to `encode`. Letters and digits, so that templates and JSON leave them unchanged;
+text that spells them is cut by `guard` inside the word, and rejoined by `encode`."""
 _INNER = "guard5c1be8f07d93"
 _CUT = "guard5c1be8f07d93cut"
 _BEHIND = "guard5c1be8f07d93behind"
-"""Stands for the mark behind which a text is written: some tokenizers write the first words of all otherwise."""
+"""Placeholder for a preceding mark: some tokenizers treat the start of a text differently."""
 _SPACE = "▁"
-"""How SentencePiece's vocabularies write a space."""
+"""Space in SentencePiece vocabularies."""
 _MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
 
 
 def guard(text: str) -> str:
-    """Marks text from outside. White space around it is left outside of the marks, for templates that strip it. A tag
-    in it is cut behind its `<`, so that no format takes it for one of its own (`</think>`) and the text apart there."""
+    """Marks outside text. Surrounding white space stays outside the marks, for templates that strip it. A tag is cut
+    after its `<`, so that no format mistakes it for its own (`</think>`)."""
     core = text.strip()
     if not core:
         return text
@@ -44,19 +43,18 @@ def guard(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Returns the text without any marks of `guard`."""
+    """Returns the text without the marks of `guard`."""
     return _MARKS.sub("", text)
 
 
 class GuardedTokenizer:
-    """Encodes and decodes with a model's tokenizer; has what the library `renderers` asks of a tokenizer."""
+    """Encodes and decodes with a model's tokenizer; implements what the library `renderers` needs of one."""
 
     name_or_path = ""
-    """A model here is a folder, so the library chooses nothing by where it comes from."""
+    """Empty, because a model is a folder here: the library must not choose by its origin."""
 
     def __init__(self, files: Mapping[str, bytes], whole: Tokenizer | None = None) -> None:
-        """`whole` is the tokenizer where it is there already. Raises RenderingError where tokenizer.json is missing or
-        cannot be read."""
+        """`whole` is an existing tokenizer. Raises RenderingError if tokenizer.json is missing or unreadable."""
         self.whole = whole if whole is not None else load_tokenizer(files)
         vocabulary = self.whole.get_vocab(with_added_tokens=False)
         added = self.whole.get_added_tokens_decoder()
@@ -65,8 +63,7 @@ class GuardedTokenizer:
             for token, one in added.items()
             if one.content.replace(_SPACE, " ").strip() and len(one.content) > 1
         }
-        """The tokens that guarded text never becomes, by id: all that were added beside the vocabulary, but for white
-        space."""
+        """Added tokens by id, except white space: guarded text never becomes one."""
         self._plain = Tokenizer(self.whole.model)
         if self.whole.normalizer is not None:
             self._plain.normalizer = self.whole.normalizer
@@ -86,24 +83,23 @@ class GuardedTokenizer:
         texts = sorted(self._ids, key=len, reverse=True)
         self._mark = re.compile("|".join(f"{sides[t][0]}(?:{re.escape(t)}){sides[t][1]}" for t in texts) or r"(?!)")
         self.chat_template = chat_templates(files)[0]
-        """For the library, which tells Gemma 4's two revisions apart by it."""
+        """Chat template, by which the library distinguishes two revisions of Gemma 4."""
         special = {**json_table(files, CONFIG), **json_table(files, SPECIAL_MAP)}
         self.special: dict[str, str] = {
             name: text
             for name in ("bos_token", "eos_token", "pad_token", "unk_token")
             if (text := _content(special.get(name)))
         }
-        """The tokens that the model's files name, by `bos_token` and so on."""
+        """Special tokens in the model's files, by name (`bos_token` and so on)."""
         self.unk_token_id: int | None = self._named("unk_token")
         self.eos_token_id: int | None = self._named("eos_token")
         self.bos_token_id: int | None = self._named("bos_token")
         self.ends: Ids = tuple(dict.fromkeys(self._ends(files)))
-        """The tokens that the model's files say end what it writes."""
+        """End tokens of the model's files."""
 
     def encode(self, text: str, *_arguments: Any, behind: bool = False, **_options: Any) -> list[int]:
-        """Returns the tokens of a text, guarded in parts; nothing is added in front or behind. `behind`: it stands
-        behind other text. Raises RenderingError where a format has taken a guarded part apart, so that nobody could say
-        what of it is from outside."""
+        """Returns the tokens of a partly guarded text, without added tokens. `behind`: other text precedes it. Raises
+        RenderingError if a format split a guarded part, since its origin is then unknown."""
         parts = _MARKS.split(text)
         if len(parts) == 1 and not behind:
             return list(self.whole.encode(text, add_special_tokens=False).ids)
@@ -113,7 +109,7 @@ class GuardedTokenizer:
         for part in parts:
             if part in (_OPEN, _CLOSE):
                 if guarded == (part == _OPEN):
-                    raise RenderingError("its format cuts a text from outside into parts", hint=SAY_IT)
+                    raise RenderingError("its format splits outside text", hint=SAY_IT)
                 guarded = part == _OPEN
             elif part == _CUT:
                 continue
@@ -129,13 +125,13 @@ class GuardedTokenizer:
         return ids + self.plain(run, behind=behind or bool(ids))
 
     def plain(self, text: str, *, behind: bool = False) -> list[int]:
-        """Returns the tokens of a text of which no part has any power. `behind`: it stands behind other text."""
+        """Returns the tokens of a text without any special token. `behind`: other text precedes it."""
         if not text:
             return []
         ids = self._written([text], behind)
         if self._powerful.isdisjoint(ids):
             return ids
-        # The vocabulary itself can spell a mark: the text is cut in the middle of each, else character by character.
+        # The vocabulary itself can spell a mark: cut the text inside each mark, else into characters.
         cuts = sorted({at + 1 for one in (*self._ids, _BEHIND) for at in _places(one, text)})
         pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
         for chosen in (pieces, list(text)):
@@ -143,7 +139,7 @@ class GuardedTokenizer:
             if self._powerful.isdisjoint(ids):
                 return ids
         raise RenderingError(
-            "its tokenizer writes one of its marks for a single character", hint="take a model with another tokenizer"
+            "its tokenizer maps a single character to a mark", hint="use a model with another tokenizer"
         )
 
     def _written(self, pieces: Sequence[str], behind: bool) -> list[int]:
@@ -154,29 +150,29 @@ class GuardedTokenizer:
         return ids
 
     def decode(self, ids: Any, *_arguments: Any, skip_special_tokens: bool = False, **_options: Any) -> str:
-        """Reads what stands there; marks are read too unless they are to be skipped."""
+        """Decodes tokens, including marks unless skipped."""
         listed = [ids] if isinstance(ids, int) else list(ids)
         return str(self.whole.decode(listed, skip_special_tokens=skip_special_tokens))
 
     def convert_tokens_to_ids(self, tokens: Any) -> Any:
-        """Returns the id of a token, or of each; the unknown token's for one that is not there."""
+        """Returns the id of a token, or of each; the unknown token's id if missing."""
         if not isinstance(tokens, str):
             return [self.convert_tokens_to_ids(one) for one in tokens]
         found = self.whole.token_to_id(tokens)
         return self.unk_token_id if found is None else found
 
     def count_marks(self, ids: Sequence[int]) -> int:
-        """Counts the tokens that stand for marks."""
+        """Counts the tokens that are marks."""
         return sum(token in self.marks for token in ids)
 
     @property
     def vocabulary(self) -> dict[str, int]:
-        """Returns every token with its id."""
+        """All tokens with their ids."""
         return dict(self.whole.get_vocab(with_added_tokens=True))
 
     @property
     def ordinary(self) -> dict[str, int]:
-        """Returns the tokens of the model of the tokenizer, without those that were added to it."""
+        """Tokens of the base vocabulary, without added ones."""
         return dict(self.whole.get_vocab(with_added_tokens=False))
 
     def _spelled(self, found: str) -> str:
@@ -193,25 +189,26 @@ class GuardedTokenizer:
 
 
 def end_tokens(files: Mapping[str, bytes]) -> Ids:
-    """Returns `GuardedTokenizer.ends`; of a model without tokenizer.json, what its other files say. Raises
+    """Returns `GuardedTokenizer.ends`; without tokenizer.json, the end tokens of the other files. Raises
     RenderingError."""
     return GuardedTokenizer(files).ends if TOKENIZER in files else tuple(dict.fromkeys(eos_ids(files)))
 
 
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
-    """Makes the tokenizer of a model's files. Raises RenderingError where there is none, or none that can be read."""
+    """Loads the tokenizer from a model's files. Raises RenderingError if missing or unreadable."""
     if TOKENIZER not in files:
         raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
     try:
         return Tokenizer.from_buffer(files[TOKENIZER])
     except Exception as error:
         raise RenderingError(
-            f"{TOKENIZER} cannot be read: {str(error)[:200]}", hint="copy the folder again: the file was changed or cut"
+            f"{TOKENIZER} cannot be read: {str(error)[:200]}",
+            hint="copy the folder again: the file is changed or truncated",
         ) from error
 
 
 def _places(part: str, text: str) -> list[int]:
-    """Where the part stands in the text."""
+    """Returns all positions of the part in the text."""
     found = []
     at = text.find(part)
     while at >= 0:
@@ -221,11 +218,11 @@ def _places(part: str, text: str) -> list[int]:
 
 
 def _begins_guarded(parts: Sequence[str]) -> bool:
-    """Says whether the text begins inside of a guarded part, whose opening mark a format has cut away."""
+    """True if the text begins inside a guarded part, whose opening mark a format removed."""
     return next((part == _CLOSE for part in parts if part in (_OPEN, _CLOSE)), True)
 
 
 def _content(token: object) -> str:
-    """A token as configuration files write it: its text, or a table with it."""
+    """Returns a token's text from its configuration, a string or a table."""
     text = token.get("content") if isinstance(token, Mapping) else token
     return text if isinstance(text, str) else ""

@@ -1,8 +1,8 @@
-"""Gives OpenAI's encoder of the harmony format (gpt-oss) its vocabulary from the model's own tokenizer.json.
+"""Provides the vocabulary for OpenAI's harmony encoder (gpt-oss) from the model's tokenizer.json.
 
-The encoder would fetch that file from the network. It is made of the model's files instead, in a folder of its own for
-as long as the encoder is loaded; the encoder compares its digest with the one that it knows, so a model with another
-vocabulary is refused. The encoder takes the text of every message as ordinary text.
+The encoder would download that file. It is built from the model's files instead, in a temporary folder while the
+encoder loads; the encoder checks its digest, so a model with another vocabulary is refused. The encoder treats the text
+of every message as ordinary text.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from appliance.rendering.guarded import GuardedTokenizer
 
 FIXED_DATE = "2026-01-01"
-"""The day that a model is told of, where its format tells one: equal conversations are equal tokens on every day."""
+"""Date given to models whose format states one, fixed so that equal conversations have equal tokens."""
 _FOLDER = "TIKTOKEN_ENCODINGS_BASE"
 _FILE = "o200k_base.tiktoken"
 
 
 @contextmanager
 def harmony_vocabulary(tokenizer: GuardedTokenizer) -> Iterator[None]:
-    """Lets the encoder be loaded inside the block. For one thread at a time: it sets a variable of the process."""
+    """Context in which the encoder can be loaded. For one thread at a time: it sets an environment variable."""
     with tempfile.TemporaryDirectory(prefix="assay-harmony-") as folder:
         Path(folder, _FILE).write_bytes(_ranks(tokenizer))
         before = os.environ.get(_FOLDER)
@@ -43,7 +43,7 @@ def harmony_vocabulary(tokenizer: GuardedTokenizer) -> Iterator[None]:
 
 
 def _ranks(tokenizer: GuardedTokenizer) -> bytes:
-    """The vocabulary as the encoder reads it: a line for each token, its bytes in base64 and its rank."""
+    """Returns the encoder's vocabulary file: one line per token, its bytes in base64 and its rank."""
     spelled = _byte_letters()
     lines = []
     for text, rank in sorted(tokenizer.ordinary.items(), key=lambda one: one[1]):
@@ -54,7 +54,7 @@ def _ranks(tokenizer: GuardedTokenizer) -> bytes:
 
 
 def _byte_letters() -> dict[str, int]:
-    """The byte that each letter of a byte-level vocabulary stands for (GPT-2's table)."""
+    """Returns the byte of each letter of a byte-level vocabulary (GPT-2's table)."""
     shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in shown]
     letters = {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}

@@ -1,9 +1,8 @@
-"""Renders a model's own chat template, as transformers does, in Jinja's sandbox.
+"""Renders a model's chat template in Jinja's sandbox, as transformers does.
 
-What always holds: no code of a model's folder runs. The template sees its messages, its tools and nothing else; it
-reads no file and changes nothing that it is given. One that never ends is stopped by who has put a limit on the process
-(`probe` has), for it is tried there before a night begins from the model. The day that it may ask for is always the
-same, so that a conversation that is written again is the same tokens.
+Invariants: no code of a model's folder runs. The template sees only its messages and tools; it reads no file and cannot
+change its input. An endless template is stopped by a process limit (set by `probe`), where it is tested before a cycle
+starts from the model. The date is fixed, so that a rewritten conversation has equal tokens.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from appliance.rendering.harmony import FIXED_DATE
 from appliance.rendering.renderer import SAY_IT, RenderingError
 
 _GENERATION = re.compile(r"\{%(-?)\s*(end)?generation\s*(-?)%\}")
-"""Marks of what the model says, for training by transformers; they write nothing."""
+"""Tags around model output, for training with transformers; they write nothing."""
 
 
 class RefusedByTemplate(RenderingError):
-    """Says that a template does not write such a conversation."""
+    """The template refuses this conversation."""
 
 
 class ChatTemplate:
-    """Is a compiled template, or two: `toolless` is for conversations without tools, where that is another. `special`
-    are the model's tokens by name (`bos_token`), `options` what else it gets."""
+    """Compiled template, or two: `toolless` is for conversations without tools, if different. `special` are the model's
+    tokens by name (`bos_token`), `options` more variables."""
 
     def __init__(self, source: str, special: Mapping[str, str], options: Mapping[str, Any], toolless: str = "") -> None:
-        """Raises RenderingError where it is no Jinja template."""
+        """Raises RenderingError for an invalid Jinja template."""
         self.source = source
         self._given = {**special, **options}
         self._template = _compiled(source)
@@ -43,9 +42,8 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], *, open_turn: bool
     ) -> str:
-        """Returns the conversation as text, with the beginning of a turn of the model behind it if `open_turn`.
-
-        Raises RefusedByTemplate where the template does, and RenderingError where it breaks."""
+        """Returns the conversation as text, followed by the start of a model turn if `open_turn`. Raises
+        RefusedByTemplate if the template refuses, and RenderingError if it fails."""
         try:
             template = self._template if tools else self._toolless
             return template.render(
@@ -53,9 +51,9 @@ class ChatTemplate:
             )
         except RefusedByTemplate:
             raise
-        except Exception as error:  # a template is a program: it breaks in every way that one can
+        except Exception as error:  # a template is a program and may raise anything
             why = str(error)[:200] or type(error).__name__
-            raise RenderingError(f"its chat template breaks: {why}", hint=SAY_IT) from error
+            raise RenderingError(f"its chat template failed: {why}", hint=SAY_IT) from error
 
 
 def _compiled(source: str) -> Template:
@@ -71,8 +69,7 @@ def _compiled(source: str) -> Template:
 
 
 def _as_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
-    """Jinja's own filter escapes for HTML, which no template means; what it takes, and in which order, is as in
-    transformers."""
+    """JSON filter with the arguments of transformers; Jinja's own escapes for HTML, which templates do not expect."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
 
 

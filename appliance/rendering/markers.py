@@ -1,11 +1,11 @@
-r"""This format has six markers, with turns, calls and results between them: the seedling's, and ChatML without tools.
+r"""Format of six markers around turns, calls and results: the seedling's, and ChatML without tools.
 
-    <|user|>gcd of 12 and 18?<|end|><|assistant|>     forced
-    <|tool|>import math\nprint(math.gcd(12,18))<|end|>  sampled: a call, when the turn begins with the tool marker
-    <|result|>6<|end|><|assistant|>                   forced
-    \boxed{6}<|end|>                                  sampled: a turn without the tool marker is the last one
+  <|user|>gcd of 12 and 18?<|end|><|assistant|>     forced
+  <|tool|>import math\nprint(math.gcd(12,18))<|end|>  sampled: a call, when the turn begins with the tool marker
+  <|result|>6<|end|><|assistant|>                   forced
+  \boxed{6}<|end|>                                  sampled: a turn without the tool marker is the last one
 
-The one tool is `python`; a call is its code. What a system message says stands in front of the first question.
+The only tool is `python`; a call is its code. A system message's text precedes the first question.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from curriculum.contract.environment import ToolSchema
 
 @dataclass(frozen=True)
 class Markers:
-    """Names the marker strings. Each is a token of its own (`end`) or text that the tokenizer can write (the rest)."""
+    """Marker strings. `end` is a single token; the others are any text that the tokenizer can write."""
 
     user: str
     assistant: str
     tool: str
     result: str
     end: str
-    """Ends a turn; its single token is the stop token."""
+    """End of a turn; its single token is the stop token."""
     pad: str
 
 
@@ -56,30 +56,30 @@ CHATML = Markers(
 
 
 def only_python(tools: Sequence[ToolSchema]) -> str:
-    """Says why a format of markers cannot call these tools; empty where Python is the only one."""
+    """Returns the reason that a marker format cannot call these tools; empty if Python is the only one."""
     unknown = sorted({tool.name for tool in tools} - {PYTHON.name})
     return f"this model's format has no way to call {', '.join(unknown)}" if unknown else ""
 
 
 class TextMessage(NamedTuple):
-    """Is a message as text, by default a person's."""
+    """Message as text, by default a user's."""
 
     text: str
     role: str = "user"
 
 
 class MarkerRenderer:
-    """Renders with a tokenizer and its markers; see `Renderer`."""
+    """Renderer for a tokenizer with markers; see `Renderer`."""
 
     def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = ()) -> None:
-        """`ends` end a turn, too. Raises RenderingError when the tokenizer has no token that ends one."""
+        """`ends` are more end tokens. Raises RenderingError if the tokenizer lacks the end marker."""
         self.markers = markers
         self.name = name
         self._tokenizer = tokenizer
         stop = tokenizer.token_to_id(markers.end)
         if stop is None:
             raise RenderingError(
-                f"the tokenizer has no token for {markers.end!r}, which ends a turn in the model's format", hint=SAY_IT
+                f"the tokenizer lacks the end token {markers.end!r} of the model's format", hint=SAY_IT
             )
         self.stop: int = stop
         self.other_stops: Ids = tuple(one for one in ends if one != stop)
@@ -93,11 +93,11 @@ class MarkerRenderer:
         return only_python(tools)
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Takes roles in order: `system` at most first, then `user`, `assistant` and `tool` as they came; the last is
-        not the model's own. A turn of the assistant is written as it stands, its tool marker as the marker."""
+        """Accepts roles in order: optionally `system` first, then `user`, `assistant` and `tool` in any order; the last
+        is not the model's. An assistant turn is written unchanged, its tool marker as the marker."""
         self._require_callable(tools)
         if not messages or messages[-1].role not in ("user", "tool"):
-            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+            raise RenderingError("a conversation for the model must end with a user or tool message")
         ids: Ids = ()
         before = ""
         for place, message in enumerate(messages):
@@ -113,7 +113,7 @@ class MarkerRenderer:
             elif message.role == "assistant" and ids:
                 ids += self._turn(message.text)
             else:
-                raise RenderingError(f"a message of the role {message.role!r} cannot stand at place {place + 1}")
+                raise RenderingError(f"a message with role {message.role!r} is not allowed at position {place + 1}")
         return ids
 
     def question(self, text: str) -> Ids:
@@ -123,7 +123,7 @@ class MarkerRenderer:
         return self.result(result)
 
     def result(self, text: str) -> Ids:
-        """Writes what stands behind any turn that called the tool."""
+        """Returns the tokens after any turn that called the tool."""
         return self._result + self.plain(text) + self._end + self._assistant
 
     def call(self, code: str) -> Ids:
@@ -139,7 +139,7 @@ class MarkerRenderer:
     def _require_callable(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
             raise RenderingError(
-                why, hint="give the task the tool `python` alone, or use a model whose format declares tools"
+                why, hint="give the task only the tool `python`, or use a model whose format declares tools"
             )
 
     def _turn(self, text: str) -> Ids:

@@ -1,4 +1,4 @@
-"""Names the files of a model that say how it writes a conversation, and reads them. Pure."""
+"""Reads a model's files that decide how it writes a conversation. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TEMPLATE = "chat_template.jinja"
 MODEL = "config.json"
 GENERATION = "generation_config.json"
 FILES = (TOKENIZER, FORMAT, OLD_FORMAT, CONFIG, SPECIAL_MAP, TEMPLATE, MODEL, GENERATION)
-"""What of a model's files a renderer is made of."""
+"""Files of a model that a renderer needs."""
 
 
 def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
-    """Reads a file that holds a table; an empty one where it is missing. Raises RenderingError."""
+    """Parses a JSON object file; empty if missing. Raises RenderingError."""
     if name not in files:
         return {}
     try:
@@ -29,13 +29,12 @@ def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise RenderingError(f"{name} is not JSON: {error}", hint="copy or write that file again") from error
     if not isinstance(table, dict):
-        raise RenderingError(f"{name} holds no table", hint="copy or write that file again")
+        raise RenderingError(f"{name} is not a JSON object", hint="copy or write that file again")
     return table
 
 
 def eos_ids(files: Mapping[str, bytes]) -> Iterator[int]:
-    """Yields the tokens that generation_config.json and config.json say end what the model writes. Raises
-    RenderingError."""
+    """Yields the end tokens in generation_config.json and config.json. Raises RenderingError."""
     for name in (GENERATION, MODEL):
         told = json_table(files, name).get("eos_token_id")
         for token in told if isinstance(told, list) else [told]:
@@ -44,11 +43,8 @@ def eos_ids(files: Mapping[str, bytes]) -> Iterator[int]:
 
 
 def chat_templates(files: Mapping[str, bytes]) -> tuple[str, str]:
-    """Returns the model's chat template with tools and the one without, from a file of its own or from
-    tokenizer_config.json; empty for none.
-
-    They are one but where there are several by name: `tool_use` and `default` (as transformers chooses). Raises
-    RenderingError.
+    """Returns the model's chat templates with and without tools, from its own file or from tokenizer_config.json; empty
+    if missing. They are equal unless named `tool_use` and `default` (chosen as by transformers). Raises RenderingError.
     """
     if TEMPLATE in files:
         found: Any = files[TEMPLATE].decode(errors="replace")

@@ -1,10 +1,9 @@
-"""A renderer is the seam between text and tokens: it writes a conversation for a model and reads its turns.
+"""Renderer interface between text and tokens: writes a conversation for a model and parses its turns.
 
-A conversation grows at its end: `prompt`, then a sampled turn, then what `follow` writes behind it, and so on. Tokens
-that are there stay as they are, so each next input extends the one before exactly. Where a format cannot do that (it
-would write an earlier turn anew), `follow` says so, and the caller begins a new training sample with `prompt`. Text
-from outside (questions, tool output, an earlier turn that is written anew) has no power: a program that prints a marker
-gets ordinary characters.
+A conversation grows at its end: `prompt`, then a sampled turn, then the tokens of `follow`, and so on. Existing tokens
+never change, so each input exactly extends the previous one. If a format cannot do that (it would rewrite an earlier
+turn), `follow` returns None, and the caller begins a new training sample with `prompt`. Outside text (questions, tool
+output, a rewritten turn) has no power: a program that prints a marker gets ordinary characters.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ PYTHON = ToolSchema(
         "required": ["code"],
     },
 )
-"""The tool that every format can call."""
+"""Tool that every format can call."""
 TOOLS = (PYTHON,)
-"""What a model may call unless a task says otherwise."""
+"""Default tools of a task."""
 NO_TOKENIZER = (
-    "copy it from where the model comes from; for an older model AutoTokenizer of transformers writes it, with "
+    "copy it from the model's source; for an older model write it with AutoTokenizer of transformers and "
     "save_pretrained"
 )
-"""What to do where a model has no tokenizer.json."""
-SAY_IT = "say how the model writes a conversation in rendering.json of its folder; docs/training.md has an example"
+"""Hint for a model without tokenizer.json."""
+SAY_IT = "describe the model's format in rendering.json in its folder; docs/training.md has an example"
 
 
 class ChatMessage(Protocol):
-    """Is a message of a task; every record with these two fields will do."""
+    """Message of a task; any record with these two fields."""
 
     @property
     def role(self) -> str:
-        """Is `system`, `user`, `assistant` or `tool`."""
+        """Role: `system`, `user`, `assistant` or `tool`."""
 
     @property
     def text(self) -> str: ...
@@ -50,86 +49,83 @@ class ChatMessage(Protocol):
 
 @dataclass(frozen=True)
 class OwnTurn:
-    """Is a turn that the model sampled, where a conversation is written anew: its text is read of its tokens."""
+    """Sampled turn in a rewritten conversation; its text is decoded from its tokens."""
 
     ids: Ids
     before: Ids
-    """What stood before it when it was sampled."""
+    """Tokens before the turn when it was sampled."""
     role: str = "assistant"
     text: str = ""
 
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """Is a turn that asks for code to be run, or for a tool of the task's world."""
+    """Turn that requests to run code, or a tool of the task's world."""
 
     code: str = ""
-    """Of the tool `python`; empty for another one."""
+    """Code of the tool `python`; empty for another tool."""
     tool: str = PYTHON.name
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Of another tool: plain JSON that fits its schema."""
+    """Arguments of another tool: plain JSON that fits its schema."""
 
 
 @dataclass(frozen=True)
 class Malformed:
-    """Is a call that cannot be run."""
+    """Invalid tool call."""
 
     code: str
     reason: str
 
 
 class RenderingError(HintedError):
-    """Says that a conversation cannot be written, or that a folder's format is not known; `hint` says what to do."""
+    """Conversation that cannot be written, or unknown format of a folder; `hint` names the remedy."""
 
 
 class Renderer(Protocol):
-    """Writes and reads conversations as one family of models does."""
+    """Writes and parses conversations in one chat format."""
 
     @property
     def stop(self) -> int:
-        """Is the token that ends a turn of the model; it is part of the turn."""
+        """Token that ends a turn of the model; part of the turn."""
 
     @property
     def other_stops(self) -> Ids:
-        """Lists further tokens that end a turn."""
+        """More tokens that end a turn."""
 
     @property
     def name(self) -> str:
-        """Names the format for people, and says how it was found."""
+        """Name of the format for people, with how it was found."""
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
-        """Says why these tools cannot be called in this format, in a sentence; empty when they can."""
+        """Returns the reason that this format cannot call these tools, as a sentence; empty if it can."""
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Writes a conversation up to where the model goes on; a message may be an `OwnTurn`.
-
-        Raises RenderingError for one that it cannot write."""
+        """Returns a conversation's tokens up to the model's next turn; a message may be an `OwnTurn`. Raises
+        RenderingError if it cannot be written."""
 
     def question(self, text: str) -> Ids:
-        """Writes the prompt of a conversation that is one question of a person."""
+        """Returns the prompt of a conversation with one user question."""
 
     def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
-        """Writes what is forced behind a finished turn that called a tool: its result, up to where the model goes on.
-
-        None where the next input is no exact extension of `before` and `turn`."""
+        """Returns the forced tokens after a turn that called a tool: its result, up to the model's next turn. None if
+        the next input would not exactly extend `before` and `turn`."""
 
     def call(self, code: str) -> Ids:
-        """Writes a turn that calls `python`, as the model should write it."""
+        """Returns a turn that calls `python`, as the model should write it."""
 
     def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Writes a turn that calls any of these tools likewise. Raises RenderingError where the format has no way."""
+        """Returns a turn that calls any of these tools. Raises RenderingError if the format cannot."""
 
     def answer(self, text: str) -> Ids:
-        """Writes a last turn, as the model should write it."""
+        """Returns a last turn, as the model should write it."""
 
     def plain(self, text: str) -> Ids:
-        """Writes text from outside: no marker in it has any power."""
+        """Encodes outside text, in which markers have no power."""
 
     def text(self, ids: Sequence[int]) -> str:
-        """Reads what stands there, markers included."""
+        """Decodes tokens, including markers."""
 
     def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
-        """Reads a finished turn, its stop token included: a call, one that cannot be run, or a last turn's text.
-
-        `before` is what stood before it, which may have begun the model's thoughts. The text of a last turn is without
-        thoughts where the format tells them apart, and without control tokens."""
+        """Parses a finished turn with its stop token: a call, an invalid call, or a last turn's text. `before` are the
+        previous tokens, which may have opened the model's thoughts. A last turn's text excludes control tokens, and
+        thoughts if the format marks them."""

@@ -1,10 +1,10 @@
-"""Writes conversations as a model's own chat template does, and reads calls in the form in which it writes them.
+"""Renders conversations with a model's own chat template, and parses calls in its syntax.
 
-How a call looks is found by having the template write one, and so is what ends a turn: nothing is assumed of either but
-that a call holds its arguments in JSON. What is forced behind a turn is what the template writes between that turn and
-the next one; a result names the call that it is of as the call does. At load time the whole is proved on a conversation
-of two calls: each step extends the one before exactly, as the template itself writes it. A template for which that
-fails is refused with the reason. Where it holds without a system's message only, that text is put before the question.
+Call syntax and end token are found by having the template write a call; the only assumption is that a call's arguments
+are JSON. The forced tokens after a turn are what the template writes between that turn and the next; a result names its
+call by the same id. On loading, a conversation of two calls is proved: each step exactly extends the previous one, as
+the template itself writes it. A template that fails is refused with the reason. If it passes only without a system
+message, that text is put before the question.
 """
 
 from __future__ import annotations
@@ -37,24 +37,24 @@ _NONCE = "nonce7f20d4"
 _ASKED = {"role": "user", "content": "1 + 1?"}
 _BRIEF = {"role": "system", "content": "Be short."}
 _ID = "call00001"
-"""Of a call, where a template asks for one: nine letters, as Mistral's does."""
+"""Call id for templates that require one: nine letters, as in Mistral's."""
 _SECOND_ID = "call00002"
 _IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
-"""What of a model's own naming of a call is repeated."""
+"""Accepted ids from the model's own calls."""
 
 
 @dataclass(frozen=True)
 class CallSyntax:
-    """Says how the template writes a call: JSON between two texts."""
+    """Call syntax of a template: JSON between two texts."""
 
     begin: str
-    """Without white space around it; empty where a call is JSON and nothing else."""
+    """Text before the JSON, stripped; empty if a call is only JSON."""
     end: str
     arguments: str
-    """The key of the arguments beside `name`; empty where the JSON is the arguments, and the name stands in `begin`."""
+    """Key of the arguments beside `name`; empty if the JSON is the arguments, with the name in `begin`."""
 
     def named(self, text: str) -> str:
-        """Reads the id by which a turn's text names its call, or returns the one that calls have that name none."""
+        """Returns the call id in a turn's text, or the default id."""
         try:
             value, _ = json.JSONDecoder().raw_decode(text.partition(self.begin)[2].lstrip() if self.begin else text)
         except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ class CallSyntax:
         return name if isinstance(name, str) and _IDS.fullmatch(name) else _ID
 
     def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
-        """Reads a turn's text; None where it calls nothing."""
+        """Parses a turn's text; None without a call."""
         start = text.find(self.begin) if self.begin else 0
         body = text[start + len(self.begin) :].lstrip()
         if start < 0 or (not self.begin and not body.startswith("{")):
@@ -86,10 +86,10 @@ class CallSyntax:
 
 
 class TemplateRenderer:
-    """Renders with a chat template; see `Renderer`."""
+    """Renderer for a chat template; see `Renderer`."""
 
     def __init__(self, tokenizer: GuardedTokenizer, template: ChatTemplate, found: str = "named") -> None:
-        """Raises RenderingError for a template that no conversation can be written with token-exactly."""
+        """Raises RenderingError for a template that cannot write conversations token-exactly."""
         self.name = f"its own chat template ({found})"
         self._tokenizer = tokenizer
         self._template = template
@@ -105,13 +105,13 @@ class TemplateRenderer:
         self._prove([_ASKED])
         self._briefs = self._is_proved([_BRIEF, _ASKED])
         self._prove_guard()
-        """Whether a system's message is written, and stays as it was when results are added."""
+
         if not self._briefs:
-            self.name = f"{self.name[:-1]}; a system's text is put before the question)"
+            self.name = f"{self.name[:-1]}; a system text goes before the question)"
 
     @property
     def calls_tools(self) -> bool:
-        """Says whether the template declares tools and writes calls that can be read."""
+        """True if the template declares tools and writes parseable calls."""
         return self._syntax is not None
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
@@ -119,12 +119,12 @@ class TemplateRenderer:
             return f"its chat template cannot call tools: {self._why_no_tools}"
         others = [tool.name for tool in tools if tool.name != PYTHON.name]
         if others and self._syntax is not None and not self._syntax.arguments:
-            return f"its chat template writes calls in a form in which {', '.join(others)} cannot be read"
+            return f"its chat template writes calls of {', '.join(others)} in an unsupported form"
         return ""
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
         if not messages or messages[-1].role not in ("user", "tool"):
-            raise RenderingError("a conversation for the model ends with a message to it, not with one of its own")
+            raise RenderingError("a conversation for the model must end with a user or tool message")
         self._require_tools(tools)
         rows: list[dict[str, Any]] = []
         name, tool = _ID, PYTHON.name
@@ -163,9 +163,8 @@ class TemplateRenderer:
         return without_marks(self._tokenizer, turn, text) if asked is None else asked
 
     def _behind_thoughts(self, turn: Ids, before: Ids) -> str:
-        """What a turn says behind its thoughts; empty where they do not end. A call may spell what begins and ends
-        thoughts: that of thoughts that began ahead of it is the first one, and else none behind its beginning is one.
-        """
+        """Returns a turn's text after its thoughts; empty if they do not end. A call may spell thought tags: for
+        thoughts opened before it the first end counts, otherwise none after the call's beginning."""
         said = self._tokenizer.decode(turn[:-1])
         begin = self._syntax.begin if self._syntax is not None else ""
         head, call, rest = said.partition(begin) if begin else ("", "", said)
@@ -177,13 +176,10 @@ class TemplateRenderer:
 
     def _require_tools(self, tools: Sequence[ToolSchema]) -> None:
         if why := self.refuses(tools):
-            raise RenderingError(
-                why,
-                hint="take a model that was made to call tools, or name the format that it calls them in. " + SAY_IT,
-            )
+            raise RenderingError(why, hint="use a model trained to call tools, or name its call format. " + SAY_IT)
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
-        """Returns the id and the tool of the call that a turn makes, as a result has to name them."""
+        """Returns id and tool of a turn's call, as its result must name them."""
         asked = self.read(turn, before, tools)
         tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
         if self._syntax is None or not isinstance(asked, ToolRequest):
@@ -192,12 +188,12 @@ class TemplateRenderer:
         if name != _ID:
             try:
                 self._template.render([_ASKED, _called({}, name), _result("", name)], declared(tools), open_turn=True)
-            except RenderingError:  # the template takes no such id, and the model wrote one
+            except RenderingError:  # the template rejects the id that the model wrote
                 return _ID, tool
         return name, tool
 
     def _message(self, message: ChatMessage, tools: Sequence[ToolSchema], name: str, tool: str) -> dict[str, Any]:
-        """`name` and `tool` are those of the last call."""
+        """Converts a message; `name` and `tool` are those of the last call."""
         if isinstance(message, OwnTurn):
             asked = self.read(message.ids, message.before, tools)
             if isinstance(asked, ToolRequest):
@@ -207,39 +203,39 @@ class TemplateRenderer:
         if message.role == "tool":
             return _result(guard(message.text), name, tool=tool)
         if message.role not in ("system", "user", "assistant"):
-            raise RenderingError(f"a message of the role {message.role!r} cannot be written")
+            raise RenderingError(f"a message with role {message.role!r} cannot be written")
         return {"role": message.role, "content": guard(message.text)}
 
     def _ids(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[ToolSchema], *, open_turn: bool) -> Ids:
         return tuple(self._tokenizer.encode(self._template.render(messages, declared(tools), open_turn=open_turn)))
 
     def _own(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> str:
-        """What the template writes of a turn of the model behind where the model is asked for it."""
+        """Returns the template's text of a model turn, after the start of the turn."""
         asked = self._template.render([_ASKED], declared(tools), open_turn=True)
         whole = self._template.render([_ASKED, message], declared(tools), open_turn=False)
         if not whole.startswith(asked):
-            raise RenderingError("its chat template writes a turn otherwise than it asks the model for it", hint=SAY_IT)
+            raise RenderingError("its chat template writes a turn differently from its own prompt", hint=SAY_IT)
         return whole[len(asked) :]
 
     def _turn(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> Ids:
         ids = self._tokenizer.encode(self._own(message, tools), behind=True)
         if self.stop not in ids:
-            raise RenderingError("its chat template does not end a long turn as it ends a short one", hint=SAY_IT)
+            raise RenderingError("its chat template ends long and short turns differently", hint=SAY_IT)
         return tuple(ids[: ids.index(self.stop) + 1])
 
     def _end_mark(self) -> str:
-        """Finds the mark that ends a turn: what the template writes behind an answer."""
+        """Returns the mark that ends a turn: what the template writes after an answer."""
         behind = self._own({"role": "assistant", "content": _NONCE}, ()).partition(_NONCE)[2]
         marks = [text for text in self._tokenizer.marks.values() if behind.lstrip().startswith(text)]
         if not marks:
             raise RenderingError(
-                "its chat template ends a turn of the model with no token of its own, so nobody could know its end",
+                "its chat template ends a model turn without a special token, so its end cannot be detected",
                 hint=SAY_IT,
             )
         return max(marks, key=len)
 
     def _behind(self, result: str, tools: Sequence[ToolSchema], name: str, tool: str) -> str:
-        """What the template writes between a turn that calls and the next one."""
+        """Returns the template's text between a calling turn and the next one."""
         call = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None else _said(_NONCE)
         whole = self._template.render(
             [_ASKED, call, _result(guard(result), name, tool=tool)], declared(tools), open_turn=True
@@ -249,7 +245,7 @@ class TemplateRenderer:
     def _call_syntax(self) -> CallSyntax:
         asked = [self._template.render([_ASKED], declared(tools), open_turn=True) for tools in (TOOLS, ())]
         if asked[0] == asked[1]:
-            raise RenderingError("it tells the model of no tools")
+            raise RenderingError("it declares no tools to the model")
         body = self._own(_called({"code": _NONCE}), TOOLS).partition(self._end)[0]
         for at in (at for at, letter in enumerate(body) if letter == "{"):
             try:
@@ -262,11 +258,10 @@ class TemplateRenderer:
                     return CallSyntax(body[:at].strip(), body[stop:].strip(), key)
             if value == arguments and "python" in body[:at]:
                 return CallSyntax(body[:at].strip(), body[stop:].strip(), "")
-        raise RenderingError("it writes calls in a form that is not known here: their arguments are not in JSON")
+        raise RenderingError("it writes calls in an unsupported form: their arguments are not JSON")
 
     def _prove_guard(self) -> None:
-        """Raises RenderingError where a text from outside is not written as it stands: then what is around it to keep
-        it without power is not there either."""
+        """Raises RenderingError if outside text is not written unchanged, which would also lose its guard."""
         spelled = "\n".join(self._tokenizer.marks.values())[:SPELLED] + "\nx"
         tools = TOOLS if self._syntax is not None else ()
         counts = []
@@ -277,10 +272,10 @@ class TemplateRenderer:
             called = [_called({"code": said[2]}), _result(said[3])] if tools else []
             written = self._template.render([*asked, *called], declared(tools), open_turn=True)
             if any(one["content"] not in written for one in asked):
-                raise RenderingError("its chat template does not write a text from outside as it stands", hint=SAY_IT)
+                raise RenderingError("its chat template changes outside text", hint=SAY_IT)
             counts.append(self._tokenizer.count_marks((*self._tokenizer.encode(written), *self.answer(text))))
         if counts[0] != counts[1]:
-            raise RenderingError("with its chat template a text from outside could become a special token", hint=SAY_IT)
+            raise RenderingError("with its chat template outside text could become a special token", hint=SAY_IT)
 
     def _is_proved(self, asked: list[dict[str, Any]]) -> bool:
         try:
@@ -290,29 +285,29 @@ class TemplateRenderer:
         return True
 
     def _prove(self, asked: list[dict[str, Any]]) -> None:
-        """Raises RenderingError unless a conversation of two calls is written piece by piece as it is as a whole."""
+        """Raises RenderingError unless a conversation of two calls is equal when written in steps and as a whole."""
         tools = TOOLS if self._syntax is not None else ()
         ids = self._ids(asked, tools, open_turn=True)
         for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():
             message = _called({"code": code}, name)
             turn = self._turn(message, tools)
             if self.read(turn, ids) != ToolRequest(code):
-                raise RenderingError("a call that its chat template writes is not read back", hint=SAY_IT)
+                raise RenderingError("a call written by its chat template cannot be parsed", hint=SAY_IT)
             asked = [*asked, message, _result("2", name)]
             ids += turn + (self.follow(ids, turn, "2", tools) or ())
             if ids != self._ids(asked, tools, open_turn=True):
                 raise RenderingError(
-                    "its chat template writes earlier turns anew when a result is added, so what was sampled would not "
-                    "be what is trained on",
+                    "its chat template rewrites earlier turns when a result is added, so training would not use the "
+                    "sampled tokens",
                     hint=SAY_IT,
                 )
         turn = self.answer("4")
         if unguarded(str(self.read(turn, ids))).strip() != "4":
-            raise RenderingError("an answer that its chat template writes is not read back", hint=SAY_IT)
+            raise RenderingError("an answer written by its chat template cannot be parsed", hint=SAY_IT)
 
 
 def _unbriefed(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """The same conversation, with a system's text at its beginning before the question."""
+    """Returns the conversation with a leading system text moved before the question."""
     brief, *others = messages
     if isinstance(brief, OwnTurn) or brief.role != "system":
         return list(messages)

@@ -1,6 +1,6 @@
-"""Declares the tools to a chat model in the form that chat templates take, and reads what a call of one asks for. Pure.
+"""Declares tools to a chat model in the form of chat templates, and parses tool calls. Pure.
 
-A call's arguments are the model's: hostile data. What does not fit the declaration is a malformed call, never repaired.
+A call's arguments are hostile model output. A call that does not fit the declaration is malformed, never repaired.
 """
 
 from __future__ import annotations
@@ -18,30 +18,31 @@ from curriculum.worlds.arguments import fault_of, unusable
 
 
 def tools_of(task: Task) -> tuple[ToolSchema, ...]:
-    """The tools that a task offers. Raises RenderingError as `offered`."""
+    """Returns the tools of a task. Raises RenderingError as `offered`."""
     return offered(task.environment, task.tools, task.world)
 
 
 def offered(environment_name: str, names: Sequence[str], world: Mapping[str, Any]) -> tuple[ToolSchema, ...]:
-    """The tools of these names. Raises RenderingError for one that neither Python nor the environment's world has."""
+    """Returns the tools of these names. Raises RenderingError for one that neither Python nor the environment's world
+    has."""
     environment = ENVIRONMENTS.get(environment_name)
     known = {tool.name: tool for tool in (PYTHON, *(tools_in(environment, world) if environment is not None else ()))}
     if unknown := [name for name in names if name not in known]:
         raise RenderingError(
-            f"a task of the environment {environment_name!r} has no tool {unknown[0]!r}",
-            hint="name tools of the task's environment, which has a row in curriculum/environments/__init__.py",
+            f"unknown tool {unknown[0]!r} of environment {environment_name!r}",
+            hint="use tools of the environment's row in curriculum/environments/__init__.py",
         )
     return tuple(known[name] for name in names)
 
 
 def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-    """Lists their declarations (the form of OpenAI's function calling, which chat templates take)."""
+    """Returns tool declarations in OpenAI's function calling form, which chat templates take."""
     return [{"type": "function", "function": tool.model_dump()} for tool in tools]
 
 
 def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
-    """Says which declaration spells a mark of a model's format, in a sentence; empty when none does. Formats write
-    declarations unguarded, in JSON or word for word, so such a mark would have its power."""
+    """Returns the fault of a declaration that spells a mark of a model's format, as a sentence; empty if none does.
+    Formats write declarations unguarded, so such a mark would take effect."""
     for tool in tools:
         texts = [json.dumps(tool.model_dump(), ensure_ascii=False)]
         map_texts(tool.model_dump(), texts.append)
@@ -53,7 +54,7 @@ def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
 
 
 def arguments_of(request: ToolRequest) -> dict[str, Any]:
-    """What a call passes, by name.
+    """Returns a call's arguments by name.
 
     >>> arguments_of(ToolRequest("print(1)"))
     {'code': 'print(1)'}
@@ -62,7 +63,7 @@ def arguments_of(request: ToolRequest) -> dict[str, Any]:
 
 
 def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed:
-    """Reads a call that was written well; `raw` is what the model wrote, `tools` what it was told of.
+    """Validates a well-formed call; `raw` is the model's text, `tools` the declared tools.
 
     >>> read_call("python", {"code": "print(1)"}, "", TOOLS)
     ToolRequest(code='print(1)', tool='python', arguments={})
@@ -89,7 +90,7 @@ def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSch
 
 
 def map_texts(value: Any, change: Any) -> Any:
-    """Changes every text in plain JSON, names included."""
+    """Maps every string in plain JSON, including keys."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

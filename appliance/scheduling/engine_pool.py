@@ -1,15 +1,14 @@
-"""Makes one engine of several: who runs where and when is the scheduler's to say, and a lost engine loses nothing.
+"""Combines several engines into one: the scheduler decides placement, and a lost engine loses no tokens.
 
-What always holds. To its caller it is an `Engine`. A request runs on one engine at a time; those of one group go to one
-engine while it has room. What was sampled of a request is kept, with its log-probabilities and the version of the
-weights that drew it, when the request is taken from its engine: because memory is about to run out, because new weights
-come in the middle of it (`push_in_flight`), or because the engine failed. It then goes on from its tokens. A turn is
-handed out whole, whoever sampled its parts. An engine that fails, or that holds other weights than it was given, serves
-nobody until it has taken a later push. While one engine is left, the failure of another is nobody's business; that of
-the last one is raised.
+Invariants: callers see an `Engine`. A request runs on one engine at a time; requests of a group share an engine while
+it has room. When a request is withdrawn from its engine, because memory runs out, new weights arrive midway
+(`push_in_flight`) or the engine failed, its tokens are kept with log-probabilities and weight versions, and it
+continues from them. A turn is returned whole, even if several engines sampled it. An engine that fails, or has other
+weights than pushed, is unused until a later push succeeds. The failure of an engine is hidden while another is left;
+that of the last one is raised.
 
-What is drawn depends on the weights, the tokens and the seed. vLLM draws the next tokens of a request that goes on with
-other numbers than it would have without the break; the torch engine with the same.
+Draws depend on weights, tokens and seed. After a break, vLLM continues with other random numbers than without it; the
+torch engine with the same.
 """
 
 from __future__ import annotations
@@ -44,43 +43,43 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 AHEAD = 64
-"""Requests that an engine whose memory cannot run out gets beyond its rows: it reads their prompts together."""
+"""Requests beyond the rows of an engine without memory limit, which reads their prompts in batches."""
 GROWTH = 8
-"""Tokens that a request may gain between two looks at the engine's memory, at most: vLLM runs a few steps ahead."""
+"""Maximum tokens that a request gains between two memory checks: vLLM runs a few steps ahead."""
 UNIT = 64
-"""The longest conversation is taken to have a multiple of so many tokens, which whole blocks of memory are."""
+"""Rounding of the longest conversation in tokens, a multiple of memory blocks."""
 LOOKS = 64
-"""Steps between two questions about preemptions."""
+"""Steps between two preemption counts."""
 
 T = TypeVar("T")
 
 
 @dataclass
 class _PooledRow:
-    """A request that is unfinished."""
+    """Unfinished request."""
 
     request: GenerationRequest
     known: list[int]
-    """Its tokens, up to where the engine that has it began, or to the last turn that was handed out."""
+    """Its tokens, up to where its engine began, or to the last returned turn."""
     group: str
     part: Turn | None = None
-    """What was sampled of the turn under way before the request was taken from an engine."""
+    """Tokens of the current turn sampled before the request left an engine."""
     engine: str | None = None
     waits: bool = False
-    """For its caller."""
+    """True while waiting for its caller."""
     over: Turn | None = None
-    """The rest of its turn, which ended while new weights were waited for, and is handed out with the next step."""
+    """Rest of a turn that ended while new weights were pushed; returned with the next step."""
     scheduled: bool = True
-    """Known to the scheduler: one that waits without an engine is not."""
+    """True if known to the scheduler; a waiting request without an engine is not."""
 
     def asked(self) -> GenerationRequest:
-        """What an engine is asked for it now."""
+        """Returns the request to submit to an engine now."""
         gained = len(self.known) > len(self.request.prompt)
         return replace(self.request, prompt=tuple(self.known)) if gained else self.request
 
 
 class EnginePool:
-    """Is an `Engine` over several, each of conversations of at most `slots` tokens. Not thread-safe."""
+    """`Engine` over several engines with conversations of at most `slots` tokens. Not thread-safe."""
 
     def __init__(
         self,
@@ -90,27 +89,27 @@ class EnginePool:
         *,
         lengths: Callable[[], Iterable[int]] = tuple,
     ) -> None:
-        """`lengths` says how many tokens earlier conversations had at their end; it is asked once, where the memory of
-        an engine may run out."""
+        """`lengths` returns final token counts of earlier conversations; called once, if an engine's memory may run
+        out."""
         if not engines:
             raise ValueError("a pool needs at least one engine")
         self._engines = {f"engine-{number}": engine for number, engine in enumerate(engines)}
         self._serving: list[str] = []
-        """Engines that hold the weights in use, in order."""
+        """Engines with the current weights, in order."""
         self._slots = slots
         self._clock = clock
         self._worked = 0.0
-        """Seconds of steps with something to sample."""
+        """Seconds of steps that sampled."""
         self._scheduler = Scheduler({}, SchedulerState(lengths=LengthTable(longest=-(-slots // UNIT) * UNIT)))
         self._earlier: Callable[[], Iterable[int]] | None = lengths
-        """None once it was asked."""
+        """None after its call."""
         self._memory: dict[str, tuple[int, int]] = {}
-        """Of engines whose memory may run out: its tokens, no fewer than of one conversation, and those of a block."""
+        """Engines whose memory may run out: its tokens, at least one conversation, and the block size."""
         self._rows: dict[int, _PooledRow] = {}
         self._version = ""
         self._steps = 0
         self._preempted: dict[str, int] = {}
-        """By engine: what it had said when it was asked last."""
+        """Last preemption count by engine."""
         self._counts = dict.fromkeys(("set_back", "set_back_tokens", "engines_lost", "pushes_in_flight"), 0)
 
     @property
@@ -142,19 +141,19 @@ class EnginePool:
         )
 
     def push(self, weights: Weights, version: str) -> PushProof:
-        """See `Engine`. Engines that could not be given earlier weights are tried again. Raises InfrastructureError
-        when no engine takes them."""
+        """See `Engine`. Retries engines that failed earlier pushes. Raises InfrastructureError if no engine accepts the
+        weights."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self._push(weights, version)
 
     def push_in_flight(self, weights: Weights, version: str) -> PushProof:
-        """As `push`, in the middle of requests: each goes on from its tokens under the new weights, which read all of
-        them anew. A model must not change under the engines later: hand over a copy of one that is being trained."""
+        """Pushes during requests: each continues from its tokens under the new weights, which read them again. Pass a
+        copy of a model in training: engines require unchanging weights."""
         for name in tuple(self._serving):
             engine = self._engines[name]
-            if isinstance(engine, WorksApart):  # it has sampled more than it has said
-                with suppress(InfrastructureError):  # the last one, too, is tried again
+            if isinstance(engine, WorksApart):  # it sampled more than it has reported
+                with suppress(InfrastructureError):  # the last one is retried too
                     for turn in self._asking(name, engine.pause) or ():
                         self._rows[turn.request].over = turn
         self._take_all_back(lambda row: row.engine is not None)
@@ -162,7 +161,7 @@ class EnginePool:
         return self._push(weights, version)
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for a request that cannot be served, RuntimeError before the first push."""
+        """Raises ValueError for an unservable request, RuntimeError before the first push."""
         if not self._version:
             raise RuntimeError("no weights are loaded")
         if request.id in self._rows:
@@ -190,7 +189,7 @@ class EnginePool:
             self._queue(request, row)
 
     def finish(self, request: int) -> None:
-        """See `Engine`. A request that waits has come to its end; the length of any other says nothing."""
+        """See `Engine`. Only a waiting request has reached its end; other lengths are not recorded."""
         row = self._rows.pop(request, None)
         if row is None:
             return
@@ -217,8 +216,8 @@ class EnginePool:
         return joined(row.part, part)
 
     def step(self) -> list[Turn]:
-        """Takes at least one step of every engine. Raises InfrastructureError when the last of them fails, and
-        NoProbabilitiesError, after which nothing is under way: other weights can be pushed."""
+        """Takes at least one step of every engine. Raises InfrastructureError if the last one fails, and
+        NoProbabilitiesError, after which no request is left and other weights can be pushed."""
         self._make_room()
         self._place()
         over = [row.over for row in self._rows.values() if row.over is not None]
@@ -227,14 +226,14 @@ class EnginePool:
         started, failure = self._clock(), None
         try:
             for engine in (self._engines[name] for name in self._serving):
-                if isinstance(engine, WorksApart):  # which works while others are waited for
+                if isinstance(engine, WorksApart):  # it works while others are awaited
                     engine.begin_step()
             for name in tuple(self._serving):
                 if failure is not None and not isinstance(self._engines[name], WorksApart):
                     continue
                 try:
                     turns += [self._ended(turn) for turn in self._asking(name, self._engines[name].step) or ()]
-                except ModelError as error:  # what others were asked is answered first
+                except ModelError as error:  # collect the other engines' answers first
                     failure = failure or error
         finally:
             self._worked += self._clock() - started if busy else 0.0
@@ -263,9 +262,8 @@ class EnginePool:
         return sum(engine.preemptions() for engine in self._engines.values())
 
     def figures(self) -> dict[str, float]:
-        """Counts since it was made: `preemptions`, requests `set_back` before it came to one and the `set_back_tokens`
-        that have to be read again for it, `engines_lost`, `pushes_in_flight`; and `engine_seconds`, in which any of
-        them sampled."""
+        """Returns counts since creation: `preemptions`, requests `set_back` to avoid one with their `set_back_tokens`
+        to read again, `engines_lost`, `pushes_in_flight`; and `engine_seconds` of sampling by any engine."""
         counts = {name: float(n) for name, n in self._counts.items()}
         return {"preemptions": float(self.preemptions()), **counts, "engine_seconds": self._worked}
 
@@ -284,9 +282,9 @@ class EnginePool:
         self._retire(self._serving)
 
     def _push(self, weights: Weights, version: str) -> PushProof:
-        """Gives them to every engine, whatever became of it before; nothing runs on any."""
+        """Pushes to every engine, including failed ones; no request runs."""
         self._retire(self._serving)
-        self._version, proof, failure = "", None, InfrastructureError("there is no engine")
+        self._version, proof, failure = "", None, InfrastructureError("the pool has no engine")
         for name, found in push_to_all(self._engines, weights, version).items():
             if isinstance(found, PushProof):
                 proof = found
@@ -294,7 +292,7 @@ class EnginePool:
                 continue
             failure = found
             self._counts["engines_lost"] += 1
-            log.warning("%s serves nobody: %s", name, failure)
+            log.warning("%s is unused: %s", name, failure)
             self._engines[name].close()
         if proof is None:
             raise failure
@@ -320,7 +318,7 @@ class EnginePool:
             self._scheduler.remove_engine(name)
 
     def _asking(self, name: str, ask: Callable[[], T]) -> T | None:
-        """Asks an engine; None when it failed, and its requests are to go on elsewhere."""
+        """Calls an engine; None if it failed, after moving its requests elsewhere."""
         try:
             return ask()
         except InfrastructureError as error:
@@ -328,7 +326,7 @@ class EnginePool:
             return None
 
     def _lose(self, name: str, error: InfrastructureError) -> None:
-        """Takes what ran on an engine that failed. Raises its error when there is no other."""
+        """Withdraws the requests of a failed engine. Raises its error if no other is left."""
         self._counts["engines_lost"] += 1
         log.warning("%s is lost: %s", name, error)
         self._take_all_back(lambda row: row.engine == name)
@@ -338,16 +336,16 @@ class EnginePool:
             raise error
 
     def _take_all_back(self, which: Callable[[_PooledRow], bool]) -> None:
-        """Takes requests back so that they are queued in the order in which they came."""
+        """Withdraws requests so that they are queued in order of arrival."""
         for number, row in reversed(self._rows.items()):
             if which(row):
                 self._take_back(number, row)
 
     def _take_back(self, number: int, row: _PooledRow) -> None:
-        """Takes a request from its engine, with what was sampled of its turn; it goes on when it is placed again."""
+        """Withdraws a request from its engine, with its sampled tokens; it continues when placed again."""
         assert row.engine is not None
         part = Turn(number, (), (), "withdrawn")
-        with suppress(KeyError):  # of a turn that had ended and did not arrive, an engine that failed knows nothing
+        with suppress(KeyError):  # a failed engine does not know a turn that ended but never arrived
             part = self._engines[row.engine].withdraw(number)
         row.engine = None
         self._forget(number, row, ended=False)
@@ -362,16 +360,16 @@ class EnginePool:
         row.scheduled = True
 
     def _forget(self, number: int, row: _PooledRow, *, ended: bool) -> None:
-        """Takes a request out of the scheduler; `ended`: it ran, and came to its end."""
+        """Removes a request from the scheduler; `ended`: it ran to its end."""
         if row.scheduled:
             self._scheduler.finish(str(number)) if ended else self._scheduler.drop(str(number))
         row.scheduled = False
 
     def _place(self) -> None:
-        """Submits what there is room for."""
+        """Submits requests that fit."""
         while self._serving and (placed := self._scheduler.admit()):
             for one in placed:
-                if one.engine in self._serving:  # else it was lost meanwhile, and they are queued again
+                if one.engine in self._serving:  # else it was lost, and they are queued again
                     self._begin(int(one.rollout), one.engine)
 
     def _begin(self, number: int, name: str) -> None:
@@ -385,7 +383,7 @@ class EnginePool:
             raise
 
     def _ended(self, turn: Turn) -> Turn:
-        """Books a turn, and hands it out with what was sampled of it before."""
+        """Records a turn, and returns it with its earlier parts."""
         row = self._rows[turn.request]
         row.known += turn.ids
         whole, row.part, row.over, row.waits = joined(row.part, turn), None, None, True
@@ -397,7 +395,7 @@ class EnginePool:
         return whole
 
     def _make_room(self) -> None:
-        """Looks how much the engines hold whose memory may run out, and takes back what they cannot hold any longer."""
+        """Updates memory use of engines that may run out, and withdraws requests that no longer fit."""
         if not self._memory:
             return
         self._steps += 1
@@ -418,7 +416,7 @@ class EnginePool:
             self._counts["set_back_tokens"] += len(row.known)
 
     def _held_by(self, row: _PooledRow, tokens: int | None = None) -> int:
-        """Tokens of memory that a request has, or has before anybody looks again: whole blocks where those count."""
+        """Returns the memory of a request in tokens until the next check, in whole blocks where needed."""
         tokens = len(row.known) if tokens is None else tokens
         if not self._memory:
             return tokens
@@ -428,6 +426,6 @@ class EnginePool:
 
 
 def make_pool(name: str, count: int, *, rows: int, slots: int, threads: int | None = None, **chosen: Any) -> EnginePool:
-    """Makes a pool of so many engines of this name, each of `rows` conversations at once, of at most `slots` tokens;
-    `chosen` is the rest of `make_engine`. Raises ModelError."""
+    """Creates a pool of `count` engines of this name, each with `rows` concurrent conversations of at most `slots`
+    tokens; `chosen` are more arguments of `make_engine`. Raises ModelError."""
     return EnginePool(make_engines(name, count, rows=rows, slots=slots, threads=threads, **chosen), slots)

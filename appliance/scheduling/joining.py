@@ -1,4 +1,4 @@
-"""Makes one turn of parts of it that were sampled one after another."""
+"""Joins parts of a turn that were sampled separately."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from appliance.records.rollouts import WeightSpan
 
 
 def joined(part: Turn | None, turn: Turn) -> Turn:
-    """Makes one turn of two parts of it; spans of one version that meet become one."""
+    """Joins two parts of a turn; adjacent spans of one version are merged."""
     if part is None or not part.ids:
         return turn
     spans = list(part.weights)

@@ -1,7 +1,7 @@
-"""Gives several engines the same weights: those in processes of their own at once, the others one after another.
+"""Pushes weights to several engines: concurrently to those in separate processes, sequentially to the others.
 
-What always holds: each engine proves what it holds. A process is started by the thread that asks for the push, with
-whose end the kernel would end it. Where a push is broken off, no engine is left half way.
+Invariants: each engine proves its weights. A process is started by the thread that pushes, whose end would kill it. An
+aborted push closes the engines that had begun.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ T = TypeVar("T")
 def push_to_all(
     engines: Mapping[str, Engine], weights: Weights, version: str
 ) -> dict[str, PushProof | InfrastructureError]:
-    """Pushes to all of them, and says what each proved, or why it is not to be used. Raises ModelError."""
+    """Pushes to all engines, and returns each proof or error. Raises ModelError."""
     if len(engines) == 1:
         return {name: _tried(partial(engine.push, weights, version)) for name, engine in engines.items()}
     model, expected = _expected(weights, version)
     found = _pushed(engines, model, version)
-    other = InfrastructureError(f"it holds other weights than it was given as {version}")
+    other = InfrastructureError(f"it has other weights than those of {version}")
     return {
         name: one if isinstance(one, InfrastructureError) or one == expected else other for name, one in found.items()
     }
@@ -63,7 +63,7 @@ def _hand_over(begun: Mapping[str, PushUnderWay], engines: Mapping[str, Engine])
         try:
             wait([threads.submit(one.hand_over) for one in begun.values()])
         except BaseException:
-            for name in begun:  # nobody waits for answers that nobody wants
+            for name in begun:  # abandon their answers
                 engines[name].close()
             raise
 
@@ -76,7 +76,7 @@ def _tried(push: Callable[[], T]) -> T | InfrastructureError:
 
 
 def _expected(weights: Weights, version: str) -> tuple[Any, PushProof]:
-    """Opens weights once for all engines, and says what each has to prove."""
+    """Opens weights once for all engines, and returns the model and the expected proof."""
     from appliance.inference.folder import open_model
     from appliance.inference.weights import proof_of
 

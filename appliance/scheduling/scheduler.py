@@ -1,20 +1,18 @@
-"""Admits rollouts to engines by the memory that their keys and values will need, and refills it as it frees.
+"""Admits rollouts to engines by their forecast KV memory, and refills freed memory.
 
-A rollout holds memory for each of its tokens, grows while it runs, and gives all of it back at its end; nobody knows
-when that is. An engine that has too many evicts some and computes them again; one that has too few is idle. So before
-one more is admitted, the memory of all that the engine then has is forecast, from now until the last of them may end:
-mean, and standard deviation times `caution` (lengths of many rollouts add up to something far steadier than each). It
-is admitted when the highest point of that curve fits. What engines evict makes the scheduler more cautious, and what
-they sample less, so that in the long run a fixed small share of all tokens is computed again.
+A rollout's memory grows with its tokens until it ends, at an unknown time. An engine with too many rollouts preempts
+and recomputes some; one with too few idles. So before each admission, the engine's total memory is forecast until its
+last rollout may end: mean plus `caution` standard deviations (a sum of many lengths varies far less than each). A
+rollout is admitted if the curve's peak fits. Preempted tokens raise caution and sampled tokens lower it, so that in the
+long run a small fixed share of tokens is recomputed.
 
-What always holds. Rollouts are admitted in the order in which they came, those that had begun before the others. An
-engine that has none is given one, whatever the forecast. No engine has more than it has rows. The rollouts of a group
-go where the first of it went (their prompt is remembered there) while that engine has room. A rollout stays where it is
-until it ends, is set back because memory is about to run out, or its engine is lost; it then goes on from the tokens
-that it has. Of an engine whose rows cannot have more tokens than it holds, nothing is forecast.
+Invariants: rollouts are admitted in order of arrival, those already begun first. An engine without rollouts always gets
+one, whatever the forecast. No engine exceeds its rows. A group's rollouts go to the engine of its first one (where
+their prompt is cached) while it has room. A rollout stays until it ends, is set back because memory runs out, or loses
+its engine; it then continues from its tokens. Nothing is forecast for an engine whose rows always fit.
 
-The idea of a running quantile of observed lengths is rStar2-Agent's (2508.20722, section 3.2: rollouts are sent to
-where memory is free); the forecast, which is a quantile of the sum, is ours.
+A running quantile of observed lengths comes from rStar2-Agent (2508.20722, section 3.2: rollouts go where memory is
+free); the forecast, a quantile of the sum, is ours.
 """
 
 from __future__ import annotations
@@ -32,13 +30,13 @@ from runtime.model import FrozenModel
 
 LEAST_CAUTION, MOST_CAUTION = -1.0, 2.0
 REGENERATED = 0.03
-"""Share of the tokens that may be computed again: less is admitted when it is more, and more when it is less."""
+"""Target share of recomputed tokens: admission is reduced above it and increased below."""
 GAIN = 4.0
-"""Standard deviations of caution for tokens that are as many as all engines hold."""
+"""Standard deviations of caution per total token capacity of all engines."""
 
 
 class SchedulerState(FrozenModel):
-    """Is what was learned, which goes from one batch to the next. Who runs is in the ledger."""
+    """Learned state that is carried between batches. Running rollouts are in the ledger."""
 
     lengths: LengthTable
     caution: Annotated[float, Field(ge=LEAST_CAUTION, le=MOST_CAUTION)] = 1.0
@@ -55,26 +53,26 @@ class _Known:
     group: str
     tokens: int
     place: int
-    """The range of lengths that it is in."""
+    """Current range of lengths."""
     engine: str | None = None
 
 
 class Scheduler:
     def __init__(self, engines: Mapping[str, int], state: SchedulerState) -> None:
-        """`engines`: the tokens whose keys and values each can hold. Raises ValueError for one that holds none."""
+        """`engines` maps names to KV tokens. Raises ValueError for one without tokens."""
         self._curve = LengthCurve(state.lengths)
         self._caution = state.caution
         self._known: dict[str, _Known] = {}
         self._queue: deque[str] = deque()
         self._capacity: dict[str, float] = {}
-        """By engine: tokens that it holds, without bound where its rows are the only one."""
+        """Token capacity by engine; infinite where only rows limit."""
         self._rows: dict[str, float] = {}
         self._used: dict[str, int] = {}
-        """By engine: tokens of the rollouts that it has."""
+        """Tokens of current rollouts by engine."""
         self._held: dict[str, Row] = {}
-        """By engine: how many rollouts it has in each range of lengths."""
+        """Number of rollouts in each range of lengths, by engine."""
         self._home: dict[str, str] = {}
-        """By group: the engine that its first rollout went to."""
+        """Engine of a group's first rollout, by group."""
         self._members: Counter[str] = Counter()
         self._forecast: tuple[int, Row, Row] | None = None
         for name, tokens in engines.items():
@@ -93,35 +91,35 @@ class Scheduler:
         return len(self._known) - len(self._queue)
 
     def add_engine(self, name: str, tokens: int | None, rows: int | None = None) -> None:
-        """Lets an engine take part from now on, with at most so many rollouts at once; `tokens` is None where those
-        cannot have more than it holds. Raises ValueError."""
+        """Adds an engine with at most `rows` concurrent rollouts; `tokens` is None if those always fit. Raises
+        ValueError."""
         if name in self._capacity or (tokens is not None and tokens < 1):
-            raise ValueError(f"an engine has a name of its own and holds at least one token, not {name!r} and {tokens}")
+            raise ValueError(f"invalid engine {name!r} with {tokens} tokens: use a unique name and at least one token")
         if (rows is None and tokens is None) or (rows is not None and rows < 1):
-            raise ValueError(f"an engine has at least one row, not {rows}")
+            raise ValueError(f"invalid rows {rows}: an engine needs at least one row")
         self._capacity[name] = np.inf if tokens is None else tokens
         self._rows[name] = np.inf if rows is None else rows
         self._used[name], self._held[name] = 0, np.zeros(RANGES)
 
     def learn(self, lengths: Iterable[int]) -> None:
-        """Notes how many tokens rollouts had at their end that ran elsewhere, or before."""
+        """Records final token counts of rollouts that ran elsewhere or earlier."""
         for tokens in lengths:
             place = self._curve.range_of(min(tokens, self._curve.longest))
             self._curve.grew(0, place)
             self._curve.end(place)
 
     def submit(self, rollout: str, group: str, tokens: int, *, begun: bool = False) -> None:
-        """Queues a rollout that has so many tokens by now, before all others where it had begun. Raises ValueError for
-        one that is known, or too long."""
+        """Queues a rollout with its current tokens, first if it had begun. Raises ValueError if it is known already, or
+        too long."""
         if rollout in self._known:
-            raise ValueError(f"{rollout} is known already")
+            raise ValueError(f"rollout {rollout} is already known")
         self._known[rollout] = _Known(group, tokens, self._curve.range_of(tokens))
         self._curve.expect(len(self._known))
         self._members[group] += 1
         self._queue.appendleft(rollout) if begun else self._queue.append(rollout)
 
     def admit(self) -> list[Placed]:
-        """Says which rollouts begin now, and where; in the order in which they were queued."""
+        """Returns the rollouts to start now, with their engines, in queue order."""
         if not self._queue or not self._capacity:
             return []
         if not any(map(np.isfinite, self._capacity.values())):
@@ -156,7 +154,7 @@ class Scheduler:
         return placed
 
     def _admit_by_rows(self) -> list[Placed]:
-        """Does the same where rows are the only bound, and nothing is to be forecast."""
+        """Admits as `admit` where only rows limit, without a forecast."""
         free = {name: rows - self._held[name].sum() for name, rows in self._rows.items()}
         placed = []
         while self._queue:
@@ -172,10 +170,10 @@ class Scheduler:
         return placed
 
     def grow(self, rollout: str, tokens: int) -> None:
-        """Notes how many tokens a running rollout has by now. Raises KeyError for one that does not run."""
+        """Updates a running rollout's tokens. Raises KeyError if it does not run."""
         known = self._running(rollout)
         place = self._curve.range_of(tokens)
-        if self._queue:  # nothing is learned of caution while there is nothing to be cautious with
+        if self._queue:  # caution is adjusted only while rollouts are queued
             self._note(-REGENERATED * (tokens - known.tokens))
         self._let_go(known)
         if place != known.place:
@@ -184,15 +182,15 @@ class Scheduler:
         self._hold(known)
 
     def finish(self, rollout: str) -> None:
-        """Notes that a rollout has come to its end. Raises KeyError for one that does not run."""
+        """Records that a rollout reached its end. Raises KeyError if it does not run."""
         known = self._running(rollout)
         self._remove(rollout)
         self._curve.end(known.place)
 
     def set_back(self, growth: int) -> list[str]:
-        """Says which rollouts are to be taken from their engines now, so that none has to evict one while each that
-        runs gains `growth` tokens: the shortest, which cost the least to compute again. They keep their tokens and are
-        queued before all others; they come back when the forecast has room for them, not before."""
+        """Returns the rollouts to withdraw now, so that no engine must preempt while each running one gains `growth`
+        tokens: the shortest, cheapest to recompute. They keep their tokens, are queued first, and return when the
+        forecast has room."""
         taken: list[str] = []
         for name, capacity in self._capacity.items():
             if self._used[name] + growth * self._held[name].sum() <= capacity:
@@ -211,17 +209,15 @@ class Scheduler:
         return taken
 
     def drop(self, rollout: str) -> None:
-        """Forgets a rollout that will not be gone on with; its length says nothing. Raises KeyError."""
+        """Removes a rollout that will not continue, without recording its length. Raises KeyError."""
         self._remove(rollout)
 
     def note_evictions(self, tokens: int) -> None:
-        """Notes that engines have to compute so many tokens again, for rollouts that they evicted."""
+        """Records the tokens that engines must recompute after preemptions."""
         self._note(tokens)
 
     def remove_engine(self, name: str) -> list[str]:
-        """Takes an engine away. What ran on it is queued again, before all that has not begun; returns who that is.
-
-        Raises KeyError."""
+        """Removes an engine. Its rollouts are queued before all new ones, and returned. Raises KeyError."""
         del self._capacity[name], self._held[name], self._used[name], self._rows[name]
         self._home = {group: home for group, home in self._home.items() if home != name}
         back = [rollout for rollout, known in self._known.items() if known.engine == name]
@@ -231,11 +227,11 @@ class Scheduler:
         return back
 
     def _peak(self, means: Row, variances: Row) -> Row:
-        """Returns the highest point of each engine's forecast, in tokens [engines], of [engines, RANGES]."""
+        """Returns the peak of each engine's forecast, in tokens [engines], from [engines, RANGES]."""
         return np.asarray((means + self._caution * np.sqrt(variances)).max(1))
 
     def _figures(self) -> tuple[Row, Row]:
-        """Returns mean and variance of what a rollout holds [RANGES, RANGES]: by its range now, and ranges from now."""
+        """Returns mean and variance of a rollout's memory [RANGES, RANGES], by current range and ranges ahead."""
         if self._forecast is None or self._forecast[0] != self._curve.version:
             alive, sizes = self._curve.alive(), self._curve.sizes()
             self._forecast = self._curve.version, alive * sizes, alive * (1 - alive) * sizes**2
@@ -248,7 +244,7 @@ class Scheduler:
     def _running(self, rollout: str) -> _Known:
         known = self._known[rollout]
         if known.engine is None:
-            raise KeyError(f"{rollout} waits")
+            raise KeyError(f"rollout {rollout} is queued")
         return known
 
     def _hold(self, known: _Known) -> None:

@@ -1,4 +1,7 @@
-"""This package makes the embedded default policy model from nothing: a small standard architecture and a tokenizer."""
+"""Built-in default policy model: a small standard architecture and a tokenizer, created from scratch.
+
+`model` creates and saves the model, `tokenizer` trains the tokenizer. Training it is `appliance.worker.sft`.
+"""
 
 POSITIONS = 256
-"""The most tokens of a conversation with it."""
+"""Maximum tokens of its conversations."""

@@ -1,8 +1,8 @@
-"""The embedded default policy model is a small Qwen2; it and every checkpoint of it is kept in a folder.
+"""Creates the built-in policy model, a small Qwen2, and its folder.
 
 A folder is a normal Hugging Face model folder (`config.json`, `generation_config.json`, `tokenizer.json`,
-`tokenizer_config.json`, `model.safetensors`) with `rendering.json` beside it. Writing one is not atomic; who publishes
-folders writes into a temporary one and renames it.
+`tokenizer_config.json`, `model.safetensors`) with `rendering.json`. Writing is not atomic: publish by writing to a
+temporary folder and renaming it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appliance.seedling import POSITIONS
 
 
 def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:
-    """Makes a new model of 0.66 M parameters; equal seeds give equal weights, and no global state changes."""
+    """Creates a model of 0.66 M parameters; equal seeds give equal weights, without changing global state."""
     config = Qwen2Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=128,
@@ -43,7 +43,7 @@ def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:
 
 
 def save_model_folder(model: Any, tokenizer: Tokenizer, folder: Path) -> None:
-    """Writes a complete model folder; `folder` is made when it is missing. Raises OSError when the disk refuses."""
+    """Writes a complete model folder, creating `folder` if missing. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with quietly():
         model.save_pretrained(folder)

@@ -1,7 +1,7 @@
-"""The seedling's tokenizer is byte-level BPE with single digits and the format's markers, made of the caller's texts.
+"""Tokenizer of the seedling: byte-level BPE with single digits and the format's markers, trained on given texts.
 
-Equal texts in equal order give an equal file. Any text can be written and comes back unchanged: all 256 bytes are in
-the vocabulary. Digits are never merged, so that a number is read and copied digit by digit.
+Equal texts in equal order give an equal file. Any text round-trips, since all 256 bytes are in the vocabulary. Digits
+are never merged, so that numbers are read and copied digit by digit.
 """
 
 from __future__ import annotations
@@ -17,15 +17,13 @@ ENTRIES = 512
 
 
 def special_tokens(markers: Markers = SEEDLING) -> list[str]:
-    """Lists the special tokens in the order of their ids; padding is 0."""
+    """Lists the special tokens in id order; padding is 0."""
     return [markers.pad, markers.user, markers.assistant, markers.tool, markers.result, markers.end]
 
 
 def train_tokenizer(texts: Iterable[str], markers: Markers = SEEDLING, entries: int = ENTRIES) -> Tokenizer:
-    """Trains a tokenizer of at most `entries` entries. Markers inside the texts separate what may be merged.
-
-    Raises ValueError when `entries` leaves no room for the bytes and the markers.
-    """
+    """Trains a tokenizer of at most `entries` entries. Markers in the texts bound merges. Raises ValueError if
+    `entries` cannot contain the bytes and the markers."""
     special = special_tokens(markers)
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     if entries < len(alphabet) + len(special):

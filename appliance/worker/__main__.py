@@ -1,12 +1,12 @@
-"""Starts a worker, for the core and never for a person.
+"""Starts a worker; run by the core, never by a person.
 
-    python -I -m appliance.worker train <cycle>    --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    python -I -m appliance.worker evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
-    python -I -m appliance.worker jobs any|solvers|model --policy SHA256 --ledger-fd N --data DIR --settings FILE
+  python -I -m appliance.worker train <cycle>    --policy SHA256 --ledger-fd N --data DIR --settings FILE
+  python -I -m appliance.worker evaluate <cycle> --policy SHA256 --ledger-fd N --data DIR --settings FILE
+  python -I -m appliance.worker jobs any|solvers|model --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
-Exit status: 0 the work is on record; 2 it cannot be done as asked, so trying again is useless; 3 it left a job that has
-ended (cancelled, out of time) because the work did not stop; 4 the configured model cannot be used; 5 the
-infrastructure failed, so trying again may help. The last line on standard error says why.
+Exit status: 0 the work is recorded; 2 the work is impossible as requested, so a retry is useless; 3 it left a finished
+job (cancelled, timed out) whose work did not stop; 4 the configured model is unusable; 5 the infrastructure failed, so
+a retry may help. The last line on standard error gives the reason.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from appliance.system.worker_exit import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
 ASKED: set[int] = set()
-"""The signals by which the core has asked this process to end. A handler takes no lock, as that of an Event would be:
-it may come just when the same lock was taken."""
+"""Signals with which the core asked this process to end. The handler takes no lock (an Event would): it may interrupt
+the code that holds the same lock."""
 
 
 def main(argv: list[str]) -> int:
@@ -46,7 +46,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--ledger-fd", type=int, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--settings", type=Path, required=True)
-    parser.add_argument("--policy", default="", help="the digest of the one in force: no other is worked under")
+    parser.add_argument("--policy", default="", help="digest of the policy in force; any other is refused")
     arguments = parser.parse_args(argv)
     # Torch's threads sleep while they wait: spinning ones starve the sandboxes and each other on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -63,15 +63,15 @@ def main(argv: list[str]) -> int:
             except Exception:
                 if not ASKED and (arguments.work == "jobs" or not _is_over(ledger, arguments.id)):
                     raise
-                # What broke is what the end interrupted: the ledger takes no more of work that was called off.
-                sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was called off, or goes on later\n")
+                # The failure is an effect of the stop: the ledger refuses writes of cancelled work.
+                sys.stderr.write(f"stopped: {arguments.work} {arguments.id} was cancelled, or resumes later\n")
                 return 128 + signal.SIGTERM if ASKED else 0
     except (KeyboardInterrupt, SystemExit):
         raise
     except Exception as error:  # noqa: BLE001 - the outermost frame: said in one line, with the exit status
         explained = explain(error)
         sys.stderr.write(f"{explained.message}; {explained.hint}\n" if explained.hint else f"{explained.message}\n")
-        # Whether model code may be run here at all is the core's to say: a broker may have ended just now.
+        # The core decides whether model code may run here: a broker may have ended just now.
         if isinstance(error, ConfigError):
             return MISCONFIGURED
         cannot = isinstance(error, ModelError | RenderingError) or explained.code is ExitCode.USAGE
@@ -83,7 +83,7 @@ def main(argv: list[str]) -> int:
 def work(
     kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
 ) -> None:
-    """Does it. Heavy imports come first here, after everything that can be refused without them."""
+    """Runs the requested work. Imports heavy libraries only after every check that needs none."""
     from appliance.settings.policy_files import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 
@@ -96,8 +96,8 @@ def work(
 
 
 def renew_leases(ledger: Ledger, seconds: float = RENEW_SECONDS) -> None:
-    """Renews what this worker holds from time to time, in a thread that ends with the process. One whose lease is lost
-    goes on until it writes, which is refused."""
+    """Renews this worker's leases periodically, in a daemon thread. A worker that lost a lease continues until its next
+    write, which is refused."""
 
     def renew() -> None:
         while True:
@@ -111,7 +111,7 @@ def renew_leases(ledger: Ledger, seconds: float = RENEW_SECONDS) -> None:
 
 
 def run(argv: list[str]) -> NoReturn:
-    """Does the work and ends the process, which nothing asks to end any more once it is ending."""
+    """Runs `main` and exits with its status; ignores SIGTERM from then on."""
     try:
         status = main(argv)
     finally:
@@ -120,7 +120,7 @@ def run(argv: list[str]) -> NoReturn:
 
 
 def _is_over(ledger: Ledger, cycle: str) -> bool:
-    """Whether the cycle ended while it was worked on; not where nobody can say."""
+    """True if the cycle ended while this worker ran; False if the ledger cannot be reached."""
     try:
         known = ledger.cycle(cycle)
     except LedgerError:

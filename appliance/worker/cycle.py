@@ -1,12 +1,11 @@
 """Runs one cycle up to its decision: prepare, warm start and training in one process, the evaluation in another.
 
-A candidate that an earlier night held for want of evidence is asked fresh questions instead of training another one,
-as often as the policy says.
+A candidate held for insufficient evidence is evaluated on fresh questions instead of training a new one, as often as
+the policy allows.
 
-What always holds. Each phase leaves a record in the ledger and begins by looking for it, so a cycle that was killed
-anywhere goes on where it was: nothing that is on record is done again, nothing that is not on record has happened. The
-champion that a cycle starts from is written into its plan before training begins and stays what it is compared with,
-whatever is put into service meanwhile.
+Invariants: each phase writes a ledger record and looks for that record first, so a killed cycle resumes where it
+stopped; recorded work is never repeated and unrecorded work never counts. The champion that a cycle starts from is
+written to its plan before training and stays the baseline, even if another model is promoted meanwhile.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ from policies.gates.evidence import asks_again
 
 
 class CycleRun:
-    """Trains for one cycle, or evaluates what was trained; never both, see `appliance.daemon.service.decision`."""
+    """Trains for one cycle, or evaluates its result; never both, see `appliance.daemon.service.decision`."""
 
     def __init__(self, cycle: Cycle, context: WorkContext, progress: CycleProgress, model_path: Path | None) -> None:
         self._cycle = cycle
@@ -64,7 +63,7 @@ class CycleRun:
         self._models = context.data / "models"
 
     def train(self) -> None:
-        """Ends with the candidate in the cycle's plan."""
+        """Trains, and writes the candidate to the cycle's plan."""
         with self._progress.phase("prepare"):
             held = self._held()
             setup = self._setup(held)
@@ -74,7 +73,7 @@ class CycleRun:
         self._progress.plan(candidate=candidate.manifest)
 
     def evaluate(self) -> None:
-        """Ends with the evaluation on record."""
+        """Evaluates the planned candidate and records the evaluation."""
         with self._progress.phase("evaluation"):
             candidate, champion = (self._planned(which) for which in ("candidate", "start"))
             self._evaluate(candidate, champion, self._setup(self._held()))
@@ -82,11 +81,11 @@ class CycleRun:
     def _planned(self, which: Literal["candidate", "start"]) -> Checkpoint:
         known = self._ledger.checkpoint(self._cycle.plan[which])
         if known is None:
-            raise LookupError(f"the checkpoint {self._cycle.plan[which]} of {self._cycle.id} is in no record")
+            raise LookupError(f"checkpoint {self._cycle.plan[which]} of {self._cycle.id} is not recorded")
         return known
 
     def _held(self) -> Checkpoint | None:
-        """The candidate to ask again tonight; None when a new one is to be trained. Decided once a cycle."""
+        """Returns the held candidate to re-evaluate, or None to train a new one. Decided once per cycle."""
         if "again" not in self._progress.cycle.plan:
             fresh = (
                 not self._stages
@@ -96,7 +95,9 @@ class CycleRun:
             again = self._worth_asking_again() if fresh else None
             self._progress.plan(again=again)
             if again is not None:
-                self._progress.say("evidence", f"{again[:12]} was held for want of evidence: it is asked once more")
+                self._progress.say(
+                    "evidence", f"{again[:12]} was held for insufficient evidence and is evaluated again"
+                )
         planned = self._progress.cycle.plan["again"]
         return self._ledger.checkpoint(planned) if planned else None
 
@@ -106,7 +107,7 @@ class CycleRun:
         if not newest or newest[0].champion != champion or newest[0].outcome is not DecisionOutcome.HOLD:
             return None
         if newest[0].policy != self._context.policy.digest:
-            return None  # an edit of the policy never applies to a candidate that was evaluated before it
+            return None  # a policy edit never applies to a candidate evaluated before it
         last = self._ledger.evaluation(newest[0].evaluation)
         if last is None:
             return None
@@ -115,8 +116,8 @@ class CycleRun:
         return candidate if asks_again(newest[0].findings, nights, rules) else None
 
     def _setup(self, held: Checkpoint | None) -> CycleSetup:
-        """Tonight's tasksets and sealed questions; none that a candidate from an earlier night was trained on, and none
-        that is nearly what any night trained on."""
+        """Builds this cycle's tasksets and sealed questions. Excludes questions a re-evaluated candidate was trained
+        on, and near-copies of anything that was ever trained on."""
         cycle, recipe = self._cycle, self._recipe
         catalog = catalog_in(self._context.data, recipe.tasksets)
         tasksets, seed = self._tasksets(catalog), derive("sealed", cycle.seed)
@@ -139,23 +140,23 @@ class CycleRun:
         return setup
 
     def _tasksets(self, catalog: Catalog) -> tuple[str, ...]:
-        """Picks those of the recipe whose answers this machine can check and whose tools the model can call. Decided
-        once a cycle."""
+        """Selects the recipe's tasksets whose answers this machine can check and whose tools the model can call.
+        Decided once per cycle."""
         if "tasksets" not in self._progress.cycle.plan:
             named = self._recipe.tasksets
             known = self._champion()
             model = self._context.data / known.folder if known is not None else self._model_path
             without = left_out(named, self._progress.cycle.plan.get("certified", {}), model, catalog)
             for name, reason in without.items():
-                self._progress.say("warning", f"the taskset {name} is left out: {reason}")
+                self._progress.say("warning", f"taskset {name} is skipped: {reason}")
             usable = tuple(name for name in catalog.tasksets if name in named and name not in without)
             if self._cycle.kind == "evaluation":
-                return usable  # who evaluates adds nothing to the plan
+                return usable  # an evaluation adds nothing to the plan
             self._progress.plan(tasksets=usable, left_out=without)
         return tuple(self._progress.cycle.plan["tasksets"])
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
-        """The champion that this night starts from: that of the plan, that in service, or a first one."""
+        """Returns the starting champion: from the plan, the one in service, or a first model."""
         known = self._champion() or self._first(setup)
         if self._progress.cycle.plan.get("start") != known.manifest:
             self._progress.plan(start=known.manifest)
@@ -166,7 +167,7 @@ class CycleRun:
         return self._ledger.checkpoint(planned) if planned else None
 
     def _first(self, setup: CycleSetup) -> Checkpoint:
-        """Nothing is in service yet: the night begins from the owner's model, or from a warm-started seedling."""
+        """Publishes the first model when none is in service: the owner's model, or a warm-started seedling."""
         with self._progress.phase("warm_start"):
             if self._model_path is not None:
                 self._try_out(self._model_path)
@@ -177,9 +178,8 @@ class CycleRun:
             return self._recorded(digest, None, "warm_start", made.step, made.metrics, sealed=setup.sealed)
 
     def _try_out(self, folder: Path) -> None:
-        """Has the owner's model read a question, before anything of it is on record. Raises ConfigError for one that
-        cannot be used: trying again is useless until somebody has put it right. What the machine fails at says nothing
-        of the model, and comes as it is."""
+        """Scores one question with the owner's model before anything is recorded. Raises ConfigError for an unusable
+        model, where a retry is useless until somebody fixes the setting. Machine failures propagate unchanged."""
         engine = self._context.engine
         try:
             try_out(engine, {name: path.read_bytes() for name, path in model_files(folder).items()})
@@ -207,7 +207,7 @@ class CycleRun:
                 )
         if candidate.manifest == champion.manifest:
             # The weights are the champion's, to the bit.
-            kept = "nothing that was learned is kept: the weights are those that the night began from"
+            kept = "nothing learned was kept: the weights are the starting model's"
             alike = "nothing was learned: no group had both right and wrong rollouts"
             self._progress.say("warning", kept if self._learned() else alike)
             return champion
@@ -215,13 +215,13 @@ class CycleRun:
         return candidate
 
     def _learned(self) -> bool:
-        """Whether anything was learned from: a step's group, or what is no step at all."""
+        """True if any step kept a group, or if no step was recorded."""
         steps = self._ledger.recorded_steps(self._cycle.id)
         records = (self._ledger.step(self._cycle.id, step) for step in steps)
         return not steps or any(group.kept for record in records if record is not None for group in record.groups)
 
     def _files(self, model: Checkpoint) -> ModelFiles:
-        """Reads a published model; nobody holds its bytes longer than they are needed, for they are as large as it."""
+        """Reads and verifies a published model. Callers drop the bytes soon: they are as large as the model."""
         return read_verified(self._context.data / model.folder, expect=model.manifest)
 
     def _present(self, candidate: Checkpoint) -> None:
@@ -239,8 +239,7 @@ class CycleRun:
         sealed: SealedSet,
         recipe: str = "",
     ) -> Checkpoint:
-        """Puts a published model on record, with its attestation; equal weights that are there already keep the record
-        that they have."""
+        """Records a published model and its attestation; equal weights already recorded keep their record."""
         known = self._ledger.checkpoint(digest)
         if known is not None:
             return known
@@ -261,8 +260,8 @@ class CycleRun:
         return made
 
     def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, setup: CycleSetup) -> None:
-        """Each model sampled and greedy, then what the policy asks for beside the answers. A champion that nothing was
-        learned from is its own candidate, and is asked once."""
+        """Evaluates each model sampled and greedy, then takes the policy's other measurements. A champion that is its
+        own candidate is evaluated once."""
         name = f"{self._cycle.id}.evaluation"
         if self._ledger.evaluation(name) is not None:
             return

@@ -1,15 +1,15 @@
-"""Forks workers: what all of them load takes seconds, and is loaded once.
+"""Fork server for workers: loads the slow libraries once and forks each worker.
 
-    python -I -m appliance.worker.forkserver --socket-fd N
+  python -I -m appliance.worker.forkserver --socket-fd N
 
-The core sends a request, with the worker's three descriptors: its end of the connection to the ledger, its standard
-error, and its settings. It is told the worker's process id, then the wait status; the process stays until the core says
-that it is done. It may ask for a spare, too: another process like this one, with a connection of its own, which says
-its process id there and waits until it is asked for a worker.
+The core sends a request with the worker's three descriptors: its end of the ledger connection, its standard error, and
+its settings. The server replies with the worker's process id, later with its wait status; the zombie stays until the
+core releases it. The core may also request a spare: a second fork server with its own connection, which reports its
+process id there and waits for work.
 
-What always holds: this process has no ledger, no model and no thread; each worker, and each spare, is forked from it as
-it was before the first, so none has anything of another. Workers die with it, and it dies with the core, as its spare
-does; after `IDLE_SECONDS` without work it ends, and its memory is free.
+Invariants: this process has no ledger, model or thread; every worker and spare is forked from its initial state, so
+none inherits anything from another. Workers die with this process; it and its spare die with the core. After
+`IDLE_SECONDS` without work the process exits and frees its memory.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ from appliance.system.loading import without_collecting
 
 IDLE_SECONDS = 600.0
 SPARE_SECONDS = 60.0
-"""That a spare waits for work once the other one has ended."""
+"""Seconds that a spare waits for work after the first fork server ended."""
 ADOPTED_SECONDS = 5.0
 SPARE = "assay-spare"
-"""Its name among the processes, until it has work."""
+"""Process name of a spare until it gets work."""
 _MOST = 1 << 16
 
 
 def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] | None:
-    """Forks a worker for each request. Returns its arguments in a worker, and None here when nothing more comes.
-
-    A spare begins here, too: `instead_of` is a descriptor of the process that it waits for the end of."""
+    """Forks a worker for each request. Returns the worker's arguments in a worker, None in the server when requests
+    end. In a spare, `instead_of` is a pidfd of the server that it replaces."""
     seconds = IDLE_SECONDS
     if instead_of is not None:
         select.select([requests.fileno(), instead_of], [], [])
@@ -54,7 +53,7 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
         if instead_of is not None:
             _name(Path(sys.executable).name)
         request = json.loads(message)
-        if "spare_of" in request:  # its worker ended just then
+        if "spare_of" in request:  # the worker ended just before
             if spare := _spare(request["spare_of"], descriptors[0], requests):
                 return serve(*spare)
             continue
@@ -91,7 +90,7 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
             message, descriptors, _, _ = socket.recv_fds(requests, _MOST, 1)
             if not message:
                 return None
-            if not descriptors:  # the core is done with it
+            if not descriptors:  # the core released the worker
                 break
             if spare := _spare(json.loads(message)["spare_of"], descriptors[0], requests, ended):
                 return serve(*spare)
@@ -101,7 +100,7 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
 
 
 def _load(libraries: list[str]) -> None:
-    """Where one is missing, the worker says so, as it would alone."""
+    """Imports the libraries; ignores failures, which the worker reports on its own import."""
     with without_collecting():
         for name in libraries:
             with suppress(Exception):
@@ -109,15 +108,15 @@ def _load(libraries: list[str]) -> None:
 
 
 def _code(worker: int) -> int:
-    """How it ended; it is not waited for yet, so its process id is nobody else's."""
+    """Returns the worker's exit code without reaping it, so its process id is not reused."""
     ended = os.waitid(os.P_PID, worker, os.WEXITED | os.WNOWAIT)
     assert ended is not None
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
 def _spare(core: int, line: int, *others: socket.socket | int) -> tuple[socket.socket, int] | None:
-    """Forks a spare, which the core adopts: what forked it ends. There, gives its connection and a descriptor of this
-    process, and closes the others; None here."""
+    """Forks a spare, which the core adopts through a dying intermediate process. In the spare, returns its connection
+    and a pidfd of this process, and closes `others`; returns None here."""
     this = os.pidfd_open(os.getpid())
     between = os.fork()
     if between != 0:
@@ -140,7 +139,7 @@ def _spare(core: int, line: int, *others: socket.socket | int) -> tuple[socket.s
     try:
         requests.send(json.dumps({"pid": os.getpid()}).encode())
     except OSError:
-        os._exit(5)  # nobody waits for it any more
+        os._exit(5)  # the core is gone
     return requests, this
 
 
@@ -150,7 +149,7 @@ def _name(name: str) -> None:
 
 
 def _first_to_go() -> None:
-    """Where memory runs out, the kernel ends a worker before the core."""
+    """Makes the kernel's OOM killer choose a worker before the core."""
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("500")
 

@@ -1,9 +1,9 @@
-"""Trains through the stages of a cycle's plan, each from what the one before it made.
+"""Trains the stages of a cycle's plan, each from the result of the previous one.
 
-What always holds: how a stage ended is in the plan, once and for good, before the next one begins, so a training that
-was killed goes on in the stage where it was; what a stage made is published and on record with its attestation; steps
-have numbers that go on through all stages, so no step and no rollout of one stands for another's. A stage that
-collapsed, or whose held-out success fell, is the last one: what was good before goes to the evaluation.
+Invariants: a stage's outcome is written to the plan once, before the next stage begins, so a killed training resumes in
+its stage; each stage's model is published, recorded and attested; step numbers continue through all stages, so steps
+and rollouts never collide. After a collapse or a drop of held-out success no stage follows: the last good model is
+evaluated.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from curriculum.separation.rules import Door
 from runtime.errors import InfrastructureError
 
 TRACES = "traces"
-"""The folder, in the data folder, of conversations that were or are learned from, by SHA-256."""
+"""Folder, in the data folder, of conversations for training, by SHA-256."""
 ENDS_TRAINING = ("collapse", "watch")
 
 
 class RecordModel(Protocol):
-    """Puts a published model on record, and returns its record."""
+    """Records a published model and returns its record."""
 
     def __call__(
         self,
@@ -71,15 +71,15 @@ class RecordModel(Protocol):
 
 
 def published(made: TrainingResult, method: str, base: ModelFiles, folder: Path, models: Path) -> str | None:
-    """Puts what was trained from `base`, the files of that folder, among the models; the digest, or None where the
-    weights are those that it began from."""
+    """Publishes what was trained from `base`, the files of `folder`. Returns the digest, or None if the weights are
+    unchanged."""
     if method == "lora":
         return publish_merged(made.folder, base, models)
     return None if same_weights(made.folder, folder) else publish(made.folder, models)
 
 
 class StagedTraining:
-    """All stages of one cycle. `train` may be called anew after any interruption."""
+    """All stages of one cycle. `train` may be called again after any interruption."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class StagedTraining:
         self._cycle = context.data / "cycles" / setup.cycle
 
     def train(self, start: Checkpoint) -> Checkpoint:
-        """Goes through the stages from that model and returns what the last one made."""
+        """Runs all stages from the starting model and returns the last result."""
         model, first, moments = start, 0, None
         for number, stage in enumerate(self._stages, 1):
             ended = self._progress.cycle.plan.get(f"stage_{number}")
@@ -105,18 +105,18 @@ class StagedTraining:
                 ended = self._take(number, stage, model, first, moments)
             known = self._context.ledger.checkpoint(str(ended["checkpoint"]))
             if known is None:
-                raise LookupError(f"the checkpoint {ended['checkpoint']} of {self._setup.cycle} is in no record")
+                raise LookupError(f"checkpoint {ended['checkpoint']} of {self._setup.cycle} is not recorded")
             model, first = known, int(ended["next_step"])
             moments = step_folder(self._folder(number) / "checkpoints", int(ended["step"]))
             if ended["ended"] in ENDS_TRAINING and number < len(self._stages):
-                self._progress.say("stage", f"the stages after {stage.name} are left out: {ended['reason']}")
+                self._progress.say("stage", f"the stages after {stage.name} are skipped: {ended['reason']}")
                 break
         return model
 
     def _take(
         self, number: int, stage: Stage, model: Checkpoint, first: int, moments: Path | None
     ) -> dict[str, str | int]:
-        """Takes one stage, and puts on record what it made and how it ended."""
+        """Runs one stage; records its model and outcome."""
         self._progress.say("stage", f"stage {number} of {len(self._stages)}, {stage.name}: begins at step {first}")
         files = read_verified(self._context.data / model.folder, expect=model.manifest)
         setup = replace(self._setup, recipe=stage.recipe)
@@ -154,7 +154,7 @@ class StagedTraining:
         return ended
 
     def _unsolved(self, before: int) -> list[Task]:
-        """Tasks of this cycle's earlier steps that not every attempt passed."""
+        """Returns tasks of this cycle's earlier steps that some attempt failed."""
         ledger, cycle = self._context.ledger, self._setup.cycle
         records = (ledger.step(cycle, step) for step in ledger.recorded_steps(cycle) if step < before)
         found = unsolved(record for record in records if record is not None)
@@ -165,18 +165,18 @@ class StagedTraining:
 
     @contextmanager
     def _teacher(self, stage: Stage, student: ModelFiles) -> Iterator[TeacherScore | None]:
-        """The model that scores this stage's rollouts, in an engine of its own; None for a stage without one."""
+        """Yields the scoring function of this stage's teacher, in an engine of its own; None without a teacher."""
         if stage.kind != "distil":
             yield None
             return
         known = self._context.ledger.checkpoint(stage.scored_by)
         if known is None:
-            raise LearningError(f"the teacher {stage.scored_by} is on no record", hint="`assay model ls` lists models")
+            raise LearningError(f"unknown teacher {stage.scored_by}", hint="run `assay model ls` to list models")
         files = read_verified(self._context.data / known.folder, expect=known.manifest)
         if files["tokenizer.json"] != student["tokenizer.json"]:
             raise UnlikeTeacherError(
-                f"the teacher {known.manifest[:12]} has another tokenizer than the model that is trained",
-                hint="score with a model of the same family: its probabilities are of other tokens",
+                f"the teacher {known.manifest[:12]} has a different tokenizer than the trained model",
+                hint="choose a teacher of the same family: probabilities are comparable only for equal tokens",
             )
         engine = self._context.another_engine()
         try:
@@ -186,7 +186,7 @@ class StagedTraining:
             engine.close()
 
     def _sft(self, number: int, stage: Stage, setup: CycleSetup, files: ModelFiles) -> tuple[TrainingResult, str]:
-        """The stage's result, and the SHA-256 of the conversations that it learned from; empty for demonstrations."""
+        """Returns the stage's result and the SHA-256 of its conversations; empty for demonstrations."""
         lessons: Callable[[], Sequence[VerifiedTrace]] | None = None
         path = self._folder(number) / "traces.jsonl"
         digest = ""
@@ -202,7 +202,7 @@ class StagedTraining:
         return run.run(), digest
 
     def _traces(self, number: int, stage: Stage, setup: CycleSetup) -> tuple[VerifiedTrace, ...]:
-        """What the stage's source gives and its check passes. Raises LearningError when nothing does."""
+        """Returns the verified conversations of the stage's source. Raises LearningError if none passed."""
         context = self._context
         caller = f"{setup.cycle}.{self._name(number)}"
         recorded: Sequence[RecordedTrace]
@@ -211,8 +211,8 @@ class StagedTraining:
             content = (context.data / TRACES / stage.file).read_bytes()
             if hashlib.sha256(content).hexdigest() != stage.file:
                 raise ChangedTracesError(
-                    f"the conversations of stage {stage.name} were changed since they were kept",
-                    hint="cancel this training and begin it again: `assay train` sends the file anew",
+                    f"the conversations of stage {stage.name} changed after they were stored",
+                    hint="cancel this training and start it again: `assay train` sends the file again",
                 )
             recorded = read_traces(content, f"sha256:{stage.file}")
         else:
@@ -232,7 +232,7 @@ class StagedTraining:
             if tried.down:
                 raise InfrastructureError(
                     f"{tried.lost} conversations with the teacher were lost: {tried.failure}",
-                    hint="start the teacher again; the stage is taken anew",
+                    hint="restart the teacher; the stage is repeated",
                 )
             recorded, unheard = tried.traces, tried.lost
             why = f" ({tried.failure})" if tried.failure else ""
@@ -252,8 +252,8 @@ class StagedTraining:
         asked, lost = len(recorded) + unheard, tally.lost + unheard
         self._progress.say(
             "traces",
-            f"{len(kept)} of {asked} conversations are learned from: {tally.failed} failed their check, "
-            f"{copies} ask or hold what is kept apart, {lost} were lost{why}",
+            f"{len(kept)} of {asked} conversations are used for training: {tally.failed} failed their check, "
+            f"{copies} contain held-out questions, {lost} were lost{why}",
             kept=float(len(kept)),
             failed=float(tally.failed),
             copies=float(copies),
@@ -262,11 +262,12 @@ class StagedTraining:
         if not kept and lost:
             raise InfrastructureError(
                 f"none of {asked} conversations passed its check, and {lost} were lost{why}",
-                hint="run `assay doctor`; the stage is taken anew",
+                hint="run `assay doctor`; the stage is repeated",
             )
         if not kept:
             raise NothingVerifiedError(
-                f"none of {asked} conversations passed its check", hint="nothing is learned from what did not"
+                f"none of {asked} conversations passed its check",
+                hint="check the conversations: only passing ones are used",
             )
         return kept
 
@@ -278,27 +279,26 @@ class StagedTraining:
 
 
 class NothingVerifiedError(LearningError):
-    """Says that no conversation passed its check; trying again is useless."""
+    """No conversation passed its check; a retry is useless."""
 
     exit_code = 2
 
 
 class ChangedTracesError(LearningError):
-    """Says that conversations are not those that the stage names; trying again is useless."""
+    """Conversations differ from the digest in the stage; a retry is useless."""
 
     exit_code = 2
 
 
 class UnlikeTeacherError(LearningError):
-    """Says that a teacher reads other tokens than the model that is trained; trying again is useless."""
+    """Teacher and student use different tokenizers; a retry is useless."""
 
     exit_code = 2
 
 
 def unsolved(records: Iterable[StepRecord]) -> list[Task]:
-    """Finds the tasks of these steps that not every attempt passed, each once; those of which nothing is known are left
-    out, and so is what the model proposed: no stream asks that again. What the infrastructure lost says nothing, and
-    neither do branches."""
+    """Returns the tasks that some attempt failed, each once. Skips unjudged tasks, proposed tasks (no stream repeats
+    them), infrastructure errors and branches."""
     found: dict[str, Task] = {}
     for record in records:
         passed: dict[str, bool] = {}
@@ -315,7 +315,7 @@ def unsolved(records: Iterable[StepRecord]) -> list[Task]:
 
 
 def first_of_each(tally: TraceTally) -> tuple[VerifiedTrace, ...]:
-    """Keeps one passing conversation of each task: easy tasks, which pass often, do not outweigh the others."""
+    """Keeps one passing conversation per task, so that easy tasks do not dominate."""
     found: dict[str, VerifiedTrace] = {}
     for one in tally.kept:
         found.setdefault(one.task.id, one)

@@ -1,4 +1,4 @@
-"""Runs what a worker is started for: one phase of a cycle, or all queued jobs."""
+"""Entry points of a worker: one phase of a cycle, or all queued jobs."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from policies.policy import Policy
 def run_cycle(
     phase: Literal["train", "evaluate"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: Policy
 ) -> None:
-    """Runs one phase of a cycle to its end. Raises LookupError when there is no such cycle."""
+    """Runs one phase of a cycle. Raises LookupError for an unknown cycle."""
     from appliance.worker.cycle import CycleRun
 
     cycle = ledger.cycle(name)
     if cycle is None:
-        raise LookupError(f"there is no cycle {name}")
+        raise LookupError(f"unknown cycle {name}")
     recipe = Recipe.recorded(cycle.plan["recipe"])
     with ExitStack() as held:
         curves = None
@@ -55,8 +55,8 @@ def run_cycle(
 
 
 def beside_learner(settings: Settings, data: Path, ledger: Ledger, cycle: Cycle) -> Settings:
-    """The same settings, in which vLLM has the share of a GPU that is left beside this cycle's learner, where it needs
-    one and nobody has set it. Raises ModelError where that is too little."""
+    """Returns settings in which vLLM gets the GPU memory share left beside this cycle's learner, unless set or
+    unneeded. Raises ModelError if that is too little."""
     environment = find_environment() if settings.model.engine == "vllm" else None
     if environment is None or environment.package != "vllm":
         return settings
@@ -66,7 +66,7 @@ def beside_learner(settings: Settings, data: Path, ledger: Ledger, cycle: Cycle)
     try:
         shape = EMBEDDED if folder is None else shape_in(folder)
     except UnusableModelError:
-        return settings  # whoever reads it says what is wrong with it
+        return settings  # reading the model reports the problem
     stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
     share = engine_share(settings, shape, find_machine(), ways_of(Recipe.recorded(cycle.plan["recipe"]), stages))
     if share is None:
@@ -79,7 +79,7 @@ def _warn(ledger: Ledger, text: str) -> None:
 
 
 def run_jobs(part: JobPart, data: Path, settings: Settings, ledger: Ledger, policy: Policy) -> None:
-    """Works on queued jobs until none is left that can be worked on; on one part of them also on those to come."""
+    """Runs queued jobs until none is runnable; a worker for one part also waits for new jobs."""
     with _context(data, settings, ledger, settings.recipe, policy) as context:
         work_on_jobs(context, settings, part)
 

@@ -1,9 +1,9 @@
-"""Writes the figures of a cycle's events where TensorBoard reads them: one folder a cycle, one curve a figure.
+"""Writes the figures of a cycle's events for TensorBoard: one folder per cycle, one curve per figure.
 
-What always holds: it decides nothing and ends nothing; what cannot be written, as on a full disk, is said once. All is
-written by whoever calls: there is no thread or queue that could end without a word and be waited for. After a restart
-the steps that are learned again replace those that were written before, and no others: what counts its steps anew, such
-as a stage of SFT, has a folder of its own in the cycle's, because TensorBoard drops all later steps of a folder.
+Invariants: it decides and ends nothing; a write failure, as on a full disk, is reported once. Writes happen in the
+caller's thread: no background thread or queue can die silently. After a restart, repeated steps replace their earlier
+values and no others. Anything that restarts its step count, such as an SFT stage, has a subfolder of its own, because
+TensorBoard drops all later steps of a folder.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 class TensorBoard:
     def __init__(self, folder: Path, problem: Callable[[str], None]) -> None:
-        """`problem` is told, once, why nothing can be written."""
+        """`problem` is called once, with the reason that nothing can be written."""
         self._folder = folder
         self._problem: Callable[[str], None] | None = problem
         self._writers: dict[str, EventsWriter] = {}
 
     def add(self, kind: str, figures: Mapping[str, float]) -> None:
-        """Adds the figures of an event at their `step`; an event without one has no place on a curve."""
+        """Adds an event's figures at their `step`; ignores events without one."""
         drawn = {f"{kind}/{name}": value for name, value in figures.items() if name not in ("step", "steps")}
         if "step" not in figures or not drawn or self._problem is None:
             return
@@ -52,7 +52,7 @@ class TensorBoard:
     def _say(self, error: OSError) -> None:
         problem, self._problem = self._problem, None
         if problem is not None:
-            problem(f"nothing is written for TensorBoard any more: {error}")
+            problem(f"writing for TensorBoard stopped: {error}")
 
     def _opened(self, kind: str, step: int) -> EventsWriter:
         if kind not in self._writers:
@@ -62,6 +62,6 @@ class TensorBoard:
             folder = self._folder / kind
             folder.mkdir(parents=True, exist_ok=True)
             writer = self._writers[kind] = EventsWriter(str(folder / "events"))
-            begun = SessionLog(status=SessionLog.START)  # from this step on it replaces what the folder has
+            begun = SessionLog(status=SessionLog.START)  # replaces the folder's steps from here on
             writer.write_event(Event(wall_time=time.time(), step=step, session_log=begun))
         return self._writers[kind]

@@ -1,8 +1,8 @@
-"""Watches the work on a job: ends it when it has to stop, and keeps its record current meanwhile.
+"""Watchdog of a running job: stops it when required and keeps its record current.
 
-What always holds: a person's cancellation, the deadline and the budget are noticed within about a second, whatever the
-work is doing; work that has not stopped some seconds later is left by ending the whole process, and the job has then
-ended. The time spent is on record to within a second, so that a budget outlives every kill.
+Invariants: cancellation, deadline and budget are noticed within about a second, even if the work is blocked. If the
+work has not stopped a few seconds later, the process exits and the job is recorded as ended. The time spent is recorded
+to within a second, so a budget survives every kill.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from appliance.records.jobs import Job, JobState
 
 POLL_SECONDS = 1.0
 GRACE_SECONDS = 5.0
-"""For the work to stop by itself."""
+"""Seconds for the work to stop by itself."""
 
 
 class JobWatchdog:
-    """Context manager around the work on one job, with a thread of its own. `clock` counts seconds, `now` gives UTC in
-    ISO 8601. `leave` ends this process at once; `withdrawn` says why the weights may not work on it any more; `urgent`,
-    whether a more urgent job waits, for which the work stops at once, or else where `gives_way` is asked."""
+    """Context manager around the work on one job, with a thread of its own. `clock` counts seconds and `now` returns
+    UTC in ISO 8601. `leave` exits this process immediately; `withdrawn` returns the reason that the weights may not be
+    used any more; `urgent` is true if a more urgent job waits, which stops the work immediately or sets `gives_way`."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class JobWatchdog:
         self._withdrawn = withdrawn
         self._urgent, self._stops_for_urgent = urgent, stops_for_urgent
         self.gives_way = False
-        """Whether a more urgent job waits."""
+        """True if a more urgent job waits."""
         self._poll_seconds = poll_seconds
         self._grace_seconds = grace_seconds
         self._started = clock()
@@ -68,21 +68,21 @@ class JobWatchdog:
         self._thread.join()
 
     def stop_reason(self) -> str:
-        """Says why to stop, in a sentence; empty while the work may go on."""
+        """Returns the reason to stop, as a sentence; empty while the work may continue."""
         return self._reason
 
     @property
     def again(self) -> bool:
-        """Says whether the job has to begin anew: with other weights, or after a more urgent one."""
+        """True if the job must start again: with other weights, or after a more urgent job."""
         return self._again
 
     def report(self, step: str, tries_done: int) -> None:
-        """Notes what is being done now, and how many tries have ended."""
+        """Sets the current step and the number of finished attempts."""
         self._step, self._tries = step, tries_done
 
     @property
     def spent(self) -> float:
-        """Seconds of work on the job, those before this process too."""
+        """Seconds of work on the job, including earlier processes."""
         return self._job.spent_seconds + self._clock() - self._started
 
     def _watch(self) -> None:
@@ -122,7 +122,7 @@ class JobWatchdog:
         return overdue(stored, self._now())
 
     def _put_ended(self) -> None:
-        """Writes what the work would have written, for work that does not stop."""
+        """Records the end of a job whose work does not stop."""
         state = JobState.QUEUED if self._again else JobState.UNSOLVED
         update = {"state": state, "step": "", "reason": self._reason, "spent_seconds": round(self.spent, 1)}
         self._ledger.put_job(self._job.model_copy(update={**update, "tries_done": self._tries, "updated": self._now()}))

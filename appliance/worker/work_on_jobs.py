@@ -1,9 +1,9 @@
-"""Works on the queued jobs, one after the other, the most urgent first, until none is left that can be worked on.
+"""Runs the queued jobs one by one, most urgent first, until none is runnable.
 
-What always holds: each job is leased before anything is done; it is answered by what was in service when its work
-began, and the weights are loaded by the digest that was approved. Without anything in service, or for the solvers' part
-alone, only the solvers work; what they leave waits for the model, and no model's library is loaded. A job gives way to
-a more urgent one: the solvers begin it anew later, the model goes on with the attempts that it had not made.
+Invariants: a job is leased before any work; it is answered by the model in service when its work began, loaded by its
+approved digest. Without such a model, or for the solvers' part, only solvers run: unsolved jobs wait for the model, and
+no model library is loaded. A job gives way to a more urgent one: solvers start it again later, the model continues with
+its remaining attempts.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from appliance.worker.watchdog import JobWatchdog
 from curriculum.seeds import derive
 
 SOLVERS_SECONDS = 120.0
-"""For which solvers stay at most: they begin again in about a second of a processor, and a model may take minutes."""
+"""Maximum seconds that idle solvers stay: they restart in a CPU second, and a model may need minutes to load."""
 MOST_TRIES = 10_000
-"""That are looked through for the newest number; more than any job has."""
+"""Maximum attempts searched for the newest number; more than any job has."""
 
 
 def work_on_jobs(
@@ -42,20 +42,21 @@ def work_on_jobs(
     *,
     leave: Callable[[], object] = lambda: os._exit(LEFT),
 ) -> None:
-    """`leave` ends this process at once, for work that does not stop. The worker of one part stays for jobs to come."""
+    """Runs jobs; `leave` exits this process immediately if work does not stop. A worker for one part stays for later
+    jobs."""
     ledger, seconds = context.ledger, 0.0 if part == "any" else settings.jobs.warm_seconds
     if part == "solvers":
         seconds = min(seconds, SOLVERS_SECONDS)
     while (job := ledger.claim_job(part=_part(part, ledger), seconds=seconds)) is not None:
-        # Asked before each: where no broker answers any more, the jobs that wait are left to the core.
+        # Checked before each job: without a broker, the core handles the waiting jobs.
         isolation = require_isolation(settings)
         digest = None if part == "solvers" else weights_for(job, ledger)
         weights = ledger.checkpoint(digest) if digest else None
         if digest and weights is None:
-            raise LookupError(f"the model in service, {digest[:12]}, is in no record")
+            raise LookupError(f"the model in service, {digest[:12]}, is not recorded")
         _work_on(job, context, settings, weights, isolation, leave, part)
         if part != "any":
-            context.checker.start()  # for jobs to come, every kind of check is at hand
+            context.checker.start()  # warms up every kind of check for later jobs
 
 
 def _part(part: JobPart, ledger: Ledger) -> JobPart:
@@ -99,7 +100,7 @@ def _work_on(
             ended = solver.solve(
                 job, plan, stop_reason=watchdog.stop_reason, say=watchdog.report, gives_way=lambda: watchdog.gives_way
             )
-    # Now that nothing else writes: how it was stopped if it was, and the time that it took.
+    # The watchdog has stopped writing: record the reason for a stop, and the time spent.
     update: dict[str, object] = {"spent_seconds": round(watchdog.spent, 1), "step": "", "updated": utc_now()}
     if watchdog.again and ended.state is not JobState.SOLVED:
         update["state"] = JobState.QUEUED
@@ -127,7 +128,7 @@ def _plan(context: WorkContext, settings: Settings, job: Job) -> list[Assignment
 
 
 def first_attempt(job: Job, ledger: Ledger) -> int:
-    """One more than the number of any try at it by other weights, which had to leave it."""
+    """Returns the first attempt number after those of other weights."""
     if not any(ledger.rollout_counts(job.id).values()):
         return 0
     made = ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_TRIES)

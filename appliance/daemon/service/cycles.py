@@ -171,8 +171,8 @@ class Cycles:
         own, scored = (_tokenizer(folder) for folder in (self._begins_from(), self.settings.data / known.folder))
         if own is not None and scored is not None and own != scored:
             raise RequestError(
-                f"stage {stage.name}: {known.manifest[:12]} has another tokenizer than the model that is trained",
-                hint="score with a model of the same family: its probabilities are of other tokens",
+                f"stage {stage.name}: {known.manifest[:12]} has a different tokenizer than the trained model",
+                hint="choose a teacher of the same family: probabilities are comparable only for equal tokens",
             )
         return stage.model_copy(update={"scored_by": known.manifest})
 

@@ -1,6 +1,6 @@
-"""Makes engines by the name that the configuration gives; nobody else names one.
+"""Creates engines by their configured name; the only place that knows the names.
 
-Importing this loads no engine: each is imported when it is made.
+Importing this module loads no engine: each is imported on creation.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from appliance.inference.vllm.placement import VllmSettings
 
 
 class EngineFactory(Protocol):
-    """Makes an engine of so many rows and slots, with so many threads (None: as many as its libraries like)."""
+    """Creates an engine with `rows` and `slots`, and `threads` (None: the libraries' default)."""
 
     def __call__(self, rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
-        """`chosen` has what somebody chose of `device`, `dtype`, `vllm` and `place`, as `make_engine` says."""
+        """`chosen` has explicit settings of `device`, `dtype`, `vllm` and `place`, as in `make_engine`."""
 
 
 def _torch(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
@@ -34,11 +34,11 @@ def _vllm(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
 
     from appliance.inference.vllm.engine import VllmEngine
 
-    if threads is not None:  # those of the forward passes that a proof compares with
+    if threads is not None:  # threads of the forward passes that verify a push
         torch.set_num_threads(threads)
     if "device" in chosen:
         raise ModelError(
-            "the engine vllm runs on what its environment was built for",
+            "engine vllm: the device is fixed by its environment",
             hint="set model.device to auto, or model.engine to torch",
         )
     settings, place = chosen.get("vllm"), chosen.get("place", (0, 1))
@@ -59,17 +59,15 @@ def make_engine(
     vllm: VllmSettings | None = None,
     place: tuple[int, int] = (0, 1),
 ) -> Engine:
-    """Makes the engine of this name: `rows` conversations at once, of at most `slots` tokens. Raises ModelError, and
-    InfrastructureError for a GPU that is not there.
+    """Creates the engine of this name, with `rows` concurrent conversations of at most `slots` tokens. Raises
+    ModelError, and InfrastructureError for a missing GPU.
 
-    `threads` are the process's: sampling and training give the same bits only under the same number of them. `device`
-    and `dtype` are what `[model]` says, and "auto" leaves them to the engine; `vllm` says where an engine of that name
-    runs, and `place` which of how many it is: several take GPUs of their own where there are enough.
+    `threads` are the process's: sampling and training are bit-equal only at an equal count. `device` and `dtype` are
+    those of `[model]`, where "auto" leaves the choice to the engine; `vllm` says where a vLLM engine runs, and `place`
+    is (index, count): several engines take separate GPUs if there are enough.
     """
     if name not in ENGINES:
-        raise ModelError(
-            f"there is no engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
-        )
+        raise ModelError(f"unknown engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}")
     chosen: dict[str, Any] = {key: value for key, value in (("device", device), ("dtype", dtype)) if value != "auto"}
     if name == "vllm" and vllm not in (None, VllmSettings()):
         chosen |= {"vllm": vllm, "place": place}
@@ -77,5 +75,5 @@ def make_engine(
 
 
 def make_engines(name: str, count: int, **asked: Any) -> list[Engine]:
-    """Makes so many engines of this name, of which `make_engine` is `asked` the same. Raises ModelError."""
+    """Creates `count` engines with equal arguments of `make_engine`. Raises ModelError."""
     return [make_engine(name, **asked, place=(number, count)) for number in range(count)]

@@ -1,4 +1,4 @@
-"""Reads what an HTTP server answers, within bounds: so many bytes and seconds at most, whatever it sends."""
+"""HTTP transport that bounds the size and duration of an answer."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 import httpx2
 
 LIMITS = httpx2.Limits(max_connections=100, max_keepalive_connections=0)
-"""A connection for each question: what is opened for one is closed where its answer takes too long."""
+"""One connection per request, so that an overdue answer can be closed alone."""
 
 
 class BoundedTransport(httpx2.HTTPTransport):
-    """Is that of the library which openai speaks HTTP with. It gives up an answer that is over the bounds, and one that
-    is compressed, which would be larger than what was read of it."""
+    """HTTP transport for openai's client library. Fails for an answer over the limits, and for a compressed one, which
+    could expand beyond them."""
 
     def __init__(self, *, seconds: float, most: int) -> None:
-        """`seconds` and bytes that one answer may have."""
+        """Limits of one answer, in seconds and bytes."""
         super().__init__(trust_env=False, limits=LIMITS)
         self._seconds, self._most = seconds, most
 
@@ -40,7 +40,7 @@ class BoundedTransport(httpx2.HTTPTransport):
                     end()
 
         request.extensions = {**request.extensions, "trace": seen}
-        # A timeout of a read begins anew with each byte of a head, and with each head before the answer's own.
+        # A read timeout restarts with each byte of a head, and with each head before the answer's own.
         timer = threading.Timer(self._seconds, end)
         timer.daemon = True
         timer.start()
@@ -54,7 +54,7 @@ class BoundedTransport(httpx2.HTTPTransport):
             timer.cancel()
         if response.headers.get("content-encoding", "identity") != "identity":
             response.close()
-            raise httpx2.DecodingError("the answer is compressed, which was not asked for")
+            raise httpx2.DecodingError("the answer is compressed, which was not requested")
         response.stream = _Beginning(response.stream, until, self._most)
         return response
 

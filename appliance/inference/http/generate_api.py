@@ -1,9 +1,9 @@
-"""The wire contract of `/inference/v1/generate`: token ids in; ids, log-probabilities and versions of weights out.
+"""Wire contract of `/inference/v1/generate`: token ids in; ids, log-probabilities and weight versions out.
 
-It is vLLM's route (0.32), as far as an environment that trains needs it; what would change the distribution that is
-sampled from without a word to the trainer (top-p, top-k, penalties, stop strings) is refused. What always holds: a
-request is checked whole before the engine hears of it; every field has a bound; every refusal is an object `error` with
-a message and a status below 500; only who knows the key is answered, but for `/health`.
+It is vLLM's route (0.32), as far as an external trainer needs it; parameters that would silently change the sampled
+distribution (top-p, top-k, penalties, stop strings) are refused. Invariants: a request is fully validated before the
+engine sees it; every field is bounded; every refusal is an object `error` with a message and a status below 500; all
+routes but `/health` require the key.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import AbortedError, EngineLoop
 
 MAX_TOKENS = 1 << 20
-"""Of one list of ids; the engine's own bound is lower."""
+"""Maximum ids in a list; the engine's own limit is lower."""
 MAX_BODY_BYTES = 16 << 20
 MAX_UNDER_WAY = 4096
-"""Requests at once, queued ones included."""
+"""Maximum concurrent requests, including queued ones."""
 
 TokenId = Annotated[int, Field(ge=0, lt=1 << 31, strict=True)]
 Name = Annotated[str, Field(max_length=256)]
@@ -42,15 +42,15 @@ class _Message(BaseModel):
 
 
 class SamplingParams(_Message):
-    """What vLLM calls so. Fields with one allowed value are those that clients send and that must not change."""
+    """vLLM's sampling parameters. Fields with one allowed value are sent by clients and must not change."""
 
     temperature: float = Field(1.0, ge=0, le=100, allow_inf_nan=False)
     max_tokens: int | None = Field(None, ge=1, le=MAX_TOKENS, strict=True)
-    """New tokens; as many as still fit where it is not given."""
+    """Maximum new tokens; by default as many as fit."""
     stop_token_ids: list[TokenId] = Field([], max_length=64)
     seed: int | None = Field(None, ge=-(1 << 63), lt=1 << 63, strict=True)
     logprobs: int | None = Field(None, ge=0, le=1, strict=True)
-    """Those of the sampled tokens come always, and no others."""
+    """Log-probabilities of sampled tokens are always returned, and no others."""
     n: Literal[1] = 1
     top_p: Literal[1] = 1
     top_k: Literal[-1, 0] = 0
@@ -84,15 +84,15 @@ class AbortRequest(_Message):
 
 class GenerateApi:
     def __init__(self, loop: EngineLoop, model: str, most_tokens: int, key: str, ends: tuple[int, ...]) -> None:
-        """`model` is the name that it is served under; `most_tokens` are those of a conversation; `ends` are the tokens
-        that the model's files say end what it writes."""
+        """`model` is the served name; `most_tokens` limits a conversation; `ends` are the end tokens of the model's
+        files."""
         self._loop = loop
         self._model = model
         self._most = most_tokens
         self._ends = ends
         self._key = key.encode()
         self._under_way: dict[str, int] = {}
-        """Numbers of the loop's requests, by the ids that their askers gave."""
+        """Loop numbers of running requests, by the callers' ids."""
         self.app = Starlette(
             routes=[
                 Route("/health", self._health, methods=["GET"]),
@@ -107,13 +107,13 @@ class GenerateApi:
         async def answer(request: Request) -> Response:
             scheme, _, key = request.headers.get("authorization", "").partition(" ")
             if scheme.lower() != "bearer" or not hmac.compare_digest(key.strip().encode(), self._key):
-                raise HTTPException(401, "the key is missing or wrong: send `Authorization: Bearer KEY`")
+                raise HTTPException(401, "missing or wrong key: send `Authorization: Bearer KEY`")
             return await handler(request)
 
         return answer
 
     async def _health(self, _: Request) -> Response:
-        """Says whether the engine can answer, as vLLM does: by the status."""
+        """Returns the engine's health as the status, like vLLM."""
         return Response(status_code=503 if self._loop.failure else 200)
 
     async def _models(self, _: Request) -> Response:
@@ -124,12 +124,12 @@ class GenerateApi:
     async def _generate(self, request: Request) -> Response:
         asked = await _read(request, GenerateRequest)
         if asked.model not in (None, self._model):
-            raise HTTPException(404, f"no model {asked.model!r} is served here: it is {self._model!r}")
+            raise HTTPException(404, f"unknown model {asked.model!r}: use {self._model!r}")
         name = asked.request_id or f"gen-{secrets.token_hex(8)}"
         if name in self._under_way:
-            raise HTTPException(409, f"request {name} is under way already")
+            raise HTTPException(409, f"request {name} is already running")
         if len(self._under_way) >= MAX_UNDER_WAY:
-            raise HTTPException(429, f"{MAX_UNDER_WAY} requests are under way: wait for some")
+            raise HTTPException(429, f"{MAX_UNDER_WAY} requests are running: wait for some to finish")
         number, future = self._loop.generate(self._request(asked))
         self._under_way[name] = number
         try:
@@ -157,9 +157,7 @@ class GenerateApi:
         stops = tuple(dict.fromkeys((*how.stop_token_ids, *ends)))
         if not stops and not how.ignore_eos:
             raise HTTPException(
-                400,
-                "the model's files name no token that ends what it writes: give stop_token_ids, or ignore_eos to have "
-                "max_tokens written",
+                400, "the model's files name no end token: set stop_token_ids, or ignore_eos to sample max_tokens"
             )
         stops = stops or (-1,)
         return GenerationRequest(
@@ -181,7 +179,7 @@ class GenerateApi:
 
 
 async def turn_or_abort(request: Request, loop: EngineLoop, number: int, turn: asyncio.Future[Turn]) -> Turn:
-    """Waits for the turn; an asker that hangs up needs none."""
+    """Waits for the turn; aborts it if the client disconnects."""
     left = asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
@@ -206,7 +204,7 @@ async def _read(request: Request, shape: type[M]) -> M:
             if size > MAX_BODY_BYTES:
                 raise HTTPException(413, f"the body is longer than {MAX_BODY_BYTES} bytes")
     except ClientDisconnect as error:
-        raise HTTPException(400, "the body ended before its time") from error
+        raise HTTPException(400, "the body ended early") from error
     try:
         return shape.model_validate_json(b"".join(parts))
     except ValidationError as error:
@@ -214,7 +212,7 @@ async def _read(request: Request, shape: type[M]) -> M:
         where = ".".join(str(part) for part in fault["loc"]) or "the body"
         hint = ""
         if fault["loc"][:1] == ("sampling_params",) and fault["type"] in ("literal_error", "too_long"):
-            hint = ": a distribution that is cut or bent has other log-probabilities than those that are trained on"
+            hint = ": a truncated or reshaped distribution does not match the log-probabilities used in training"
         raise HTTPException(400, f"{where[:200]}: {fault['msg']}{hint}") from error
 
 
@@ -226,7 +224,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 def _answer(name: str, turn: Turn | None, stops: tuple[int, ...]) -> dict[str, Any]:
-    """Writes a turn as vLLM does; None is one that was aborted, of which nothing is kept."""
+    """Encodes a turn as vLLM does; None is an aborted one, without tokens."""
     choice: dict[str, Any] = {"index": 0, "token_ids": [], "logprobs": {"content": []}, "finish_reason": "abort"}
     choice |= {"stop_reason": None, "weight_versions": []}
     if turn is not None:

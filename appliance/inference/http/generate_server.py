@@ -1,8 +1,7 @@
-"""Serves an engine by `/inference/v1/generate` on this machine's loopback address.
+"""Serves an engine by `/inference/v1/generate` on the loopback address.
 
-What always holds: nothing listens on another address; who does not know the key is refused. The key is a file that
-only its owner may read. (A Unix socket would need no key; but what trains through this route, such as the package
-verifiers, takes an address of HTTP alone.)
+Invariants: it never listens on another address; a request without the key is refused. The key file is readable by its
+owner only. (A Unix socket would need no key, but clients such as the package verifiers accept only HTTP addresses.)
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ LEAST_KEY = 16
 
 
 class _LoopbackServer(uvicorn.Server):
-    """Leaves signals to its owner."""
+    """Leaves signals to the owning process."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -36,15 +35,15 @@ class _LoopbackServer(uvicorn.Server):
 
 
 class GenerateServer:
-    """Context manager: serves from its start to its end, on threads of its own; it closes the engine."""
+    """Context manager: serves in threads of its own, and closes the engine at the end."""
 
     def __init__(
         self, engine: Engine, *, model: str, most_tokens: int, key: str, ends: tuple[int, ...] = (), port: int = 0
     ) -> None:
-        """`port` 0 is any that is free; for the rest see `GenerateApi`. Raises ModelError for a port that is taken."""
+        """`port` 0 is any free one; for the rest see `GenerateApi`. Raises ModelError for a port in use."""
         if len(key) < LEAST_KEY or not key.isascii() or not key.isprintable():
             raise ModelError(
-                f"a key has {LEAST_KEY} printable characters or more", hint="leave it out, and one is made"
+                f"invalid key: it needs at least {LEAST_KEY} printable characters", hint="omit it to generate one"
             )
         self._socket = socket.socket()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -56,7 +55,7 @@ class GenerateServer:
                 f"cannot listen on port {port}: {error.strerror}", hint="name another port, or 0 for any"
             ) from error
         self.address = f"http://{LOOPBACK}:{self._socket.getsockname()[1]}/v1"
-        """What a client takes for its base_url."""
+        """base_url for clients."""
         self._loop = EngineLoop(engine)
         api = GenerateApi(self._loop, model, most_tokens, key, ends)
         self._server = _LoopbackServer(http_config(api.app))
@@ -66,16 +65,16 @@ class GenerateServer:
 
     @property
     def failure(self) -> Exception | None:
-        """What the engine failed with, if it did."""
+        """Error of a failed engine, or None."""
         return self._loop.failure
 
     @property
     def version(self) -> str:
-        """Names the weights that answer; empty where a push that failed left the engine without any."""
+        """Version of the serving weights; empty if a failed push left none."""
         return self._loop.version
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Gives the engine new weights when what is under way has ended; see `Engine.push`."""
+        """Loads new weights once running requests have ended; see `Engine.push`."""
         return self._loop.push(weights, version)
 
     def __enter__(self) -> GenerateServer:
@@ -92,14 +91,14 @@ class GenerateServer:
 
 
 def read_key(path: Path) -> str:
-    """Reads the key of that file, which is made where there is none. Raises ModelError for one that others may read."""
+    """Reads the key file, creating it if missing. Raises ModelError if others can read it."""
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:  # noqa: PTH123
                 file.write(secrets.token_urlsafe(32) + "\n")
         if path.stat().st_mode & 0o077:
-            raise ModelError(f"others may read the key in {path}", hint=f"chmod 600 {path}")
+            raise ModelError(f"key file {path} is readable by others", hint=f"run chmod 600 {path}")
         return path.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ModelError(f"the key in {path} cannot be read: {error}", hint="name another --key-file") from error

@@ -1,7 +1,7 @@
-"""Reads what safetensors files say of themselves: which tensors they hold, and whether they are whole.
+"""Reads safetensors headers: tensor shapes, and whether the file is complete.
 
-What always holds: only the header is read, by plain JSON. A file has 8 bytes with the header's length, the header, then
-the tensors one behind another, each as long as its type and shape say, and nothing else (the format's specification,
+Invariants: only the header is read, as plain JSON. A file has 8 bytes with the header's length, the header, then the
+tensors without gaps, each as long as type and shape say, and nothing else (the format's specification,
 huggingface/safetensors).
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 _LENGTH = struct.Struct("<Q")
 MAX_HEADER_BYTES = 100_000_000
-"""The format's own limit."""
+"""Maximum header size, set by the format."""
 BITS = {
     **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E4M3FNUZ", "F8_E5M2FNUZ", "F8_E8M0"), 8),
     **dict.fromkeys(("I16", "U16", "F16", "BF16"), 16),
@@ -25,14 +25,14 @@ BITS = {
     "F6_E2M3": 6,
     "F6_E3M2": 6,
 }
-"""Of one number, by the names that the format has for types."""
+"""Bits per number, by the format's type names."""
 
 Shapes = Mapping[str, tuple[int, ...]]
-"""Of each tensor, by its name."""
+"""Tensor shapes by name."""
 
 
 def read_shapes(shard: Path) -> Shapes | None:
-    """Returns the tensors of a file; None for one that is not as its header says, or has no header. Raises OSError."""
+    """Returns a file's tensor shapes; None if the header is missing or does not match the file. Raises OSError."""
     size = shard.stat().st_size
     with shard.open("rb") as stream:
         start = stream.read(_LENGTH.size)
@@ -49,7 +49,7 @@ def read_shapes(shard: Path) -> Shapes | None:
 
 
 def _tensors(header: Mapping[str, Any], room: int) -> Shapes | None:
-    """The shapes in a header, where its tensors fill so many bytes exactly; else None."""
+    """Returns the shapes of a header whose tensors fill exactly `room` bytes, else None."""
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     shapes = {name: tuple(entry["shape"]) for name, entry in entries.items()}
     end = 0
@@ -64,7 +64,7 @@ def _tensors(header: Mapping[str, Any], room: int) -> Shapes | None:
 
 
 def _bits(shape: tuple[int, ...], each: int, most: int) -> int:
-    """Of a tensor; more than `most` for any that is larger, however large it says that it is."""
+    """Returns a tensor's bits; more than `most` for any larger one, however large it claims to be."""
     if 0 in shape:
         return 0
     found = each

@@ -1,8 +1,7 @@
-"""A model behind an OpenAI-compatible API on this machine: how it is reached, and what it may not do.
+"""Client of a model behind an OpenAI-compatible API on this machine.
 
-What always holds: the API is one on this machine. No proxy of the environment is used and no redirection followed, so
-no question leaves it. An answer has so many bytes and takes so long at most, whatever is sent. Whoever asks treats what
-comes back as hostile.
+Invariants: the API is on this machine. No proxy is used and no redirect followed, so no question leaves the machine. An
+answer is bounded in bytes and time. Callers treat answers as hostile.
 """
 
 from __future__ import annotations
@@ -20,23 +19,23 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 SECONDS = 600.0
-"""That one answer may take."""
+"""Maximum seconds of one answer."""
 MOST_BYTES = 1 << 24
-"""Of one answer."""
+"""Maximum bytes of one answer."""
 KEY = "ASSAY_TEACHER_KEY"
-"""The environment variable with the API's key, where it wants one."""
+"""Environment variable with the API's key, if needed."""
 CREDENTIAL = "teacher-key"
-"""The same as a credential of the service manager."""
+"""Name of the key as a credential of the service manager."""
 
 
 class EndpointError(HintedError):
-    """An address that no question is sent to."""
+    """Address that questions must not be sent to."""
 
     exit_code = 2
 
 
 def require_local(base_url: str) -> None:
-    """Raises EndpointError unless the URL is one on this machine: no policy lets questions go elsewhere."""
+    """Raises EndpointError unless the URL is on this machine: no policy allows questions to leave it."""
     try:
         parts = urlsplit(base_url)
         host, _ = parts.hostname or "", parts.port
@@ -52,11 +51,11 @@ def require_local(base_url: str) -> None:
 
 
 class TooLongError(InfrastructureError):
-    """Says that a conversation is longer than the model reads; it answers others."""
+    """The conversation exceeds the model's context; shorter ones work."""
 
 
 class LocalApi:
-    """Context manager, safe to use from several threads. One model at one address."""
+    """Context manager for one model at one address; thread-safe."""
 
     def __init__(self, base_url: str, model: str) -> None:
         """Raises EndpointError for a URL that leaves this machine."""
@@ -91,8 +90,8 @@ class LocalApi:
         seed: int,
         tools: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """One choice of the chat API: its `message` and `finish_reason`. Raises InfrastructureError without one,
-        TooLongError where these messages alone get none."""
+        """Returns one choice of the chat API, with `message` and `finish_reason`. Raises InfrastructureError without
+        one, TooLongError if only these messages fail."""
         from openai import APIConnectionError, OpenAIError
 
         ask: Any = self._client.chat.completions.create  # its overloads know no plain mappings
@@ -103,28 +102,28 @@ class LocalApi:
             choice = answer.choices[0]
             _require_message(choice.message)
         except (OpenAIError, LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
-            # "Connection error." says nothing; what it came from does.
+            # "Connection error." is uninformative; its cause is not.
             reason = error.__cause__ if isinstance(error, APIConnectionError) and error.__cause__ else error
-            said = f"the model at {self.base_url} gives no answer: {str(reason)[:300] or type(reason).__name__}"
+            said = f"the model at {self.base_url} does not answer: {str(reason)[:300] or type(reason).__name__}"
             if _is_too_long(error):
                 raise TooLongError(said, hint="ask for fewer tokens a turn, or serve it with more context") from error
             raise InfrastructureError(
-                said, hint=f"start it, or correct its address and name; its key is read from {KEY}"
+                said, hint=f"start it, or correct its address and name; set its key in {KEY}"
             ) from error
         return choice
 
 
 def _is_too_long(error: Exception) -> bool:
-    """Whether a server says that it reads fewer tokens: all name the context, in words of their own."""
+    """True if a server reports a context overflow: all mention the context, in different words."""
     status = getattr(error, "status_code", None)
     return status == 413 or (status == 400 and "context" in str(error).lower())
 
 
 def _require_message(message: Any) -> None:
-    """Raises TypeError or ValueError for one whose text is no text, or whose calls are no calls."""
+    """Raises TypeError or ValueError for a malformed message or malformed calls."""
     if not isinstance(message.content, str | None):
-        raise TypeError("its message is no text")
+        raise TypeError("its message is not text")
     calls = message.tool_calls
     if not isinstance(calls, list | None) or not all(hasattr(one, "id") for one in calls or ()):
-        raise TypeError("its calls are no list of calls")
+        raise TypeError("its calls are not a list of calls")
     json.dumps(message.model_dump(warnings=False), ensure_ascii=False).encode()

@@ -1,4 +1,4 @@
-"""What every HTTP server of the appliance is: one protocol, no logs or headers of its own, and a bound on a head."""
+"""Common uvicorn configuration of all HTTP servers: HTTP/1.1, no own logs or headers, bounded request head."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import uvicorn
 
 
 def http_config(app: Any, **more: Any) -> uvicorn.Config:
-    """For an ASGI application; `more` is what this server has beside it."""
+    """Returns the configuration for an ASGI application; `more` adds settings."""
     logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)  # once, however often
     return uvicorn.Config(
         app,
@@ -30,5 +30,5 @@ def http_config(app: Any, **more: Any) -> uvicorn.Config:
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Leaves out the traceback of a request that the server gives up at its own end, as that of a slow client."""
+    """Filters out tracebacks of requests cancelled by the server's shutdown, such as a slow client's."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

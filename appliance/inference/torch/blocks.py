@@ -1,10 +1,9 @@
-"""Keeps what long conversations hold of keys and values in blocks, and attends to all blocks at once.
+"""Paged KV cache for long conversations, with attention over all blocks in one batch.
 
-What always holds: a block belongs to one row and is full; the blocks in use are the first `count` of the pool, so one
-batched product reads all of them without a copy. When a row's blocks are given back, the last ones in use move into the
-holes. Memory follows the tokens that are there: it grows by a quarter, up to what is allowed, one layer after the
-other, and shrinks when three quarters are unused. (Blocks are vLLM's idea: PagedAttention, arXiv:2309.06180. There each
-row gathers its own.)
+Invariants: a block belongs to one row and is full; the blocks in use are the first `count` of the pool, so one batched
+product reads all of them without a copy. When a row's blocks are freed, the last ones in use move into the gaps. Memory
+follows the tokens in use: it grows by a quarter, up to the limit, layer by layer, and shrinks when three quarters are
+unused. (Blocks come from vLLM: PagedAttention, arXiv:2309.06180; there each row gathers its own.)
 """
 
 from __future__ import annotations
@@ -17,41 +16,41 @@ from torch import Tensor
 from appliance.inference.memory import WINDOW
 
 LEAST = 8
-"""Blocks that are made room for at once."""
+"""Minimum blocks allocated together."""
 
 
 @dataclass(frozen=True)
 class Paging:
-    """Says how the conversations of an engine are cut."""
+    """Sizes of blocks, window and chunks."""
 
     block: int = 128
-    """Tokens of a block."""
+    """Tokens per block."""
     window: int = WINDOW
-    """Slots of the newest tokens, which all rows share; more than twice a block."""
+    """Slots of the newest tokens, shared by all rows; more than twice a block."""
     chunk: int = 512
-    """What is read in one go: tokens of a longer prompt or tool's output, a part in each step."""
+    """Maximum tokens read per step; a longer prompt or tool output is split."""
 
     def __post_init__(self) -> None:
         if self.block < 1 or self.window <= 2 * self.block or self.chunk < 1:
-            raise ValueError(f"a window of {self.window} slots does not hold two blocks of {self.block} and a step")
+            raise ValueError(f"a window of {self.window} slots is too small for two blocks of {self.block} and a step")
 
 
 class BlockPool:
-    """Holds [blocks, key/value heads, tokens of a block, head size] for each layer."""
+    """Blocks `[blocks, key/value heads, tokens per block, head size]` for each layer."""
 
     def __init__(self, block: int) -> None:
         self.block = block
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
         self.owners: list[int] = []
-        """The row of each block in use."""
+        """Row of each block in use."""
         self._of: dict[int, list[int]] = {}
-        """The blocks of each row, in the order of its tokens."""
+        """Blocks of each row, in token order."""
         self._index: Tensor | None = None
         self._most: int | None = None
 
     def allow(self, tokens: int) -> None:
-        """Says how many tokens there is memory for: no more room is made in advance."""
+        """Sets the token limit of the memory; no more is allocated in advance."""
         self._most = tokens // self.block if self.block else 0
 
     @property
@@ -69,7 +68,7 @@ class BlockPool:
         return self._index
 
     def fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Takes shapes, type and device from `[..., heads, any, size]` of each layer. The pool must be empty."""
+        """Takes shape, type and device from `[..., heads, any, size]` of each layer. The pool must be empty."""
         self.keys, self.values = (
             [part.new_empty(0, part.shape[-3], self.block, part.shape[-1]) for part in parts]
             for parts in (keys, values)
@@ -101,7 +100,7 @@ class BlockPool:
 
     @torch.inference_mode()
     def drop(self, row: int) -> None:
-        """Gives a row's blocks back."""
+        """Frees a row's blocks."""
         gone = set(self._of.pop(row, ()))
         if not gone:
             return
@@ -120,20 +119,20 @@ class BlockPool:
             self._resize(left + left // 4)
 
     def keep(self, rows: list[int]) -> None:
-        """Renumbers rows: these become 0, 1, ...; the others must hold no block."""
+        """Renumbers rows: these become 0, 1, ...; the others must have no block."""
         new = {row: number for number, row in enumerate(rows)}
         self._of = {new[row]: blocks for row, blocks in self._of.items()}
         self.owners = [new[row] for row in self.owners]
         self._index = None
 
     def clear(self) -> None:
-        """Forgets all rows and gives the memory back."""
+        """Drops all rows and frees the memory."""
         self.owners, self._of, self._index = [], {}, None
         for parts in (self.keys, self.values):
             parts[:] = [part.new_empty(0, *part.shape[1:]) for part in parts]
 
     def _resize(self, size: int) -> None:
-        """Moves the blocks to memory for so many; only one layer's is there twice."""
+        """Moves the blocks to memory for `size`, layer by layer, so only one layer exists twice."""
         used = self.count
         for parts in (self.keys, self.values):
             for layer, part in enumerate(parts):
@@ -142,11 +141,11 @@ class BlockPool:
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor, pool: BlockPool, layer: int) -> Tensor:
-    """Returns `[rows, heads, group, size]`: attention of one scaled query of each row to the window that all rows share
+    """Returns `[rows, heads, group, size]`: attention of one scaled query per row to the window shared by all rows
     (`[rows, heads, slots, size]`, `bias` `[rows, 1, 1, slots]`) and to the row's own blocks.
 
-    Both parts are weighed against one maximum for each query, so the sum is that of one softmax (online softmax,
-    arXiv:1805.02867). What is held while it runs follows the tokens that are there, not rows times the longest.
+    Both parts use one maximum per query, so the sum is that of one softmax (online softmax, arXiv:1805.02867).
+    Temporary memory follows the tokens in use, not rows times the longest.
     """
     owner, n = pool.owner(queries.device), pool.count
     near = torch.matmul(queries, keys.transpose(2, 3)).float()

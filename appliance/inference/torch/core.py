@@ -1,13 +1,12 @@
-"""Holds torch engines in a process of their own, which answers the messages that a process of vLLM answers.
+"""Runs torch engines in a process of their own, with the protocol of the vLLM process.
 
-So who supervises vLLM supervises torch: each push is proved, what fails is replaced, and rollouts go on from their
-tokens (`appliance.inference.vllm`). What always holds: each call returns plain values; weights are read from the one
-file that is named, and what was read is what its digest is of.
+So torch has vLLM's supervision: each push is proved, a failed process is replaced, and rollouts resume from their
+tokens (`appliance.inference.vllm`). Invariants: each call returns plain values; weights come from the one named file,
+and the digest is of the bytes read.
 
-A conversation whose turn ended keeps its row until somebody needs that or its memory: behind a tool's result it goes on
-without being read again. What it draws depends on the weights, its tokens and its seed, as of an engine in the caller's
-process. Each adapter has an engine of its own with a copy of the frozen weights; the one without an adapter, which no
-request asks for beside one, gives its copy up for it.
+A conversation whose turn ended keeps its row until the row or its memory is needed, so it continues after a tool result
+without being read again. Draws depend on weights, tokens and seed, as in an in-process engine. Each adapter has an
+engine with a copy of the frozen weights; the engine without an adapter, which is then never used, is closed for it.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ from appliance.inference.vllm.server.core import Diverged, UnfitError
 from appliance.inference.vllm.server.worker import tensors_digest
 
 NOBODY = -1
-"""Is no token: what a request without a stop stops at."""
+"""Not a token: the stop of a request without one."""
 
 
 class _Sampled:
-    """A request, the engine's row for it, and how much of its turn was reported."""
+    """Request, its row in the engine, and the reported part of its turn."""
 
     def __init__(self, engine: TorchEngine, row: int, known: list[int], how: tuple[object, ...]) -> None:
-        """`how` is everything else that decides what is drawn: a conversation goes on in a row that has the same."""
+        """`how` is everything else that decides the draws: a conversation continues only in a row with an equal one."""
         self.engine, self.row, self.known, self.how = engine, row, known, how
         self.reported = 0
 
 
 class TorchCore:
-    """Is one model, and its adapters; `model` is a folder with a config.json, and weights come by `load`."""
+    """One model and its adapters; `model` is a folder with a config.json, and weights come by `load`."""
 
     def __init__(
         self,
@@ -67,7 +66,7 @@ class TorchCore:
         adapter_rank: int = 0,
         device: str = "auto",
     ) -> None:
-        """Memory and adapters are as they come; vLLM has to be told of them before. Raises UnfitError."""
+        """Ignores memory and adapter limits, which vLLM needs in advance. Raises UnfitError."""
         try:
             self._placement = choose_placement(device, dtype)
         except ModelError as error:
@@ -77,15 +76,15 @@ class TorchCore:
         self._base: Any = None
         self._version = ""
         self._engines: dict[str, TorchEngine] = {}
-        """By the name of the adapter, empty for none."""
+        """Engines by adapter name; empty for none."""
         self._running: dict[int, _Sampled] = {}
         self._waiting: dict[int, _Sampled] = {}
-        """By row: turns that ended, oldest first."""
+        """Rows whose turn ended, oldest first."""
         self._ended: dict[int, dict[str, Any]] = {}
         self._made = 0
 
     def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Takes a whole model's weights, which are in a file; adapters are gone then."""
+        """Loads a whole model's weights from a file; drops adapters."""
         content = Path(weights["path"]).read_bytes()
         digest = tensors_digest(safetensors.torch.load(content), aliases)
         self.drain()
@@ -97,8 +96,7 @@ class TorchCore:
         return {"digest": digest, "version": version}
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name, and drops those that no request will ask for again, and whatever
-        answers without one."""
+        """Adds a LoRA adapter under a new name; drops adapters that are no longer requested, and the plain engine."""
         from peft import LoraConfig, inject_adapter_in_model
 
         files = {one: (Path(path) / one).read_bytes() for one in (ADAPTER_CONFIG, ADAPTER)}
@@ -110,7 +108,7 @@ class TorchCore:
         given, layers = safetensors.torch.load(files[ADAPTER]), 0
         own = adapter_parameters(model)
         if own.keys() != given.keys():
-            raise RuntimeError(f"the adapter {name} is for other layers")
+            raise RuntimeError(f"adapter {name} has other layers")
         with torch.no_grad():
             for key, parameter in own.items():
                 parameter.copy_(given[key])
@@ -122,14 +120,14 @@ class TorchCore:
         return {"digest": hashlib.sha256(b"".join(files.values())).hexdigest(), "bound": layers}
 
     def sleep(self, level: int) -> None:
-        """Gives the memory of weights and rows back."""
+        """Frees the memory of weights and rows."""
         self.drain()
         for engine in self._engines.values():
             engine.close()
         self._engines, self._base = {}, None
 
     def wake(self) -> None:
-        """Is nothing: weights are pushed before anything is sampled."""
+        """Has no effect: weights are pushed before sampling."""
 
     def submit(
         self,
@@ -142,13 +140,15 @@ class TorchCore:
         salt: str,
         adapter: str,
     ) -> None:
-        """Begins to sample at most `tokens` behind `ids`, on the row that knows the beginning of them if there is one.
-        `salt` tells versions apart, and a push leaves no row."""
+        """Samples at most `tokens` after `ids`, on a waiting row that already has their beginning, if any. `salt`
+        separates versions; here a push leaves no row."""
         most = len(ids) + tokens
         how = (adapter, most, seed, temperature, *stops)
         for row, one in self._waiting.items():
             known = len(one.known)
-            if one.how == how and known < len(ids) and one.known == ids[:known]:  # others may have said the same so far
+            if (
+                one.how == how and known < len(ids) and one.known == ids[:known]
+            ):  # another conversation may have an equal beginning
                 del self._waiting[row]
                 one.engine.resume(row, ids[known:])
                 one.known, one.reported = ids, 0
@@ -164,7 +164,7 @@ class TorchCore:
         self._running[number] = _Sampled(engine, self._made, ids, how)
 
     def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Samples these requests to their end and returns their reports; those of others stay."""
+        """Samples these requests to their end and returns their reports; other requests' reports stay."""
         numbers = [request["number"] for request in requests]
         for request in requests:
             self.submit(**request)
@@ -178,18 +178,18 @@ class TorchCore:
                 one.engine.finish(one.row)
 
     def drain(self) -> None:
-        """Ends every request; what it sampled stays in the reports."""
+        """Ends every request; sampled tokens stay in the reports."""
         self._ended |= {report["number"]: report for report in self._under_way()}
         self.abort(list(self._running))
         for row in list(self._waiting):
             self._finish(row)
 
     def figures(self) -> dict[str, int | None]:
-        """Counts the rows that were read again because there was no memory; what fits, an engine sees to itself."""
+        """Counts rows that were recomputed for lack of memory; the engine limits admission itself."""
         return {"tokens": None, "block": 1, "preemptions": sum(one.preemptions() for one in self._engines.values())}
 
     def step(self) -> bool:
-        """Takes one step with all requests; says whether there was any. Raises Diverged."""
+        """Takes one step for all requests; False without any. Raises Diverged."""
         if not self._running:
             return False
         self._give_way()
@@ -203,18 +203,18 @@ class TorchCore:
         return True
 
     def reports(self) -> list[dict[str, Any]]:
-        """Takes out what was sampled since the last time: by request its new tokens, and how it ended."""
+        """Returns and clears new reports: new tokens by request, and how it ended."""
         found, self._ended = [*self._ended.values(), *self._under_way()], {}
         return found
 
     @property
     def working(self) -> bool:
-        """Whether a request is under way."""
+        """True if a request is running."""
         return bool(self._running)
 
     @property
     def ended(self) -> bool:
-        """Whether some request in the reports has ended."""
+        """True if a reported request has ended."""
         return any(report["ended"] for report in self._ended.values())
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
@@ -235,7 +235,7 @@ class TorchCore:
         self._engines.pop(adapter).close()
 
     def _give_way(self) -> None:
-        """Finishes rows that wait, the oldest first, where their memory is what a request is waiting for."""
+        """Finishes waiting rows, oldest first, if a request needs their memory."""
         for engine in {one.engine for one in self._running.values()}:
             rows = [row for row, one in self._waiting.items() if one.engine is engine]
             while rows and not engine.runnable:
@@ -276,5 +276,5 @@ def _report(number: int, turn: Turn, reported: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serves until the end."""
+    """Serves until the connection ends."""
     serve.main(TorchCore)

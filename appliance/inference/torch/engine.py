@@ -1,16 +1,15 @@
-"""The embedded engine runs torch in this process, on the processor or on one GPU.
+"""Built-in engine: runs torch in this process, on the CPU or one GPU.
 
-One loop advances all rows by one token a step. A row feeds its forced tokens (a tool's output) in the same steps in
-which the others sample; a row that waits keeps its place and holds nobody up; a row that is done is refilled at the
-next step. Prompts are read in one go, together and once for all requests that share one, and remembered for the
-requests to come. When few rows are left the batch shrinks to them.
+One loop advances all rows by one token per step. A row consumes forced tokens (tool output) in the same steps in which
+others sample; a waiting row keeps its place and delays nobody; a finished row is refilled at the next step. Prompts are
+read whole, in batches, once for all requests that share one, and cached for later requests. When few rows are left the
+batch shrinks to them.
 
-Where conversations may be long, keys and values are kept in blocks (`Paging`), and what is longer than a chunk is read
-in chunks while the other rows go on. There is room for `kv_tokens` tokens of all rows together. When it
-is used up, the row that came last gives its place in memory back and is read again from its tokens when there is room:
-nothing that was drawn is lost, and the row that came first always goes on.
+For long conversations, keys and values are stored in blocks (`Paging`), and long inputs are read in chunks while other
+rows continue. Memory holds `kv_tokens` tokens over all rows. When it is full, the newest row is preempted and later
+recomputed from its tokens: no draw is lost, and the oldest row always continues.
 
-What is drawn depends on the weights, the row's tokens and the request's seed. Not thread-safe.
+Draws depend on the weights, the row's tokens and the request's seed. Not thread-safe.
 """
 
 from __future__ import annotations
@@ -46,23 +45,23 @@ from appliance.inference.torch.slots import SlotCache
 from appliance.inference.weights import proof_of
 
 SHRINK_BELOW = 0.75
-"""The batch shrinks when fewer than this share of its rows hold a request."""
+"""Share of occupied rows below which the batch shrinks."""
 
 PROMPT_TOKENS_KEPT = 8192
-"""Prompts are remembered, with their keys and values, up to this many tokens in all; with blocks, four chunks."""
+"""Maximum total tokens of cached prompts; with blocks, four chunks."""
 
 READ_AHEAD = 32
-"""Queued prompts that are read along with one that is needed now: a large prefill costs less than many small ones."""
+"""Queued prompts read along with a needed one: one large prefill is cheaper than many small ones."""
 
 PREFILL_TOKENS = 8192
-"""Most tokens of one prefill, padding included: bounds its memory."""
+"""Maximum tokens of a prefill, including padding, to bound memory."""
 
 SCORE_LOGITS = 1 << 24
-"""Most logits of one pass of `score`: 64 MiB."""
+"""Maximum logits per pass of `score`: 64 MiB."""
 
 
 class TorchEngine:
-    """Is an `Engine` in which `rows` decode at once; a conversation has at most `slots` tokens."""
+    """`Engine` that decodes `rows` concurrently; a conversation has at most `slots` tokens."""
 
     def __init__(
         self,
@@ -73,12 +72,12 @@ class TorchEngine:
         paging: Paging | None = None,
         placement: Placement | None = None,
     ) -> None:
-        """`kv_tokens` are the tokens of all conversations that fit at once; None: as many as there is memory for, where
-        conversations may have more than `SHORT` tokens. `placement` is the processor in float32 unless it is given."""
+        """`kv_tokens` limits the tokens of all conversations; None takes all available memory for conversations over
+        `SHORT` tokens. `placement` defaults to the CPU in float32."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         if kv_tokens is not None and kv_tokens < slots:
-            raise ValueError(f"memory for {kv_tokens} tokens does not hold one conversation of {slots}")
+            raise ValueError(f"memory for {kv_tokens} tokens is too small for one conversation of {slots}")
         self._placement = placement or choose_placement("cpu")
         self._capacity = rows
         self._slots = slots
@@ -98,12 +97,12 @@ class TorchEngine:
 
     @property
     def kv_tokens(self) -> int:
-        """Counts the tokens of all conversations that fit in memory at once; the weights decide it (`push`)."""
+        """Tokens of all conversations that fit in memory together; set by `push`."""
         return self._room if self._long is None else self._long.room
 
     @property
     def kv_bytes(self) -> int:
-        """Counts what keys and values take now."""
+        """Bytes that keys and values take now."""
         return self._cache.bytes
 
     @property
@@ -138,11 +137,10 @@ class TorchEngine:
         return fitting if self._at else max(fitting, 1)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Takes a copy for the Llama family, and where device, type or an adapter in half precision ask for one; the
-        model itself otherwise, which has to decode as the model's own forward pass computes; see `Engine`.
-
-        Raises ModelError also for a model that cannot be decoded here. After an error it is as it was before; on a GPU,
-        which never holds old weights beside new ones, it then has none, unless the new ones could not be read."""
+        """Loads weights; see `Engine`. Copies a Llama-family model, or where device, type or a half-precision adapter
+        require it; other models are used in place, and decoding must match their own forward pass. Raises ModelError
+        also for an unsupported model. After an error the engine is unchanged; on a GPU, which never has old and new
+        weights together, it then has none, unless the new ones could not be read."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
@@ -153,7 +151,7 @@ class TorchEngine:
             decoder = make_decoder(model, self._slots, placement=self._placement, version=version, paged=paged)
             room = None
             if self._long is not None and self._asked is None:
-                self._cache.free()  # what it holds is not free, and no row needs it
+                self._cache.free()  # free its memory first: no row needs it
                 if self._placement.gpu:
                     torch.cuda.empty_cache()
                 room = self._affordable(token_bytes(model.config, self._placement.dtype))
@@ -168,21 +166,21 @@ class TorchEngine:
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Counts the tokens that memory holds beside the window; `each` takes so many bytes. Raises OutOfMemoryError
-        where a conversation has no room now, and ModelError where it never has."""
+        """Returns the tokens that fit in memory beside the window, at `each` bytes per token. Raises OutOfMemoryError
+        if a conversation does not fit now, ModelError if it never can."""
         window = self._cache.capacity * self._capacity * each
         memory, most = (
             max(0, room - window) for room in (self._placement.kv_memory(), self._placement.most_kv_memory())
         )
         if memory // each < self._slots:
             takes, room, newest = (size / 2**30 for size in (self._slots * each, memory, window))
-            said = f"keys and values of a conversation of {self._slots} tokens take {takes:.1f} GiB, and there is room "
-            said += f"for {room:.1f} beside {newest:.1f} of the rows' newest tokens"
+            said = f"the KV cache of a conversation of {self._slots} tokens takes {takes:.1f} GiB, but only "
+            said += f"{room:.1f} are free beside {newest:.1f} for the rows' newest tokens"
             shorter = f"set recipe.agent.max_tokens to at most {memory // each}"
             hint = shorter if memory // each > SHORT else "lower recipe.agent.concurrent"
             if most // each < self._slots:
                 raise ModelError(said, hint=hint)
-            raise OutOfMemoryError(said, hint=f"end what else uses the GPU, or {hint}")
+            raise OutOfMemoryError(said, hint=f"stop other programs on the GPU, or {hint}")
         return min(memory // each, self._capacity * self._slots)
 
     @torch.inference_mode()
@@ -229,8 +227,8 @@ class TorchEngine:
         return tuple(scores)
 
     def sleep(self) -> None:
-        """Gives what it holds of a GPU back: the learner is in a process of its own there, and pushes before anything
-        is sampled. On the processor it is nothing."""
+        """Frees the GPU for the learner, which runs in another process there and pushes before sampling. Does nothing
+        on the CPU."""
         if self._placement.gpu:
             if self.unfinished:
                 raise RuntimeError(f"{self.unfinished} requests are unfinished")
@@ -243,7 +241,7 @@ class TorchEngine:
         self._decoder, self._version = None, ""
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for a request that cannot be served, RuntimeError before the first load."""
+        """Raises ValueError for an unservable request, RuntimeError before the first load."""
         if self._decoder is None:
             raise RuntimeError("no weights are loaded")
         if request.id in self._at or request.id in self._queue:
@@ -253,7 +251,7 @@ class TorchEngine:
         self._queue[request.id] = request
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Raises ValueError when the request does not wait, or the tokens leave no room for another."""
+        """Raises ValueError if the request does not wait, or the tokens exhaust its budget."""
         row = self._at.get(request)
         if row is None or self._table.running[row]:
             raise ValueError(f"request {request} does not wait")
@@ -265,7 +263,7 @@ class TorchEngine:
             self._table.reading[row] = True
 
     def finish(self, request: int) -> None:
-        """Also ends a request that runs or is queued; one that is not there needs no ending."""
+        """Also ends a running or queued request; ignores an unknown one."""
         if self._queue.pop(request, None) is None and request in self._at:
             self._free(self._at[request])
 
@@ -297,8 +295,8 @@ class TorchEngine:
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:
-        """Raises NoProbabilitiesError, and OutOfMemoryError when a GPU has no memory left: what was sampled can then be
-        withdrawn, and nothing goes on here."""
+        """Raises NoProbabilitiesError, and OutOfMemoryError for an exhausted GPU: sampled tokens can then be withdrawn,
+        and the engine cannot continue."""
         if self._decoder is None:
             return []
         try:
@@ -349,7 +347,7 @@ class TorchEngine:
         if not logprobs[sampling].isfinite().all():
             raise NoProbabilitiesError(
                 f"the weights {self._version} give no finite probabilities",
-                hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+                hint="training diverged or the file is damaged: return to an earlier checkpoint",
             )
         self._sampled += int(sampling.sum())
         turns = []
@@ -361,7 +359,7 @@ class TorchEngine:
         return turns
 
     def _refill(self, decoder: Decoder) -> dict[int, Prefilled]:
-        """Seats queued requests on free rows; returns the prompt of each row that was seated."""
+        """Seats queued requests on free rows; returns the prompt of each seated row."""
         count = self._startable
         if not count:
             return {}
@@ -391,11 +389,11 @@ class TorchEngine:
         return self._paging is not None and len(prompt) > self._paging.chunk
 
     def _most(self, tokens: int) -> int:
-        """So many, or less where tokens are large enough to be kept in blocks."""
+        """Returns `tokens`, or at most four chunks with blocks."""
         return tokens if self._paging is None else min(tokens, 4 * self._paging.chunk)
 
     def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
-        """Reads the prompts that are not remembered, several at once."""
+        """Reads the uncached prompts, several in a batch."""
         new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
         if new:
             ahead = (request.prompt for request in self._queue.values() if not self._is_long(request.prompt))
@@ -419,7 +417,7 @@ class TorchEngine:
         self._cache.vacate(row)
 
     def _shrink(self) -> None:
-        """Closes the gaps when rows are free, none is wanted and enough are free to pay for the copy."""
+        """Compacts the batch if rows are free, none is needed and enough are free to pay for the copy."""
         if self._queue or len(self._at) >= SHRINK_BELOW * len(self._table):
             return
         keep = sorted(self._at.values())
@@ -428,7 +426,7 @@ class TorchEngine:
         self._at = {request.id: row for row, request in enumerate(self._table.requests) if request is not None}
 
     def _drop_everything(self) -> None:
-        """Drops all rows and prompts: nothing that the weights left may reach the next ones."""
+        """Drops all rows and prompts, so that no state of old weights reaches new ones."""
         self._table.clear()
         self._at = {}
         self._queue.clear()
@@ -437,8 +435,8 @@ class TorchEngine:
 
 
 def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False) -> Decoder:
-    """Makes the fastest decoder that computes this model exactly, and proves it. Raises ModelError when there is none,
-    NoProbabilitiesError for weights that give no finite ones."""
+    """Creates and verifies the fastest decoder that computes this model exactly. Raises ModelError without one,
+    NoProbabilitiesError for non-finite probabilities."""
     from appliance.inference.torch.fused import FusedDecoder, can_fuse
     from appliance.inference.torch.generic import GenericDecoder
     from appliance.inference.torch.low_rank import placed_copy
@@ -447,7 +445,7 @@ def make_decoder(model: Any, tokens: int, *, placement: Placement, version: str,
     positions = getattr(model.config, "max_position_embeddings", None)
     if positions is not None and positions < tokens:
         raise ModelError(
-            f"{type(model).__name__} has {positions} positions, and a conversation may have {tokens} tokens",
+            f"{type(model).__name__} has {positions} positions, but a conversation may have {tokens} tokens",
             hint=f"set the budget of a conversation to at most {positions} tokens",
         )
     if can_fuse(model):

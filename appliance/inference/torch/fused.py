@@ -1,10 +1,10 @@
-"""Decodes the Llama family (Llama, Mistral, Qwen2, Qwen3) with few, large operations for each token.
+"""Decoder for the Llama family (Llama, Mistral, Qwen2, Qwen3) with few, large operations per token.
 
-The weights of queries, keys and values are one matrix, those of gate and up another, and the weight of a norm is folded
-into the matrix behind it. Dimensions of queries and keys are reordered so that a rotary pair lies side by side and is
-turned by one complex product; scores do not change when both are reordered alike. Key/value heads are shared without
-being repeated. What an adapter adds to a layer, `low_rank` says. On CPU two batched matrix products are two to
-three times as fast as fused attention with one query.
+The weights of queries, keys and values are one matrix, gate and up another, and a norm's weight is folded into the
+following matrix. Dimensions of queries and keys are reordered so that a rotary pair is adjacent and rotated by one
+complex product; scores are unchanged if both are reordered alike. Key/value heads are shared without repetition.
+`low_rank` adds adapters. On the CPU two batched matrix products are two to three times as fast as fused attention with
+one query.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from appliance.inference.torch.slots import RowReading, SlotCache
 
 ARCHITECTURES = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 FIXED_ROTARY = ("default", "linear", "llama3", "yarn")
-"""Rotary tables that depend on the position alone, not on the length seen so far."""
+"""Rotary tables that depend on the position only, not on the length so far."""
 
 
 Join = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Takes the keys and values `[N, heads, S, size]` of a layer; returns those to attend to."""
+"""Callback with a layer's keys and values `[N, heads, S, size]`; returns those to attend to."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class _Layer:
 
 
 def can_fuse(model: Any) -> bool:
-    """Says whether `FusedDecoder` computes this transformers model exactly."""
+    """True if `FusedDecoder` computes this transformers model exactly."""
     config = model.config
     if type(model).__name__ not in ARCHITECTURES or getattr(config, "quantization_config", None):
         return False
@@ -63,12 +63,12 @@ def can_fuse(model: Any) -> bool:
 
 
 class FusedDecoder:
-    """Copies what it needs of a transformers model; later changes of the model do not reach it."""
+    """Decoder on a copy of a transformers model's weights; later changes of the model have no effect."""
 
     @torch.inference_mode()
     def __init__(self, model: Any, positions: int, placement: Placement | None = None) -> None:
-        """`positions` is how many tokens a row can hold; weights are folded in float32 and then given the type of
-        `placement`, but for those of the last product, which stay in float32."""
+        """`positions` is the maximum tokens of a row. Weights are folded in float32, then cast to the type of
+        `placement`, except the output projection, which stays float32."""
         self._placement = placement or Placement(torch.device("cpu"), torch.float32)
         config = model.config
         self._heads: int = config.num_attention_heads
@@ -120,14 +120,14 @@ class FusedDecoder:
         return self._reorder(norm.weight).to(self._placement.device, self._placement.dtype)
 
     def _reorder(self, weight: Tensor) -> Tensor:
-        """Puts dimensions 0..size-1 of each head in the order 0, size/2, 1, size/2 + 1, ..."""
+        """Reorders dimensions 0..size-1 of each head to 0, size/2, 1, size/2 + 1, ..."""
         return weight.detach().float().view(-1, self._size, *weight.shape[1:])[:, self._pairs].flatten(0, 1)
 
     def _norm(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), eps=self._eps)
 
     def _project(self, layer: _Layer, x: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns queries, keys, values `[..., heads, size]`, with queries and keys turned to their positions."""
+        """Returns queries, keys, values `[..., heads, size]`, with rotary positions applied to queries and keys."""
         h, k = self._heads, self._kv
         y = layer.qkv(self._norm(x))
         y = y.view(*x.shape[:-1], h + 2 * k, self._size)
@@ -170,7 +170,7 @@ class FusedDecoder:
         return F.linear(self._norm(x.float()), self._head)
 
     def _read(self, ids: Tensor, join: Join, start: int = 0) -> Tensor:
-        """Reads rows `[N, S]` at once, at positions from `start`; returns their states `[N, S, hidden]`."""
+        """Reads rows `[N, S]` in one pass, at positions from `start`; returns their states `[N, S, hidden]`."""
         n, s = ids.shape
         x, turns = F.embedding(ids, self._embedding), self._turns[start : start + s]
         mask = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).tril(start) if start else None

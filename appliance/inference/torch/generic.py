@@ -1,8 +1,8 @@
-"""Decodes any other causal language model of transformers by its own forward pass over the shared slots.
+"""Decoder for any other causal language model of transformers, by its own forward pass over the shared slots.
 
-Attention gets a ready mask and positions, so waits and refills do not show. An architecture that keeps another state
-than keys and values, or that looks at the distance of slots instead of positions, would be wrong in silence: `probe`
-refuses such a model.
+Attention gets a prepared mask and positions, so waits and refills have no effect. An architecture with state beyond
+keys and values, or one that uses slot distances instead of positions, would be silently wrong: `probe` refuses such a
+model.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from appliance.inference.torch.slots import RowReading, SlotCache
 
 
 class GenericDecoder:
-    """Holds the transformers model itself: weights that change there change here."""
+    """Decoder on the transformers model itself: weight changes there take effect here."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
         known = inspect.signature(model.forward).parameters
         self._few = "logits_to_keep" in known
         self._cache = "cache" if "cache" in known else "past_key_values"
-        """What transformers calls it: `cache` since 5.2x, and nothing else from 5.40."""
+        """Name of the cache argument in transformers: `cache` since 5.2x, and only that from 5.40."""
 
     @property
     def vocabulary(self) -> int:
@@ -91,7 +91,7 @@ class GenericDecoder:
                 layer.product = product
 
     def _forward(self, **inputs: Any) -> Any:
-        """Runs the model without dropout, which the trainer may have left on and which would falsify samples."""
+        """Runs the model without dropout, which the trainer may have left on and which would distort samples."""
         self._model.eval()
         return self._model(**inputs)
 
@@ -114,7 +114,7 @@ class GenericDecoder:
 
 
 class _CacheLayer(ABC):
-    """Is what transformers asks of a layer of its cache."""
+    """Interface of a cache layer in transformers."""
 
     is_sliding = False
     is_croppable = False
@@ -123,7 +123,7 @@ class _CacheLayer(ABC):
 
     @abstractmethod
     def get_seq_length(self) -> int:
-        """Counts the tokens that are there before those that are read now."""
+        """Returns the tokens cached before the current ones."""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.get_seq_length() + query_length, 0
@@ -133,7 +133,7 @@ class _CacheLayer(ABC):
 
 
 class _Window(_CacheLayer):
-    """Shows a layer of the slots to transformers as a layer of its own cache."""
+    """Cache layer of transformers that reads and writes one layer of the slots."""
 
     def __init__(self, cache: SlotCache, layer: int) -> None:
         self._cache = cache
@@ -148,7 +148,7 @@ class _Window(_CacheLayer):
 
 
 class _RowLayer(_CacheLayer):
-    """Shows a layer of what one row holds, while the row reads several tokens."""
+    """Cache layer of transformers for one row that reads several tokens."""
 
     def __init__(self, reading: RowReading, layer: int) -> None:
         self._reading = reading
@@ -163,19 +163,19 @@ class _RowLayer(_CacheLayer):
 
 
 _attended: ContextVar[tuple[SlotCache, int]] = ContextVar("attended")
-"""The layer whose keys and values were last handed to the model, which is the one that it attends to next."""
+"""Layer whose keys and values the model received last, and attends to next."""
 BLOCKS = "assay_blocks"
 KNOWN = frozenset(("position_ids", "use_cache", "is_causal"))
-"""What a model may say to its attention that changes nothing for one token of each row."""
+"""Attention arguments that change nothing for one token per row."""
 
 
 def _attend_to_blocks(
     module: object, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor, **said: Any
 ) -> tuple[Tensor, None]:
-    """Attends to the window that the model gives and to the blocks behind it, as transformers asks for attention."""
+    """Attention function for transformers: attends to the given window and to the blocks before it."""
     scaling = said.pop("scaling", None)
     if said.pop("dropout", 0.0) or any(said[name] is not None for name in said.keys() - KNOWN):
-        raise ValueError(f"its attention wants more than keys and values: {', '.join(sorted(said.keys() - KNOWN))}")
+        raise ValueError(f"its attention needs more than keys and values: {', '.join(sorted(said.keys() - KNOWN))}")
     cache, layer = _attended.get()
     n, heads, _, size = query.shape
     queries = (query * (size**-0.5 if scaling is None else scaling)).view(n, key.shape[1], -1, size)
@@ -185,7 +185,7 @@ def _attend_to_blocks(
 
 @contextmanager
 def _blocks_seen(model: Any, cache: SlotCache) -> Iterator[None]:
-    """Has the model attend to the blocks of the cache, too, as long as it lasts."""
+    """Context in which the model also attends to the cache's blocks."""
     if not cache.pool.count:
         yield
         return

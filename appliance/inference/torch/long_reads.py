@@ -1,8 +1,8 @@
-"""Shares the memory of keys and values among the rows, and reads in chunks what is long.
+"""Admits rows to the shared KV memory, and reads long inputs in chunks.
 
-What always holds: no more tokens are held than there is room for. The row that came first keeps what it has, so it
-always goes on; what is taken from another one is read again from its tokens before it samples. Where as many rows
-sample as are to be read, or more, at most one chunk is read in a step.
+Invariants: cached tokens never exceed the limit. The oldest row keeps its cache, so it always progresses; a preempted
+row is recomputed from its tokens before it samples. While at least as many rows sample as wait to be read, at most one
+chunk is read per step.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from appliance.inference.torch.rows import RowTable
 from appliance.inference.torch.slots import SlotCache
 
 RIDES = 16
-"""So few tokens that a row lacks are fed one a step, with the others."""
+"""Maximum missing tokens that a row feeds one per step, with the others."""
 
 
 class LongReads:
@@ -24,28 +24,28 @@ class LongReads:
         self._table = table
         self._paging = paging
         self.room = room
-        """Tokens of all rows that fit."""
+        """Token limit over all rows."""
         self.evictions = 0
-        """How often a row lost what was read of it."""
+        """Number of preempted rows."""
 
     def fits(self, tokens: int) -> bool:
-        """Says whether so many more can be held, beside a next token of each row that runs."""
+        """True if `tokens` more fit, beside one more token of each running row."""
         table = self._table
         return self._cache.tokens + int((table.running & ~table.reading).sum()) + tokens <= self.room
 
     @property
     def waiting(self) -> bool:
-        """Says whether a row is still to be read."""
+        """True if a row is still to be read."""
         return bool((self._table.running & self._table.reading).any())
 
     def make_room(self) -> None:
-        """Takes memory from the rows that came last until the next step fits."""
+        """Preempts the newest rows until the next step fits."""
         while not self.fits(0) and (row := self._latest()) is not None:
             self._evict(row)
 
     def read(self, decoder: Decoder) -> dict[int, Tensor]:
-        """Reads a chunk, and more while fewer rows sample than are to be read: a step costs the same for few rows as
-        for many. Returns the logits of the rows that are complete."""
+        """Reads a chunk, and more while fewer rows sample than wait to be read, since a step costs about the same for
+        few rows. Returns the logits of completed rows."""
         table, found = self._table, dict[int, Tensor]()
         readers = int((table.running & table.reading).sum())
         samplers = int((table.running & ~table.reading).sum())
@@ -55,7 +55,7 @@ class LongReads:
         return found
 
     def _read_chunk(self, decoder: Decoder, found: dict[int, Tensor]) -> bool:
-        """Reads a chunk of the row that came first of those to be read; says whether it could."""
+        """Reads a chunk of the oldest waiting row; False if impossible."""
         table, cache = self._table, self._cache
         rows = (table.running & table.reading).nonzero().squeeze(1).tolist()
         if not rows:
@@ -83,7 +83,7 @@ class LongReads:
         return True
 
     def _copy_prompt(self, row: int) -> None:
-        """Takes what another row has read of the same prompt, all but its last token."""
+        """Copies another row's cache of the same prompt, except its last token."""
         request = self._table.requests[row]
         assert request is not None
         tokens = len(request.prompt) - 1
@@ -94,8 +94,7 @@ class LongReads:
                 return
 
     def _latest(self, but: int | None = None) -> int | None:
-        """The row that came last of those that hold something; not the one that came first of all, unless `but` is
-        another one."""
+        """Returns the newest row with cached tokens, sparing row `but`, or by default the oldest row."""
         table = self._table
         there = [row for row, request in enumerate(table.requests) if request is not None]
         spared = min(there, key=lambda row: int(table.order[row]), default=None) if but is None else but

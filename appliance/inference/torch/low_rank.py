@@ -1,10 +1,9 @@
-"""Computes linear layers with an adapter of peft beside their weights, as each type needs it.
+"""Linear layers with a peft adapter, computed as each data type requires.
 
-In float32 the adapter is added to the copy. In half precision it would be lost there: an update is smaller than the
-grid of the weights. So its two factors stay factors. The first gives a few more numbers beside a layer's input, the
-second is more columns of the weight, and both parts are summed in one product, which rounds once. The factors
-are rounded to half precision by themselves, as the trainer's autocast does: that changes an update by some
-thousandths of itself, whatever its size.
+In float32 the adapter is added to the copied weight. In half precision it would be lost, since an update is smaller
+than the weights' rounding. So the two factors stay separate: the first adds a few numbers to a layer's input, the
+second adds columns to the weight, and one product sums both parts and rounds once. The factors themselves are rounded
+to half precision, as in the trainer's autocast, which changes an update by some thousandths, whatever its size.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from torch import Tensor, nn
 from appliance.inference.device import Placement
 
 ALIGNED = 8
-"""Tensor cores want the length of a product to be a multiple of this."""
+"""Alignment of a product's length for tensor cores."""
 
 
 @dataclass(frozen=True)
 class LinearMap:
     weight: Tensor
-    """`[out, in]`, with an adapter beside it `[out, in + rank]`."""
+    """`[out, in]`, with a separate adapter `[out, in + rank]`."""
     bias: Tensor | None
     low: Tensor | None = None
-    """Of an adapter that lies beside: `[rank, in]`."""
+    """First factor of a separate adapter: `[rank, in]`."""
 
     def __call__(self, x: Tensor) -> Tensor:
         if self.low is not None:
@@ -38,7 +37,7 @@ class LinearMap:
         return F.linear(x, self.weight, self.bias)
 
     def without_adapter(self) -> LinearMap:
-        """Is the same product, of the same shape, to which the adapter adds zeros."""
+        """Returns the product with the same shape, with the adapter's part zero."""
         return self if self.low is None else replace(self, low=torch.zeros_like(self.low))
 
 
@@ -49,8 +48,8 @@ def make_product(
     before: Tensor | None = None,
     orders: Sequence[Callable[[Tensor], Tensor]] = (),
 ) -> LinearMap:
-    """Makes one product of layers that share their input. `before` is what the input is multiplied by first; `orders`
-    says for each layer in which order its outputs are wanted."""
+    """Joins layers with a common input into one product. `before` scales the input; `orders` reorders each layer's
+    outputs."""
     orders = orders or [_as_it_is] * len(linears)
     ordered = list(zip(linears, orders, strict=True))
     merged = placement.dtype is torch.float32
@@ -70,7 +69,7 @@ def make_product(
 
 
 class AdaptedLinear(nn.Module):
-    """Stands for a layer of peft in the copy of a model."""
+    """Replacement for a peft layer in a copied model."""
 
     def __init__(self, product: LinearMap) -> None:
         super().__init__()
@@ -78,7 +77,7 @@ class AdaptedLinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """The base's: models ask for its type."""
+        """Weight of the base: models read its type."""
         low = self.product.low
         return self.product.weight if low is None else self.product.weight[:, : low.shape[1]]
 
@@ -91,7 +90,7 @@ class AdaptedLinear(nn.Module):
 
 
 def placed_copy(model: Any, placement: Placement) -> Any:
-    """Copies a transformers model to that place and type, with its adapter beside it."""
+    """Copies a transformers model to a device and type, with its adapter kept separate."""
     found = copy.deepcopy(model).to(placement.device, placement.dtype)
     if placement.dtype is not torch.float32:
         for name, layer in model.named_modules():
@@ -101,13 +100,12 @@ def placed_copy(model: Any, placement: Placement) -> Any:
 
 
 def _active(layer: Any) -> list[str]:
-    """Names the adapters that a layer computes with."""
+    """Names the active adapters of a layer."""
     return [name for name in layer.active_adapters if name in layer.lora_A] if hasattr(layer, "lora_A") else []
 
 
 def _base(linear: Any) -> Tensor:
-    """Returns a layer's weight `[out, in]` in float32, without an adapter: the property `weight` of such a layer is the
-    base's alone."""
+    """Returns a layer's base weight `[out, in]` in float32; a peft layer's `weight` excludes the adapter."""
     found: Tensor = linear.weight.detach().float()
     return found.T if getattr(linear, "fan_in_fan_out", False) else found
 
@@ -120,7 +118,7 @@ def _merged(linear: Any) -> Tensor:
 
 
 def _factors(linear: Any) -> tuple[Tensor, Tensor]:
-    """Returns `[rank, in]` and `[out, rank]` of all adapters of a layer together, in float32."""
+    """Returns `[rank, in]` and `[out, rank]` of all of a layer's adapters, in float32."""
     names = _active(linear)
     if not names:
         out, size = linear.weight.shape

@@ -1,9 +1,8 @@
-"""Proves that a decoder computes what the model computes that it was made of.
+"""Verifies that a decoder computes its model.
 
-What always holds: the figures to be met come from the model's own forward pass. Of a decoder that folds the weights
-into a copy, the copy is proved (`probe_copy`), and that an adapter is in it which moves the model; of one that has an
-unknown architecture decode, that rows decode as in that pass (`probe`): a prompt that is read, then token by token,
-with gaps, waits and company.
+Invariants: expected values come from the model's own forward pass. A decoder with folded copies is checked by
+`probe_copy`, including an effective adapter; one for an unknown architecture by `probe`, which decodes rows token by
+token after a prompt, with gaps, waits and other rows.
 """
 
 from __future__ import annotations
@@ -21,30 +20,29 @@ from appliance.inference.torch.decoder import Decoder
 from appliance.inference.torch.slots import SlotCache
 
 PROBE_ERROR = 1e-3
-"""Largest difference of log-probabilities that rounding explains in single precision; of those below -1 as a part of
-the lowest."""
+"""Maximum difference of log-probabilities explained by single precision; relative to the lowest one below -1."""
 ROUGH_PROBE_ERROR = 0.1
-"""Largest difference that it explains in half precision: the root of the mean square, in parts of how far a position's
-log-probabilities are spread. Rounding grows with the spread: the largest difference of a right copy has no bound."""
+"""Maximum difference explained by half precision: root mean square, relative to the spread of a position's
+log-probabilities. Rounding grows with the spread, so the largest difference of a correct copy is unbounded."""
 MOVED = 1e-4
-"""Least that an adapter moves log-probabilities, measured as in half precision, that a copy in half precision has to
-show; by how much is lost in its rounding, but not that it moves."""
+"""Effect of an adapter, measured as in half precision, that a half-precision copy must show; rounding hides its size,
+not its presence."""
 ROUGHLY_MOVED = 1e-2
-"""The same where the model itself is in half precision: what is less may be its rounding."""
+"""Effect of an adapter when the model itself is in half precision: less may be rounding."""
 ROUNDING = 1e-5
-"""Difference of log-probabilities, measured as in single precision, that a right copy may have in single precision
-whatever its adapter does; right ones are off by some millionths."""
+"""Allowed difference in single precision regardless of the adapter's effect; correct copies are off by some millionths.
+"""
 LEAST_SPREAD = 0.1
-"""Nats, of a model that prefers hardly anything: less is noise."""
+"""Minimum spread in nats: less, of a nearly indifferent model, is noise."""
 
 
 @torch.inference_mode()
 def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str) -> None:
-    """Compares what both say of some tokens. Raises ModelError, and NoProbabilitiesError for weights that give no
-    finite ones. `tokens`: the most that a row will hold."""
+    """Compares decoder and model on some tokens. Raises ModelError, and NoProbabilitiesError for non-finite
+    probabilities. `tokens` is a row's maximum."""
     ids = _ids(decoder, tokens, placement)
     expected = _expected(model, ids, version).to(placement.device)
-    otherwise, hint = "the engine's copy computes something else", "report it: this is a fault"
+    otherwise, hint = "the engine's copy differs from the model", "report this bug"
     logits, moved = decoder.logits(ids), None
     if has_adapter(model):
         with without_adapter(model):
@@ -62,8 +60,8 @@ def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placemen
 def probe(
     decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
 ) -> None:
-    """Checks that rows decode as in a plain forward pass. Raises as `probe_copy`, and ModelError where a longer
-    conversation than this probe's is read otherwise. `paged`: also with tokens in blocks, and read in chunks."""
+    """Checks that batched decoding equals a plain forward pass. Raises as `probe_copy`, and ModelError for a model that
+    treats longer conversations differently. `paged` also tests blocks and chunks."""
     name = type(model).__name__
     _require_even(model.config, name, tokens)
     ids = _ids(decoder, tokens, placement)
@@ -84,7 +82,7 @@ def probe(
             found.append(logits[0])
             wanted.append(expected[1, 3])
         for step in range(2 * length):
-            if step == 2 and not paged:  # a wait as long as there can be, which is the farthest that slots are apart
+            if step == 2 and not paged:  # the longest possible wait puts slots farthest apart
                 cache.head = max(cache.head, cache.capacity - 2)
             held = cache.positions.clone()
             going = torch.tensor([bool(held[row] < length) and (step + row) % 3 > 0 for row in range(2)])
@@ -103,33 +101,33 @@ def probe(
 
 
 def _require_even(config: Any, name: str, tokens: int) -> None:
-    """Raises ModelError for a model that attends otherwise in a conversation of so many tokens than in a short one."""
+    """Raises ModelError for a model whose attention changes at a length below `tokens`."""
     windows = [getattr(config, one, None) for one in ("sliding_window", "keep_window_size")]
     window = min((one for one in windows if one), default=tokens)
     if window < tokens and getattr(config, "use_sliding_window", True):
         raise ModelError(
-            f"{name} looks back {window} tokens only, and a conversation may have {tokens}",
+            f"{name} attends to only {window} tokens, but a conversation may have {tokens}",
             hint=f"set the budget of a conversation to at most {window} tokens",
         )
     rotary = getattr(config, "rope_parameters", None) or {}
     most = rotary.get("original_max_position_embeddings", tokens)
     if rotary.get("rope_type") == "longrope" and most < tokens:
         raise ModelError(
-            f"{name} counts positions otherwise beyond {most} tokens, and a conversation may have {tokens}",
+            f"{name} changes its positions beyond {most} tokens, but a conversation may have {tokens}",
             hint=f"set the budget of a conversation to at most {most} tokens",
         )
 
 
 def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:
-    """Of two rows `[2, 12]`, or fewer tokens where no more fit. They differ: between equal ones attention cannot be
-    seen."""
+    """Returns the ids of two rows `[2, 12]`, or shorter if needed. The tokens differ, since attention between equal
+    ones is invisible."""
     length = min(12, tokens)
     step = 7 if decoder.vocabulary % 7 else 8
     return torch.arange(2 * length, device=placement.device).view(2, length) * step % decoder.vocabulary
 
 
 def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
-    """Log-probabilities of the model's own forward pass, without dropout, `[2, S, V]`."""
+    """Returns log-probabilities of the model's own forward pass, without dropout, `[2, S, V]`."""
     training = model.training
     try:
         logits = model.eval()(input_ids=ids.to(model.device), use_cache=False).logits
@@ -139,7 +137,7 @@ def _expected(model: Any, ids: Tensor, version: str) -> Tensor:
     if not found.isfinite().all():
         raise NoProbabilitiesError(
             f"the weights {version} give no finite probabilities",
-            hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+            hint="training diverged or the file is damaged: return to an earlier checkpoint",
         )
     return found
 
@@ -153,8 +151,8 @@ def _require_near(
     hint: str,
     moved: Tensor | None = None,
 ) -> None:
-    """Compares logits with log-probabilities, both `[..., V]`. `moved` is what an adapter does to these: in single
-    precision a copy may be off by half of it at most."""
+    """Compares logits with log-probabilities, both `[..., V]`. `moved` is the adapter's effect: in single precision a
+    copy may be off by at most half of it."""
     difference = logits.float().log_softmax(-1) - expected
     if model.dtype is torch.float32 and placement.dtype is torch.float32:
         off, most, unit = _largest(difference, expected), PROBE_ERROR, ""

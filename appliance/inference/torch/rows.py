@@ -1,7 +1,7 @@
-"""Keeps the conversations of the batch as tables, a row for each: a step costs a few operations, not a loop.
+"""Stores the batch's conversations as tables, one row each, so that a step needs few operations instead of a loop.
 
-What always holds for a row that holds a request: `used` tokens of its conversation are known (prompt, forced, sampled),
-of which the cache has consumed the first so many; it samples when it has consumed all of them.
+Invariants, for a row with a request: `used` tokens of its conversation are known (prompt, forced, sampled), and the
+cache has consumed a prefix of them; the row samples once all are consumed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from appliance.records.rollouts import WeightSpan
 
 
 class _Cells(NamedTuple):
-    """The tables' own memory, for what concerns one row: numpy reads and writes a cell many times as fast as torch."""
+    """numpy views of the tables: numpy accesses single cells much faster than torch."""
 
     running: NDArray[np.bool_]
     reading: NDArray[np.bool_]
@@ -37,13 +37,13 @@ class _Cells(NamedTuple):
 class RowTable:
     def __init__(self, rows: int, slots: int) -> None:
         self.requests: list[GenerationRequest | None] = []
-        """By row; the batch has as many rows as this list."""
+        """Request by row; its length is the batch size."""
         self.running = torch.zeros(rows, dtype=torch.bool)
-        """Neither empty nor waiting."""
+        """True for rows neither empty nor waiting."""
         self.reading = torch.zeros(rows, dtype=torch.bool)
-        """The cache lacks so many of its tokens that they are read in parts of their own, not one in each step."""
+        """True for rows with too many uncached tokens for one per step, which are read in chunks."""
         self.order = torch.zeros(rows, dtype=torch.long)
-        """Who came first: lower numbers did."""
+        """Order of arrival: lower numbers came first."""
         self._seated = 0
         self.used = torch.zeros(rows, dtype=torch.long)
         self.temperature = torch.ones(rows)
@@ -53,9 +53,9 @@ class RowTable:
         self._uniforms = torch.zeros(rows, slots)
         self._limit = torch.zeros(rows, dtype=torch.long)
         self._stops = torch.full((rows, 1), -1)
-        """What ends a turn `[rows, most]`; -1 where a request has fewer."""
+        """Stop tokens `[rows, most]`; -1 pads shorter lists."""
         self._turn = torch.zeros(rows, dtype=torch.long)
-        """Where the current turn begins."""
+        """Start of the current turn."""
         self._cells = self._memory()
 
     def _memory(self) -> _Cells:
@@ -69,7 +69,7 @@ class RowTable:
 
     @property
     def runnable(self) -> int:
-        """Counts the rows that run."""
+        """Number of running rows."""
         return int(np.count_nonzero(self._cells.running))
 
     def seat(self, row: int, request: GenerationRequest) -> None:
@@ -107,21 +107,21 @@ class RowTable:
         cells.running[row] = True
 
     def ids(self, row: int, start: int, most: int) -> Tensor:
-        """Returns up to so many known tokens of a row from there on."""
+        """Returns at most `most` known tokens of a row from `start`."""
         return self._ids[row, start : min(start + most, int(self.used[row]))]
 
     def next_ids(self, positions: Tensor) -> Tensor:
-        """Returns the token at each row's position `[B]`; rows that know no such token give an arbitrary one."""
+        """Returns the token at each row's position `[B]`; arbitrary where unknown."""
         n = len(self)
         return self._ids[:n].gather(1, positions[:, None].clamp(max=self._slots - 1)).squeeze(1)
 
     def uniform(self) -> Tensor:
-        """Returns the number that each row's next token is drawn with `[B]`."""
+        """Returns the uniform number of each row's next draw `[B]`."""
         n = len(self)
         return self._uniforms[:n].gather(1, self.used[:n, None].clamp(max=self._slots - 1)).squeeze(1)
 
     def append(self, drawn: Tensor, logprobs: Tensor, sampling: Tensor) -> Tensor:
-        """Books a token for the rows in `sampling` `[B]`; returns the rows whose turn ended with it."""
+        """Appends a token to the rows in `sampling` `[B]`; returns the rows whose turn ended."""
         n = len(self)
         rows = sampling.nonzero().squeeze(1)
         at, ids = self.used[rows], drawn[rows]
@@ -131,7 +131,7 @@ class RowTable:
         return rows[(ids[:, None] == self._stops[rows]).any(1) | (at + 1 == self._limit[rows])]
 
     def take_turn(self, row: int, version: str) -> Turn:
-        """Returns the turn that ended on this row, drawn by these weights; a row that stopped waits from now on."""
+        """Returns the turn that ended on this row; a stopped row now waits."""
         request, cells = self.requests[row], self._cells
         assert request is not None
         cells.running[row] = False
@@ -139,7 +139,7 @@ class RowTable:
         return self._turn_of(row, version, "stop" if last in request.stops else "length")
 
     def cut_turn(self, row: int, version: str) -> Turn:
-        """Returns what was sampled of the turn under way; nothing where the row waits."""
+        """Returns the sampled part of the current turn; empty for a waiting row."""
         cells = self._cells
         if not cells.running[row]:
             cells.turn[row] = cells.used[row]
@@ -154,7 +154,7 @@ class RowTable:
         return Turn(request.id, ids, logprobs, ended, spans)
 
     def room(self, row: int) -> int:
-        """Counts the tokens that the budget still allows."""
+        """Returns the tokens left in the row's budget."""
         return int(self._cells.limit[row] - self._cells.used[row])
 
     def keep(self, rows: list[int]) -> None:

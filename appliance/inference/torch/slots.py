@@ -1,14 +1,12 @@
-"""Keeps the keys and values of the decoding loop: each step takes one time slot that all rows share.
+"""KV cache of the decoding loop: each step takes one time slot shared by all rows.
 
-What always holds. Every step writes the keys and values of all rows at slot `head`, which is one cheap slice; a row
-sees the slots that it owns, in the order of its tokens, and no other (`bias` is 0 there and -inf elsewhere). A row that
-waits or is empty does not own the slot that the step wrote. Positions count a row's own tokens, so gaps do not show.
-When `head` reaches the end, every row's tokens are moved together and the loop goes on; only then do waits stop
-costing slots.
+Invariants: every step writes the keys and values of all rows at slot `head`, one cheap slice; a row sees only the slots
+it owns, in token order (`bias` is 0 there and -inf elsewhere). A waiting or empty row does not own the step's slot.
+Positions count a row's own tokens, so gaps have no effect. When `head` reaches the end, every row's tokens are
+compacted; only then do waits stop costing slots.
 
-With a `Paging` the slots are a window of the newest tokens: when tokens are moved together, a row's oldest ones leave
-in whole blocks (`blocks.BlockPool`), and what is read in one go goes there at once. So no row has memory for more
-tokens than the window and what it holds.
+With a `Paging` the slots are a window of the newest tokens: on compaction, a row's oldest tokens move into whole blocks
+(`blocks.BlockPool`), and long reads go there directly. So a row's memory is at most the window and its tokens.
 
 Rows are numbered 0 to `count - 1`; `keep` renumbers them when few are left.
 """
@@ -24,7 +22,7 @@ HIDDEN = float("-inf")
 
 
 class SlotCache:
-    """Holds [rows, key/value heads, slots, head size] for each layer, made when the first prompt arrives."""
+    """Slots `[rows, key/value heads, slots, head size]` per layer, allocated with the first prompt."""
 
     def __init__(
         self,
@@ -34,34 +32,34 @@ class SlotCache:
         paging: Paging | None = None,
         device: torch.device = torch.device("cpu"),  # noqa: B008 - a value
     ) -> None:
-        """`tokens` is the most that one row can hold; `spare` slots are the steps between two moves, at least. Keys and
-        values will lie on `device`."""
+        """`tokens` is the maximum of one row; `spare` is the minimum steps between two compactions. Keys and values are
+        stored on `device`."""
         self.count = 0
         self.head = 0
         self.low = 0
-        """No row owns a slot below this one."""
+        """First slot owned by any row."""
         self.rows = rows
         self.capacity = tokens + max(spare, 1) if paging is None else paging.window
         self.keys: list[Tensor] = []
         self.values: list[Tensor] = []
         self.bias = torch.full((rows, self.capacity), HIDDEN, device=device)
         self.positions = torch.zeros(rows, dtype=torch.long)
-        """Tokens that each row holds, which is the position of its next one; on the processor."""
+        """Tokens per row, which is the position of the next one; on the CPU."""
         self.pool = BlockPool(0 if paging is None else paging.block)
         self._near = torch.zeros(rows, dtype=torch.long)
-        """Tokens that each row holds in slots; the others are in the pool."""
+        """Tokens per row in slots; the others are in the pool."""
         self._first = [self.capacity] * rows
         self._holds, self._holds_near = self.positions.numpy(), self._near.numpy()
-        """Their own memory, for what concerns one row: numpy reads and writes a cell many times as fast as torch."""
+        """numpy views of the counts: numpy accesses single cells much faster than torch."""
 
     @property
     def bytes(self) -> int:
-        """Counts what keys and values take."""
+        """Bytes of keys and values."""
         return sum(part.nbytes for part in (*self.keys, *self.values)) + self.pool.bytes
 
     @property
     def tokens(self) -> int:
-        """Counts the tokens that all rows hold."""
+        """Tokens of all rows."""
         return int(self._holds.sum())
 
     @property
@@ -69,7 +67,7 @@ class SlotCache:
         return self.bias.device
 
     def clear(self) -> None:
-        """Forgets all rows; keeps the memory of the slots for the next ones."""
+        """Drops all rows; keeps the slots' memory for the next ones."""
         self.count = self.head = self.low = 0
         self.bias.fill_(HIDDEN)
         self.positions.zero_()
@@ -78,18 +76,18 @@ class SlotCache:
         self._first = [self.capacity] * self.rows
 
     def seat(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Gives a row its prompt: `[heads, tokens, size]` for each layer. The row must be empty (`vacate`)."""
+        """Stores a row's prompt: `[heads, tokens, size]` for each layer. The row must be empty (`vacate`)."""
         if not self.tokens:
             self._fit(keys, values)
         self.open(row)
         self._append(row, keys, values)
 
     def open(self, row: int) -> None:
-        """Counts an empty row among those that are there."""
+        """Includes an empty row in the count."""
         self.count = max(self.count, row + 1)
 
     def _append(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Puts tokens behind what a row has in blocks; it owns no slot yet."""
+        """Appends tokens after a row's blocks; the row must own no slot."""
         tokens = keys[0].shape[1] if keys else 0
         whole = tokens // self.pool.block * self.pool.block if self.pool.block else 0
         if whole:
@@ -109,7 +107,7 @@ class SlotCache:
         self.low = min(self.low, start)
 
     def _fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Makes the memory, unless it has the right shape already. Zeros, because a hidden NaN would still spread."""
+        """Allocates the memory unless its shape fits. Zeroed, because a masked NaN would still spread."""
         like = (*keys, *values)
         shapes = [(self.rows, part.shape[0], self.capacity, part.shape[2]) for part in like]
         made = (*self.keys, *self.values)
@@ -122,24 +120,24 @@ class SlotCache:
             self.pool.fit(keys, values)
 
     def free(self) -> None:
-        """Forgets all rows and what their keys and values were."""
+        """Drops all rows and frees the memory."""
         self.clear()
         self.keys, self.values = [], []
         self.pool.fit([], [])
 
     def vacate(self, row: int) -> None:
-        """Takes everything from the row."""
+        """Empties the row."""
         self.bias[row].fill_(HIDDEN)
         self._holds[row] = self._holds_near[row] = 0
         self._first[row] = self.capacity
         self.pool.drop(row)
 
     def read(self, row: int) -> RowReading:
-        """Begins to read several tokens of a row in one go; no step may come before its end (`RowReading.close`)."""
+        """Begins to read several tokens of a row; no step may run before `RowReading.close`."""
         return RowReading(self, row)
 
     def held(self, row: int, layer: int) -> tuple[Tensor, Tensor]:
-        """Returns copies of the keys and values of all tokens that a row holds `[heads, tokens, size]`."""
+        """Returns copies of the keys and values of all of a row's tokens `[heads, tokens, size]`."""
         slots = self._slots_of(row)
         keys, values = self.keys[layer][row, :, slots], self.values[layer][row, :, slots]
         if int(self.positions[row]) == len(slots):
@@ -148,16 +146,16 @@ class SlotCache:
         return torch.cat([far_keys, keys], 1), torch.cat([far_values, values], 1)
 
     def copy(self, row: int, to: int, tokens: int) -> None:
-        """Gives an empty row the first so many tokens of another one."""
+        """Copies another row's first `tokens` tokens to an empty row."""
         parts = [self.held(row, layer) for layer in range(len(self.keys))]
         self.seat(to, [keys[:, :tokens] for keys, _ in parts], [values[:, :tokens] for _, values in parts])
 
     def _slots_of(self, row: int) -> Tensor:
-        """Returns the slots that a row owns, in the order of its tokens."""
+        """Returns the slots that a row owns, in token order."""
         return (self.bias[row, : self.head] == 0.0).nonzero().squeeze(1)
 
     def begin(self) -> None:
-        """Opens slot `head` for the step's tokens, to all rows: one that sees no slot at all would give NaN."""
+        """Opens slot `head` to all rows for this step: a row without a visible slot would yield NaN."""
         if self.head == self.capacity:
             self.gather()
         self.bias[: self.count, self.head] = 0.0
@@ -174,11 +172,11 @@ class SlotCache:
 
     @property
     def window(self) -> Tensor:
-        """Returns the additive mask `[count, low..head]` of the window that `write` returns."""
+        """Additive mask `[count, low..head]` of the window that `write` returns."""
         return self.bias[: self.count, self.low : self.head + 1]
 
     def commit(self, going: Tensor) -> None:
-        """Closes the step: only the rows in `going` `[count]` moved."""
+        """Closes the step: only the rows in `going` `[count]` advanced."""
         n = self.count
         self.positions[:n] += going
         self._near[:n] += going
@@ -202,7 +200,7 @@ class SlotCache:
             self.head = 0
 
     def gather(self) -> None:
-        """Moves every row's tokens together, so that all rows end at the same, lowest possible slot."""
+        """Compacts every row's tokens, so that all rows end at the same, lowest possible slot."""
         n = self.count
         if self.pool.block:
             self._move_to_blocks()
@@ -220,7 +218,7 @@ class SlotCache:
         self.head = longest
 
     def _move_to_blocks(self) -> None:
-        """Moves each row's oldest tokens to the pool, as far as they fill blocks."""
+        """Moves each row's oldest tokens to the pool, in whole blocks."""
         for row in range(self.count):
             whole = int(self._near[row]) // self.pool.block * self.pool.block
             if whole:
@@ -233,17 +231,17 @@ class SlotCache:
 
 
 class RowReading:
-    """Reads tokens of one row in one go, behind what it holds: shows each layer all of them, and keeps the new ones."""
+    """Multi-token read of one row: shows each layer all tokens, and stores the new ones on close."""
 
     def __init__(self, cache: SlotCache, row: int) -> None:
         self._cache = cache
         self._row = row
         self._new: dict[int, tuple[Tensor, Tensor]] = {}
         self.start = int(cache.positions[row])
-        """How many tokens the row holds already."""
+        """Tokens of the row before the read."""
 
     def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Takes `[heads, new tokens, size]` of a layer; returns `[heads, all tokens, size]`."""
+        """Stores a layer's `[heads, new tokens, size]`; returns `[heads, all tokens, size]`."""
         self._new[layer] = keys, values
         if not self.start:
             return keys, values
@@ -251,7 +249,7 @@ class RowReading:
         return torch.cat([held_keys, keys], 1), torch.cat([held_values, values], 1)
 
     def close(self) -> None:
-        """Books the tokens that were read."""
+        """Stores the new tokens in the cache."""
         cache, row = self._cache, self._row
         keys, values = ([self._new[layer][side] for layer in range(len(self._new))] for side in (0, 1))
         if not self.start:

@@ -1,4 +1,4 @@
-"""Says what an engine's answers look like: what is none is a fault of the engine, whatever it is."""
+"""Schemas of an engine's answers: an invalid answer is an engine fault."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class _Scores(_Answer):
 
 
 ANSWERS: dict[str, type[_Answer]] = {"step": _Reports, "probe": _Reports, "drain": _Reports, "score": _Scores}
-"""By what is asked; of other answers, each field is compared with what it should be."""
+"""Schema by request kind; other answers are compared field by field by their callers."""
 
 
 def require_answer(kind: str, answer: dict[str, Any]) -> None:
-    """Raises EngineFault unless it is one to that kind of question."""
+    """Raises EngineFault unless the answer is valid for this kind of request."""
     if kind not in ANSWERS:
         return
     try:
@@ -45,4 +45,4 @@ def require_answer(kind: str, answer: dict[str, Any]) -> None:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])
-        raise EngineFault(f"the engine answers {kind} with what is no answer: {where}: {fault['msg']}") from error
+        raise EngineFault(f"invalid answer of the engine to {kind}: {where}: {fault['msg']}") from error

@@ -1,13 +1,12 @@
-"""The vLLM engine: vLLM samples in a process of its own, and what it gives counts only after a proof.
+"""vLLM engine: a separate process samples, and its tokens count only after a proof.
 
-What always holds. Token ids go in and come out; nothing is tokenised. No token is taken from an engine that was not
-proved to hold the weights whose version it gets (`supervisor`), and none that contradicts itself. When an engine
-is replaced, each conversation goes on from its tokens, as a new request; a failure of an engine is no answer of the
-model.
+Invariants: token ids go in and come out; nothing is tokenised. Tokens are accepted only from a process proved to have
+the weights of their version (`supervisor`), and never from one that contradicts itself. When a process is replaced,
+each conversation continues from its tokens as a new request; an engine failure is never an answer of the model.
 
-A conversation is sampled by one request at a time, which has one version of the weights. Where new ones come in the
-middle of it, the caller takes it back (`pause`, `withdraw`) and submits it again, here or to another engine, which
-reads it anew: none goes on under weights that are older than it needs.
+One request at a time samples a conversation, under one weight version. When new weights arrive midway, the caller
+withdraws the request (`pause`, `withdraw`) and resubmits it to any engine, which reads it again, so no conversation
+continues under outdated weights.
 """
 
 from __future__ import annotations
@@ -37,28 +36,28 @@ from appliance.records.rollouts import WeightSpan
 from appliance.system.patience import Patience
 
 SCORE_TOKENS = 1 << 16
-"""Most tokens of one question for scores."""
+"""Maximum tokens per scoring request."""
 
 
 @dataclass
 class _Row:
-    """A conversation."""
+    """One conversation."""
 
     request: GenerationRequest
     known: list[int]
     ids: list[int] = field(default_factory=list)
-    """Of the turn under way; `logprobs` and `spans` are of it, too."""
+    """Tokens of the current turn, as `logprobs` and `spans`."""
     logprobs: list[float] = field(default_factory=list)
     spans: list[WeightSpan] = field(default_factory=list)
     dispatch: int | None = None
-    """The request that samples it; None while it waits for the caller."""
+    """Number of the request that samples; None while waiting for the caller."""
     version: str = ""
-    """Of the weights that this request is answered with."""
+    """Weight version of this request."""
     sampled: int = 0
-    """By this request, so far."""
+    """Tokens sampled by this request so far."""
 
     def forget(self) -> None:
-        """Takes back what this request has sampled."""
+        """Removes the tokens that this request sampled."""
         kept = len(self.ids) - self.sampled
         del self.known[len(self.known) - self.sampled :], self.ids[kept:], self.logprobs[kept:]
         spans = [span for span in self.spans if span.start < kept]
@@ -67,7 +66,7 @@ class _Row:
 
 
 class VllmEngine:
-    """Is an `Engine` in which vLLM samples up to `rows` conversations at once, each of at most `slots` tokens."""
+    """`Engine` in which vLLM samples up to `rows` concurrent conversations of at most `slots` tokens."""
 
     def __init__(
         self,
@@ -82,10 +81,10 @@ class VllmEngine:
         gpu: bool = False,
         place: tuple[int, int] = (0, 1),
     ) -> None:
-        """`dtype` is what is computed in: float32 without a GPU, bfloat16 on one. `place` is the engine's number and
-        how many there are, which share the GPUs that `settings` name. `start` starts another process than
-        vLLM's on this machine, and `gpu` says whether that has one. Raises ModelError where vLLM has no environment, or
-        this machine not what `settings` ask for."""
+        """`dtype` is the computing type, by default float32 on a CPU and bfloat16 on a GPU. `place` is (index, count)
+        of the engines that share the GPUs of `settings`. `start` replaces the vLLM process of this machine, and `gpu`
+        says if its replacement has a GPU. Raises ModelError if vLLM's environment is missing or this machine lacks what
+        `settings` require."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         settings = settings or VllmSettings()
@@ -102,13 +101,13 @@ class VllmEngine:
         dtype = dtype or ("bfloat16" if gpu else "float32")
         self._count, self._slots = rows, slots
         self.supervisor = VllmSupervisor(rows, slots, start, dtype=dtype, gpu=gpu, settings=settings)
-        """Keeps the process, and says what was put aside and why."""
+        """Manages the process; records replacements with their reasons."""
         self._rows: dict[int, _Row] = {}
         self._by_dispatch: dict[int, int] = {}
         self._submit: list[dict[str, Any]] = []
         self._abort: list[int] = []
         self._begun: bool | EngineFault = False
-        """Whether a step was asked for whose answer nobody has fetched yet, or why that went wrong."""
+        """True if a step was requested and not yet answered, or the error of the request."""
         self.tokens_sampled = 0
 
     @property
@@ -124,8 +123,8 @@ class VllmEngine:
         return len(self._by_dispatch)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """See `Engine`. Raises ModelError also for a model that vLLM cannot run, InfrastructureError when no engine
-        could be proved to hold it."""
+        """See `Engine`. Raises ModelError also for a model unsupported by vLLM, InfrastructureError if no process could
+        be proved."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.push(_opened(weights, version), version)
@@ -137,14 +136,14 @@ class VllmEngine:
         return self.supervisor.begin_push(weights, version)
 
     def sleep(self) -> None:
-        """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
+        """See `Engine`. Raises InfrastructureError if no process stays alive."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: they would never be answered")
         self._submit, self._abort = [], []
         self.supervisor.sleep()
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for a request that cannot be served, RuntimeError before the first push."""
+        """Raises ValueError for an unservable request, RuntimeError before the first push."""
         if not self.version:
             raise RuntimeError("no weights are loaded")
         if request.id in self._rows:
@@ -155,7 +154,7 @@ class VllmEngine:
         self._dispatch(row)
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Raises ValueError when the request does not wait, or the tokens leave no room for another."""
+        """Raises ValueError if the request does not wait, or the tokens exhaust its budget."""
         row = self._rows.get(request)
         if row is None or row.dispatch is not None:
             raise ValueError(f"request {request} does not wait")
@@ -166,17 +165,17 @@ class VllmEngine:
         self._dispatch(row)
 
     def finish(self, request: int) -> None:
-        """Also ends a request that runs or is queued; one that is not there needs no ending."""
+        """Also ends a running or queued request; ignores an unknown one."""
         row = self._rows.pop(request, None)
         if row is not None and row.dispatch is not None:
             del self._by_dispatch[row.dispatch]
             known = len(self._submit)
             self._submit = [one for one in self._submit if one["number"] != row.dispatch]
-            if len(self._submit) == known:  # else vLLM does not know of it
+            if len(self._submit) == known:  # else vLLM never received it
                 self._abort.append(row.dispatch)
 
     def withdraw(self, request: int) -> Turn:
-        """See `Engine`. What vLLM has sampled since the last step is lost, unless it was paused."""
+        """See `Engine`. Tokens sampled since the last step are lost, unless paused."""
         if request not in self._rows:
             raise KeyError(request)
         turn = self.under_way(request)
@@ -209,12 +208,12 @@ class VllmEngine:
         return {number: len(row.known) for number, row in self._rows.items()}
 
     def preemptions(self) -> int:
-        """See `Engine`; of an engine that died, those that it had said before."""
+        """See `Engine`; a dead process counts as last reported."""
         return self.supervisor.preemptions()
 
     def step(self) -> list[Turn]:
-        """Takes at least one decoding step. Raises ModelError when the weights give no finite probabilities,
-        InfrastructureError when no engine can be kept alive."""
+        """Takes at least one decoding step. Raises ModelError for non-finite probabilities, InfrastructureError if no
+        process stays alive."""
         turns: list[Turn] = []
         if not self._begun and not self._by_dispatch:
             return turns
@@ -240,7 +239,7 @@ class VllmEngine:
             self._begun = fault
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
-        """See `Engine`. Raises InfrastructureError when no engine can be kept alive."""
+        """See `Engine`. Raises InfrastructureError if no process stays alive."""
         if not self.version:
             raise RuntimeError("no weights are loaded")
         for ids in conversations:
@@ -267,7 +266,7 @@ class VllmEngine:
         return self.supervisor.answer("step") if begun else self.supervisor.ask("step", **self._changes())
 
     def _changes(self) -> dict[str, list[Any]]:
-        """Takes out what vLLM is still to be told of requests."""
+        """Returns and clears the pending submissions and aborts for vLLM."""
         changes: dict[str, list[Any]] = {"submit": self._submit, "abort": self._abort}
         self._submit, self._abort = [], []
         return changes
@@ -280,7 +279,7 @@ class VllmEngine:
                     "score", conversations=conversations, temperature=temperature, adapter=adapter
                 )["scores"]
                 if [len(row) + 1 for row in given] != [len(ids) for ids in conversations]:
-                    raise EngineFault("the engine scored other tokens than it was asked for")
+                    raise EngineFault("the engine scored other tokens than requested")
                 return list(given)
             except EngineFault as fault:
                 self.supervisor.replace(fault)
@@ -293,7 +292,7 @@ class VllmEngine:
             self._dispatch(row)
 
     def _dispatch(self, row: _Row) -> None:
-        """Asks for what the row's conversation lacks, with its tokens so far as the prompt."""
+        """Requests the rest of the row's conversation, with its tokens so far as the prompt."""
         request, known = row.request, row.known
         left = request.max_tokens - len(known)
         asked = self.supervisor.request(known, request.stops, left, request.temperature, request.seed)
@@ -302,8 +301,8 @@ class VllmEngine:
         self._submit.append(asked)
 
     def _taken(self, reports: Sequence[dict[str, Any]]) -> list[Turn]:
-        """Books reports, and returns the turns that ended. Of an engine that contradicts itself nothing counts that it
-        sampled of turns under way: another one samples it anew."""
+        """Records reports and returns finished turns. If the engine contradicts itself, drops its tokens of unfinished
+        turns, which another process samples again."""
         turns: list[Turn] = []
         try:
             for report in reports:
@@ -316,7 +315,7 @@ class VllmEngine:
         return turns
 
     def _take(self, report: dict[str, Any]) -> list[Turn]:
-        """Books what a request sampled; returns its turn when that ended. Raises EngineFault for what cannot be."""
+        """Records a request's tokens; returns its turn if finished. Raises EngineFault for an impossible report."""
         number = report["number"]
         if number not in self._by_dispatch:
             return []
@@ -334,9 +333,9 @@ class VllmEngine:
         if not ids:
             return
         if len(ids) != len(logprobs) or len(row.known) + len(ids) > row.request.max_tokens:
-            raise EngineFault("the engine gave more tokens than it may, or other log-probabilities than tokens")
+            raise EngineFault("the engine returned too many tokens, or not one log-probability per token")
         if not all(0 <= token < self.supervisor.vocabulary for token in ids):
-            raise EngineFault("the engine gave a token outside of the vocabulary")
+            raise EngineFault("the engine returned a token outside the vocabulary")
         start = len(row.ids)
         row.ids += ids
         row.logprobs += logprobs
@@ -369,7 +368,7 @@ def _opened(weights: ModelFiles | nn.Module, version: str) -> Any:
 
 
 def _portions(conversations: list[list[int]]) -> list[list[list[int]]]:
-    """Cuts a list so that no part has many more tokens than one question may."""
+    """Splits a list into parts of at most about `SCORE_TOKENS` tokens."""
     parts: list[list[list[int]]] = [[]]
     tokens = 0
     for ids in conversations:

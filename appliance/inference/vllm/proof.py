@@ -1,7 +1,7 @@
-"""Proves that an engine computes what the trainer computes, before a sample of it counts.
+"""Proves that an engine computes what the trainer computes, before its samples count.
 
-What always holds: the figures to be met come from the trainer's own forward pass, in float32. An engine that answers
-as before although the trainer changed is found out, also where the change is smaller than rounding is allowed to be.
+Invariants: expected values come from the trainer's own forward pass, in float32. An engine that answers as before
+although the trainer changed is detected, even if the change is below the rounding tolerance.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from appliance.inference.vllm.process import EngineFault
 
 PROMPTS = 8
 LENGTH = 72
-"""Tokens of a prompt, at most: more than two blocks of the engine's cache."""
+"""Maximum tokens per prompt: more than two KV blocks of the engine."""
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.5, "float16": 0.1}
-"""Most difference of a log-probability, by the numbers that the engine computes in."""
+"""Maximum difference of a log-probability, by the engine's data type."""
 CHANGED = 1e-5
-"""A trainer whose log-probabilities moved by more has changed; an engine's then move, too, if only by a bit."""
+"""Change of the trainer's log-probabilities above which an engine's must differ in at least one bit."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What the trainer computes for fixed prompts."""
+    """The trainer's log-probabilities for fixed prompts."""
 
     prompts: tuple[tuple[int, ...], ...]
     scores: torch.Tensor
-    """Of each prompt's tokens but its first `[P, L - 1]`."""
+    """Log-probabilities of each prompt's tokens except the first `[P, L - 1]`."""
     best: torch.Tensor
-    """Of the likeliest token behind each prompt `[P]`."""
+    """Log-probability of the likeliest token after each prompt `[P]`."""
     dtype: str
-    """What the trainer's layers compute in."""
+    """Data type of the trainer's layers."""
 
     @property
     def finite(self) -> bool:
@@ -42,10 +42,10 @@ class Reference:
 
 @torch.no_grad()
 def reference(model: Any, slots: int) -> Reference:
-    """Runs a transformers model on the prompts, which are the same for all models with this vocabulary."""
+    """Runs a transformers model on the prompts, which depend only on the vocabulary's size."""
     vocabulary = model.get_input_embeddings().weight.shape[0]
     length = min(LENGTH, slots - 1)
-    # A fixed sequence (a linear congruence) that visits much of any vocabulary.
+    # A fixed sequence (a linear congruence) that covers much of any vocabulary.
     drawn = [(1103515245 * (at + 7) ** 2 + 12345 * at) % 2147483647 % vocabulary for at in range(PROMPTS * length)]
     prompts = torch.tensor(drawn).view(PROMPTS, length)
     place = next(model.parameters()).device
@@ -66,32 +66,30 @@ def compare_scores(
     before: Sequence[tuple[Reference, torch.Tensor]],
     tolerance: float,
 ) -> tuple[float, torch.Tensor]:
-    """Returns the largest difference and what the engine gave. Raises EngineFault.
-
-    `before` holds the trainer's and this engine's figures of other weights: those before these, those below an
-    adapter."""
+    """Returns the largest difference, and the engine's scores as a tensor. Raises EngineFault. `before` has the
+    trainer's and this engine's values for other weights: the previous ones, and those below an adapter."""
     if [len(row) for row in scores] != [len(row) for row in now.scores]:
-        raise EngineFault("the engine scored other tokens than it was asked for")
+        raise EngineFault("the engine scored other tokens than requested")
     given = torch.tensor(scores)
     for other, seen in before:
         same = other.prompts == now.prompts and torch.equal(seen, given)
         if same and bool((other.scores - now.scores).abs().max() > CHANGED):
-            raise EngineFault("the trainer changed, and the engine answers as before, to the bit")
+            raise EngineFault("the trainer changed, but the engine's answers are bit-identical to before")
     worst = _worst(given - now.scores)
     if not worst <= tolerance:
         raise EngineFault(
-            f"a log-probability of the engine is {worst:.2e} away from the trainer's; {tolerance:.0e} is allowed"
+            f"the engine's log-probabilities differ from the trainer's by {worst:.2e}; {tolerance:.0e} is allowed"
         )
     return worst, given
 
 
 def compare_sampled(now: Reference, drawn: Sequence[float], tolerance: float) -> float:
-    """Compares the log-probabilities of greedily sampled tokens, whose prompts lay in the cache. Raises EngineFault."""
+    """Compares log-probabilities of greedily sampled tokens after cached prompts. Raises EngineFault."""
     worst = _worst(torch.tensor(drawn) - now.best)
     if not worst <= tolerance:
         raise EngineFault(
-            f"what was sampled behind a cached prompt is {worst:.2e} away from the trainer's log-probability; "
-            f"{tolerance:.0e} is allowed: the cache holds another model's keys"
+            f"samples after a cached prompt differ from the trainer's log-probabilities by {worst:.2e}; "
+            f"{tolerance:.0e} is allowed: the cache has another model's keys"
         )
     return worst
 

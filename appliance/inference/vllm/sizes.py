@@ -1,4 +1,4 @@
-"""Works out what vLLM has to be told before it starts: the size of its cache, and the largest rank of an adapter."""
+"""Computes vLLM's start parameters: KV cache size and maximum adapter rank."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import json
 from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelError, ModelFiles
 
 CACHE_BYTES = 1 << 28
-"""Of the key-value cache on a machine without a GPU, at most; less where all rows need less."""
+"""Maximum bytes of the KV cache without a GPU; less if all rows need less."""
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
-"""What vLLM can be told of an adapter's largest rank."""
+"""Maximum adapter ranks that vLLM accepts."""
 
 
 def cache_bytes(config: str, rows: int, slots: int) -> int:
-    """Computes what the key-value cache takes when all rows are full, in float32, and at most `CACHE_BYTES`, unless
-    two conversations need more."""
+    """Returns the KV cache bytes for full rows in float32, at most `CACHE_BYTES` unless two conversations need more."""
     known = json.loads(config)
     heads = known.get("num_key_value_heads") or known.get("num_attention_heads") or 1
     width = known.get("head_dim") or known.get("hidden_size", 1) // (known.get("num_attention_heads") or 1)
@@ -24,12 +23,12 @@ def cache_bytes(config: str, rows: int, slots: int) -> int:
 
 
 def rank_of(files: ModelFiles) -> int:
-    """What vLLM has to be told of the adapter's largest rank. Raises ModelError."""
+    """Returns vLLM's maximum rank setting for this adapter. Raises ModelError."""
     header = files.get(ADAPTER, b"")[: 1 << 20]
     if b"lm_head" in header or b"embed_tokens" in header:
         raise ModelError(
-            "the adapter changes the embedding or the head, which vLLM cannot score with",
-            hint="train an adapter of the linear layers alone",
+            "the adapter changes the embedding or the head, which vLLM cannot score",
+            hint="train an adapter of the linear layers only",
         )
     try:
         known = json.loads(files[ADAPTER_CONFIG])
@@ -37,6 +36,6 @@ def rank_of(files: ModelFiles) -> int:
         return next(step for step in RANKS if step >= rank)
     except (KeyError, ValueError, TypeError, StopIteration) as error:
         raise ModelError(
-            "the adapter's adapter_config.json is missing, or names no rank up to 512",
-            hint="hand over what peft saves: adapter_config.json and adapter_model.safetensors",
+            "the adapter's adapter_config.json is missing, or its rank exceeds 512",
+            hint="provide the files that peft saves: adapter_config.json and adapter_model.safetensors",
         ) from error

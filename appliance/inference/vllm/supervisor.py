@@ -1,10 +1,10 @@
-"""Keeps one vLLM process that is proved to hold the trainer's weights, and replaces it when it is not to be trusted.
+"""Supervises one vLLM process: proves that it has the trainer's weights, and replaces it on a fault.
 
-What always holds. After each push the digest is read back, the version is compared, and log-probabilities are compared
-with the trainer's own, also behind a prompt that lies in the cache; until then nobody gets at the engine. An engine
-that fails a proof, dies, hangs or contradicts itself is put aside: its process group is killed, and another one is
-started, given the same weights and proved. After `REPLACEMENTS` in a row without a success the infrastructure has
-failed (InfrastructureError). A LoRA adapter comes under a new name for each version; the base below it never changes.
+Invariants: after each push the digest is read back, the version compared, and log-probabilities are compared with the
+trainer's, also after cached prompts; only then is the engine used. An engine that fails a proof, dies, hangs or
+contradicts itself is quarantined: its process group is killed, and another is started with the same weights and proved.
+After `REPLACEMENTS` in a row without a success, InfrastructureError is raised. A LoRA adapter gets a new name for each
+version; its base never changes.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from runtime.errors import InfrastructureError
 log = logging.getLogger(__name__)
 
 REPLACEMENTS = 3
-"""Engines that are started in a row, without one turn in between, before the infrastructure has failed."""
+"""Maximum engines started in a row without a finished turn."""
 Start = Callable[[dict[str, Any]], EngineProcess]
 """Starts a process with one engine of these settings."""
 
 
 @dataclass(frozen=True)
 class _Base:
-    """A whole model."""
+    """Pushed whole model."""
 
     version: str
     weights: OfferedWeights
@@ -60,20 +60,20 @@ class _Base:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """A LoRA adapter for it."""
+    """Pushed LoRA adapter of the base."""
 
     name: str
-    """What vLLM calls it: a new one with each push, for it keeps keys and weights by the name."""
+    """Name in vLLM: new for each push, since vLLM caches keys and weights by name."""
     version: str
     folder: Path
     digest: str
     layers: int
-    """Of the model, that compute with it."""
+    """Layers of the model that use the adapter."""
     reference: proof.Reference
 
 
 class VllmSupervisor:
-    """Owns the process. Not thread-safe."""
+    """Owner of the process. Not thread-safe."""
 
     def __init__(self, rows: int, slots: int, start: Start, *, dtype: str, gpu: bool, settings: VllmSettings) -> None:
         self._rows, self._slots, self._start = rows, slots, start
@@ -86,19 +86,19 @@ class VllmSupervisor:
         self._adapters: dict[str, _Adapter] = {}
         self._rank = 0
         self._seen: dict[str, tuple[proof.Reference, torch.Tensor]] = {}
-        """What trainer and engine answered: for whole weights, and for the adapter that was proved last, by name."""
+        """Answers of trainer and engine by adapter name: for whole weights, and for the adapter proved last."""
         self._pushes = self._numbers = self._failures = 0
         self._salt = ""
         self._preempted = 0
         self.vocabulary = 0
         self.quarantined: list[str] = []
-        """Why engines were put aside, in order."""
+        """Reasons of the replacements, in order."""
         self.worst_difference = math.nan
-        """Of a log-probability from the trainer's, in the last proof."""
+        """Largest difference of a log-probability from the trainer's in the last proof."""
 
     @property
     def version(self) -> str:
-        """What new requests are answered with; empty before the first push, and while it sleeps."""
+        """Version that answers new requests; empty before the first push, and while asleep."""
         if self._asleep:
             return ""
         if self._adapters:
@@ -107,35 +107,33 @@ class VllmSupervisor:
 
     @property
     def base(self) -> str:
-        """Digest of the whole weights at hand, or of those below the adapters; empty before the first push."""
+        """Digest of the current whole weights, or those below the adapters; empty before the first push."""
         return self._base.weights.digest if self._base else ""
 
     @property
     def pid(self) -> int | None:
-        """Of the process at hand, which leads its group."""
+        """Process id of the current group leader."""
         return self._process.pid if self._process else None
 
     @property
     def cache(self) -> tuple[int | None, int]:
-        """Tokens that its key-value cache holds, None before there is one, and those of a block."""
+        """KV cache tokens, None without a process, and the block size."""
         return (self._process.cache_tokens, self._process.block) if self._process else (None, 1)
 
     def preemptions(self) -> int:
-        """Counts those of all its processes; of one that fails, as many as it has said."""
+        """Preemptions of all its processes; a failed one counts as last reported."""
         return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
     def push(self, model: Any, version: str) -> PushProof:
-        """Has an engine hold a transformers model's weights, and proves it. Of one with an adapter, the frozen weights
-        are handed over only where they are not at hand.
-
-        Raises ModelError, InfrastructureError."""
+        """Pushes a transformers model's weights and proves them. With an adapter, frozen weights are sent only if not
+        already there. Raises ModelError, InfrastructureError."""
         with SharedWeights(model) as weights:
             under_way = self.begin_push(weights, version)
             under_way.hand_over()
             return under_way.proved()
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """Does what of a push needs the model, or starts a process. Raises as `push`."""
+        """Prepares a push: everything that needs the model or starts a process. Raises as `push`."""
         if not version:
             raise ValueError("weights need a version")
         expected = self._expected(weights, version)
@@ -175,20 +173,20 @@ class VllmSupervisor:
         return _Push(self, PushProof(version, new.digest, base), hand_over)
 
     def sleep(self) -> None:
-        """Has the engine give back what it holds of a GPU, where that is asked for; the next push wakes it."""
+        """Puts the engine to sleep to free GPU memory, if so configured; the next push wakes it."""
         if self._settings.sleep == 0 or self._process is None or self._asleep:
             return
         self._asleep = True
         try:
             self.ask("sleep", level=self._settings.sleep)
-        except EngineFault as fault:  # which the next push replaces
+        except EngineFault as fault:  # the next push replaces it
             self._quarantine(fault)
             self._asleep = True
         for name in list(self._adapters)[:-1]:
             remove_folder(self._adapters.pop(name).folder)
 
     def _set_base(self, shared: SharedWeights, version: str, expected: proof.Reference) -> None:
-        """Has the weights of this model be those that the next engine is given."""
+        """Sets the weights of this model as those that the next engine gets."""
         model: Any = shared.model
         own = self._settings
         way, device = own.transfer, own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"
@@ -207,22 +205,22 @@ class VllmSupervisor:
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """Asks the proved engine. Raises EngineFault, which is an order to `replace` it, and ModelError."""
+        """Calls the proved engine. Raises EngineFault, after which the caller must `replace` it, and ModelError."""
         return self._answered(kind, lambda process: process.ask(kind, **message))
 
     def begin(self, kind: str, **message: Any) -> None:
-        """Asks it without waiting: `answer` is called next, with this kind. Raises EngineFault."""
+        """Sends a request without waiting; `answer` must follow, with this kind. Raises EngineFault."""
         if self._process is None:
-            raise EngineFault("there is no engine")
+            raise EngineFault("the engine is not running")
         self._process.begin(kind, **message)
 
     def answer(self, kind: str) -> dict[str, Any]:
-        """Returns the answer to what was begun. Raises as `ask`."""
+        """Returns the answer to the begun request. Raises as `ask`."""
         return self._answered(kind, lambda process: process.answer())
 
     def _answered(self, kind: str, ask: Callable[[EngineProcess], dict[str, Any]]) -> dict[str, Any]:
         if self._process is None:
-            raise EngineFault("there is no engine")
+            raise EngineFault("the engine is not running")
         try:
             answer = ask(self._process)
         except DivergedError as error:
@@ -233,7 +231,7 @@ class VllmSupervisor:
         return answer
 
     def replace(self, fault: EngineFault) -> None:
-        """Puts the engine aside, and has another one hold the weights in use. Raises InfrastructureError."""
+        """Quarantines the engine, and gives its weights to another. Raises InfrastructureError."""
         try:
             self._quarantine(fault)
             self.prove_some_engine()
@@ -242,13 +240,13 @@ class VllmSupervisor:
             raise
 
     def succeeded(self) -> None:
-        """Says that the engine is of use: failures are counted anew."""
+        """Resets the failure count after a success."""
         self._failures = 0
 
     def request(
         self, ids: Sequence[int], stops: Sequence[int], tokens: int, temperature: float, seed: int
     ) -> dict[str, Any]:
-        """A new request, with a number of its own, for the newest version; its salt keeps other versions' keys away."""
+        """Returns a new numbered request for the newest version; its salt isolates other versions' keys."""
         self._numbers += 1
         return {
             "number": self._numbers,
@@ -262,11 +260,11 @@ class VllmSupervisor:
         }
 
     def check_version(self, report: dict[str, Any], tokens: int) -> None:
-        """Raises EngineFault unless vLLM itself says that the base at hand drew all of a request's tokens."""
+        """Raises EngineFault unless vLLM itself reports that the current base drew all of a request's tokens."""
         wanted = self._base.version if self._base else ""
         if report["versions"] != [[wanted, 0, tokens]]:
             raise EngineFault(
-                f"the engine says {report['versions']} of {tokens} tokens that {wanted!r} should have drawn"
+                f"the engine reports {report['versions']} for {tokens} tokens that {wanted!r} should have drawn"
             )
 
     def close(self) -> None:
@@ -282,7 +280,7 @@ class VllmSupervisor:
         return next(reversed(self._adapters.values()))
 
     def _expected(self, shared: SharedWeights, version: str, of: str = "all") -> proof.Reference:
-        """`of` names what of the model computes now."""
+        """Returns the trainer's reference; `of` names the active part of the model."""
         model: Any = shared.model
         positions = getattr(model.config, "max_position_embeddings", None)
         if positions is not None and positions < self._slots:
@@ -296,13 +294,13 @@ class VllmSupervisor:
         return expected
 
     def prove_some_engine(self) -> None:
-        """Has the engine at hand, or else a fresh one, take the weights in use and prove it."""
+        """Proves the current engine, or a new one, with the current weights."""
         self._start_some_engine()
         while not self._hand_over():
             self._start_some_engine()
 
     def _start_some_engine(self) -> None:
-        """Has a process be there. The kernel ends it with the thread that started it."""
+        """Ensures a process. It dies with the thread that started it."""
         while True:
             base = self._base
             assert base is not None
@@ -313,7 +311,7 @@ class VllmSupervisor:
                 self._quarantine(fault)
 
     def _hand_over(self, take: Callable[[], None] | None = None) -> bool:
-        """Has the engine at hand take the weights in use and prove it; says whether it did, or was put aside."""
+        """Loads and proves the current weights; False if the engine was quarantined."""
         try:
             (take or self._take_all)()
         except EngineFault as fault:
@@ -334,70 +332,70 @@ class VllmSupervisor:
                 remove_folder(self._adapters.pop(name).folder)
 
     def _take_beside(self, new: _Adapter, drop: Sequence[str]) -> None:
-        """Has it take an adapter beside the frozen weights that it holds."""
+        """Loads an adapter beside the engine's frozen weights."""
         self._adapt(new, drop)
         for name in drop:
             remove_folder(self._adapters.pop(name).folder)
 
     def _load(self, base: _Base) -> None:
-        """Hands over a whole model and proves it. Raises EngineFault."""
+        """Loads a whole model and proves it. Raises EngineFault."""
         self._new_salt(base.version)
         weights = base.weights
         with _handing_over(weights.offer.taken(self._settings.tensor_parallel)) as told:
             found = self.ask("load", weights=told, aliases=weights.aliases, version=base.version)
         if found.get("digest") != weights.digest:
-            raise EngineFault(f"the engine read other weights than it was given as {base.version}")
+            raise EngineFault(f"the engine read other weights than those of {base.version}")
         if "refused" in found:
             raise ModelError(
-                f"vLLM has no place for weights of this model: {found['refused']}", hint="set model.engine to torch"
+                f"vLLM does not accept weights of this model: {found['refused']}", hint="set model.engine to torch"
             )
         if found.get("version") != base.version:
-            raise EngineFault(f"the engine claims to hold {found.get('version')!r}, and was given {base.version!r}")
+            raise EngineFault(f"the engine reports version {found.get('version')!r} instead of {base.version!r}")
         self._prove(base.reference, "")
 
     def _adapt(self, new: _Adapter, drop: Sequence[str]) -> None:
-        """Hands over an adapter and proves it. Raises EngineFault."""
+        """Loads an adapter and proves it. Raises EngineFault."""
         self._new_salt(new.version)
         found = self.ask("adapt", name=new.name, path=str(new.folder), drop=list(drop))
         if found.get("digest") != new.digest:
-            raise EngineFault(f"the engine read another adapter than it was given as {new.version}")
+            raise EngineFault(f"the engine read another adapter than that of {new.version}")
         if found.get("bound") != new.layers:
             raise EngineFault(f"the engine put the adapter on {found.get('bound')} of {new.layers} layers")
         self._prove(new.reference, new.name)
 
     def _prove(self, wanted: proof.Reference, adapter: str) -> None:
-        """Compares the engine with the trainer, and both with the last push and with the weights below an adapter."""
+        """Compares the engine with the trainer, and both with the last push and the weights below an adapter."""
         tolerance = max(proof.TOLERANCE[self._dtype], proof.TOLERANCE[wanted.dtype])
         given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
         worst, seen = proof.compare_scores(wanted, given, list(self._seen.values()), tolerance)
-        for lap in range(2):  # the second finds the first one's prompts in the cache
+        for lap in range(2):  # the second lap hits the first one's cached prompts
             drawn = self._sample_behind(wanted.prompts, adapter)
             worst = max(worst, proof.compare_sampled(wanted, [value for value, _ in drawn], tolerance))
             if lap == 0 and any(cached for _, cached in drawn):
-                raise EngineFault("new weights found a prompt in the cache: it was computed under others")
+                raise EngineFault("new weights hit a cached prompt, which was computed under others")
         base = {name: one for name, one in self._seen.items() if name == "" and adapter}
         self._seen, self.worst_difference = {**base, adapter: (wanted, seen)}, worst
 
     def _sample_behind(self, prompts: Sequence[tuple[int, ...]], adapter: str) -> list[tuple[float, int]]:
-        """The likeliest token's log-probability behind each prompt, and how many tokens came from the cache."""
+        """Returns, per prompt, the log-probability of the likeliest next token and the cached tokens."""
         asked = [self.request(prompt, (), 1, 0.0, 0) | {"adapter": adapter} for prompt in prompts]
         reports = {report["number"]: report for report in self.ask("probe", submit=asked)["reports"]}
         found = []
         for one in asked:
             report = reports.get(one["number"])
             if report is None or len(report["logprobs"]) != 1:
-                raise EngineFault("the engine sampled something else than it was asked for")
+                raise EngineFault("the engine did not sample the requested tokens")
             self.check_version(report, 1)
             found.append((report["logprobs"][0], report["cached"]))
         return found
 
     def _new_salt(self, version: str) -> None:
-        """The same weights pushed again are another version to the cache."""
+        """Sets a new salt, so that a repeated push is another version to the cache."""
         self._pushes += 1
         self._salt = f"{version} {self._pushes}"
 
     def _ready_process(self, shape: tuple[str, int]) -> None:
-        """Starts a process whose engine has this shape (config.json, rank of adapters) unless it is there."""
+        """Starts a process for this shape (config.json, adapter rank) unless it runs."""
         if self._process is not None and self._shape == shape:
             return
         self._stop()
@@ -421,15 +419,15 @@ class VllmSupervisor:
         self._shape = shape
 
     def _quarantine(self, fault: EngineFault) -> None:
-        """Puts the engine aside for good. Raises InfrastructureError when it was one too many."""
+        """Quarantines the engine for good. Raises InfrastructureError after too many failures."""
         self.quarantined.append(str(fault))
-        log.warning("engine %s is put aside: %s", self.pid, fault)
+        log.warning("engine %s is quarantined: %s", self.pid, fault)
         self._stop()
         self._failures += 1
         if self._failures > REPLACEMENTS:
             raise InfrastructureError(
-                f"{self._failures} engines in a row failed, the last one so: {fault}",
-                hint="look at the machine's memory and load; model.engine = torch works without vLLM",
+                f"{self._failures} engines in a row failed, the last with: {fault}",
+                hint="check the machine's memory and load, or set model.engine = torch",
             ) from fault
 
     def _stop(self) -> None:
@@ -444,12 +442,12 @@ class VllmSupervisor:
         for adapter in self._adapters.values():
             remove_folder(adapter.folder)
         if self._adapters and self._process is not None:
-            self._stop()  # with its adapters; a new base rarely comes below them
+            self._stop()  # drops its adapters; a new base below adapters is rare
         self._adapters, self._rank = {}, 0
 
 
 class _Push:
-    """Is a `PushUnderWay`."""
+    """`PushUnderWay` of a supervisor."""
 
     def __init__(self, supervisor: VllmSupervisor, proof: PushProof, hand_over: Callable[[], bool]) -> None:
         self._supervisor, self._proof, self._hand_over = supervisor, proof, hand_over
@@ -459,7 +457,7 @@ class _Push:
     def hand_over(self) -> None:
         try:
             self._taken = self._hand_over()
-        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
+        except BaseException as error:  # noqa: BLE001 - raised in `proved`
             self._error = error
 
     def proved(self) -> PushProof:
@@ -481,7 +479,7 @@ def _room() -> Iterator[None]:
     except OSError as error:
         raise InfrastructureError(
             f"the weights cannot be handed to the engine: {error.strerror or error}",
-            hint="make room in /dev/shm or in the folder for temporary files",
+            hint="free space in /dev/shm or in the temporary folder",
         ) from error
 
 
@@ -497,5 +495,5 @@ def _handing_over(taken: AbstractContextManager[dict[str, Any]]) -> Iterator[dic
 def _diverged(version: str) -> NoProbabilitiesError:
     return NoProbabilitiesError(
         f"the weights {version} give no finite probabilities",
-        hint="training has diverged or the file is damaged: go back to an earlier checkpoint",
+        hint="training diverged or the file is damaged: return to an earlier checkpoint",
     )

@@ -1,7 +1,7 @@
-"""Has a model's weights be there for vLLM processes to take, and writes its small files.
+"""Offers a model's weights to vLLM processes, and writes its small files.
 
-What always holds: each tensor is handed over once, those of a layer together, and the digest is `base_digest` of the
-model, which the reader computes anew from what it reads.
+Invariants: each tensor is transferred once, those of a layer together, and the digest is the model's `base_digest`,
+which the reader recomputes from what it reads.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from appliance.inference.vllm.transfers.folders import SHARED_MEMORY, private_fo
 
 @dataclass
 class OfferedWeights:
-    """Weights for engines to take; they stay until the last of those who hold them has let them go."""
+    """Reference-counted weight offer; freed when the last holder releases it."""
 
     offer: WeightOffer
     digest: str
     aliases: dict[str, str]
-    """Names of tensors that are another's twin (a tied head), and that one's name."""
+    """Tied tensors, by name, with their twin's name."""
     holders: int = 1
 
     def held(self) -> Self:
-        """Has one more hold them."""
+        """Adds a holder."""
         self.holders += 1
         return self
 
@@ -45,15 +45,15 @@ class OfferedWeights:
 def offer_weights(
     model: nn.Module, way: str = "file", *, shared: Path = SHARED_MEMORY, device: str = "cpu"
 ) -> OfferedWeights:
-    """Offers all of them but those of an adapter, by one of the `transfers`; `device` is what that way computes on
-    where it needs one. Raises OSError when there is no room, ModelError for numbers that this way does not carry."""
+    """Offers all weights except an adapter's, by one of the `transfers`; `device` is used by those that need one.
+    Raises OSError if there is no space, ModelError for a data type that this transfer does not support."""
     tensors: dict[str, torch.Tensor] = {}
     aliases: dict[str, str] = {}
     seen: dict[tuple[object, ...], str] = {}
     for name, weight in base_tensors(model):
         if way != "file" and weight.dtype not in DTYPES.values():
             raise ModelError(
-                f"the weights {name} are of {weight.dtype}, which vllm.transfer = {way} does not carry",
+                f"weights {name}: vllm.transfer = {way} does not support {weight.dtype}",
                 hint="set vllm.transfer to file",
             )
         where = (weight.data_ptr(), weight.dtype, tuple(weight.shape), weight.stride())
@@ -67,8 +67,7 @@ def offer_weights(
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
-    """Writes small files, such as an adapter's, into a folder of their own, and returns it. Raises OSError when there
-    is no room."""
+    """Writes small files, such as an adapter's, to a new folder and returns it. Raises OSError if there is no space."""
     folder = private_folder(sum(map(len, files.values())), shared)
     try:
         for name, content in files.items():
@@ -80,7 +79,7 @@ def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
 
 
 def written_config(model: Any) -> str:
-    """Returns config.json of a live model, as another transformers reads it."""
+    """Returns the config.json of a live model, readable by another transformers version."""
     settings = {**model.config.to_dict(), "architectures": [type(model).__name__]}
     settings.pop("_name_or_path", None)
     settings.pop("transformers_version", None)

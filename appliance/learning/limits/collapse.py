@@ -1,11 +1,12 @@
-"""Sees in a training's own figures that it collapses: reward, entropy, length, mismatch, gradient. Pure rules.
+"""Detects a collapse from a training's own figures: reward, entropy, length, mismatch, gradient. Pure rules.
 
-2508.20722 reports a reward that collapsed past a certain step and that nothing cured; what goes before it shows in the
-figures of the steps. Held-out success (`early_stopping`) is looked at every so many steps; this is looked at after
-each, and both give the same `Advice`. What always holds: a figure is compared with what the same stage showed before,
-over the recipe's window, so no rule speaks before two windows have passed; the first window's entropy, lengths and
-gradient are what later ones are compared with, and the best window's reward; a step that was seen before changes
-nothing, so replayed steps give the same state. What is not finite ends training at once.
+2508.20722 reports a reward that collapsed past a certain step and never recovered; earlier signs show in the steps'
+figures. Held-out success (`early_stopping`) is checked at intervals, these figures after each step; both return an
+`Advice`.
+
+Invariants: a figure is compared with the same stage's earlier ones over the recipe's window, so no rule fires before
+two windows. Entropy, length and gradient are compared with the first window, reward with the best one. A repeated step
+changes nothing, so replay gives an equal state. A non-finite figure ends training immediately.
 """
 
 from __future__ import annotations
@@ -21,40 +22,42 @@ from appliance.records.record import FiniteRecord
 from runtime.model import FrozenModel, UnitName
 
 REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT = "success", "entropy", "length", "mismatch_kl", "gradient_norm"
-"""The mean reward is called `success` in checkpoints, which it is where what passed earns 1 and all else 0."""
+"""Figure names. The mean reward is called `success` in checkpoints, which it equals for rewards of 0 and 1."""
 FIGURES = (REWARD, ENTROPY, LENGTH, MISMATCH, GRADIENT)
-"""What is looked at of a step; a step that nothing was learned from lacks some, and the mean is that of the others."""
+"""Figures checked per step; a step without training lacks some, and the mean skips it."""
 
 
 class CollapseRecipe(FiniteRecord):
-    """When a training has collapsed; a bound of 0 looks at nothing. The defaults are far from what sound runs show."""
+    """Collapse thresholds of a training; a bound of 0 disables its check. The defaults are far from what healthy runs
+    show."""
 
     window: Annotated[int, UnitName("steps")] = Field(4, ge=1, le=100)
-    """Steps whose mean is looked at."""
+    """Steps averaged per window."""
     reward_share: Annotated[float, UnitName("share")] = Field(0.25, ge=0, le=1)
-    """A mean reward below this share of the best window's is a collapse, where that was .1 or more."""
+    """Collapse if the mean reward falls below this share of the best window's, where that was .1 or more."""
     entropy_low: Annotated[float, UnitName("share")] = Field(0.0, ge=0)
-    """A mean entropy below this share of the first window's is a collapse. Off unless set: learning lowers it."""
+    """Collapse if the mean entropy falls below this share of the first window's. Off by default: learning lowers
+    entropy."""
     entropy_high: Annotated[float, UnitName("factor")] = Field(4.0, ge=0)
-    """A mean entropy above this many times the first window's, and above 1 nat a token, is a collapse."""
+    """Collapse if the mean entropy exceeds this multiple of the first window's, and 1 nat per token."""
     length: Annotated[float, UnitName("factor")] = Field(0.0, ge=0)
-    """A mean length this many times as long as the first window's, or as short, is a collapse. Off unless set."""
+    """Collapse if the mean length grows or shrinks by this factor from the first window. Off by default."""
     mismatch_kl: Annotated[float, UnitName("nats")] = Field(0.5, ge=0)
-    """A mean divergence of sampler and trainer above this is a collapse."""
+    """Collapse if the mean divergence of sampler and trainer exceeds this."""
     gradient: Annotated[float, UnitName("factor")] = Field(1e3, ge=0)
-    """A mean gradient norm above this many times the first window's is a collapse."""
+    """Collapse if the mean gradient norm exceeds this multiple of the first window's."""
 
 
 class CollapseWatch(FrozenModel):
-    """Remembers the newest figures and what they are compared with. JSON only: it is in each checkpoint."""
+    """Recent figures and their reference values. JSON only: saved in each checkpoint."""
 
     last_step: int = -1
     recent: tuple[dict[str, float], ...] = ()
     first: dict[str, float] = Field(default_factory=dict)
-    """Means of the first window, and of a later one for what no step of that had."""
+    """Means of the first window, or of the first window that had the figure."""
     best_reward: float = 0.0
     seen: str = ""
-    """What was seen of a collapse; empty while there is none."""
+    """Description of the collapse; empty without one."""
 
     def observe(self, step: int, figures: Mapping[str, float], recipe: CollapseRecipe) -> CollapseWatch:
         """Returns the state after one more step's figures (`FIGURES`)."""
@@ -70,7 +73,7 @@ class CollapseWatch(FrozenModel):
             return after
         means = {name: _mean(recent, name) for name in FIGURES if any(name in one for one in recent)}
         if not self.first:
-            # Another window begins: what is compared with the first one shares no step with it.
+            # A new window begins, so that later windows share no step with the first.
             return after.model_copy(update={"first": means, "recent": (), "best_reward": means.get(REWARD, 0.0)})
         seen = _collapse(means, self.first, self.best_reward, recipe)
         return after.model_copy(
@@ -82,11 +85,11 @@ class CollapseWatch(FrozenModel):
         )
 
     def diverged(self, step: int, reason: str) -> CollapseWatch:
-        """Returns the state after a step that could not be learned at all."""
+        """Returns the state after a step that failed to train."""
         return self.model_copy(update={"last_step": step, "seen": self.seen or f"step {step}: {reason}"})
 
     def advice(self, good: int) -> Advice:
-        """Says whether to go on; `good` is the step of the last good checkpoint."""
+        """Returns advice to continue or stop; `good` is the step of the last good checkpoint."""
         if not self.seen:
             return Advice(action="continue", step=good, reason="")
         return Advice(action="stop_and_return_to", step=good, reason=f"a collapse, {self.seen}")
@@ -98,7 +101,7 @@ def _mean(recent: tuple[dict[str, float], ...], name: str) -> float:
 
 
 def _collapse(means: Mapping[str, float], first: Mapping[str, float], best: float, recipe: CollapseRecipe) -> str:
-    """Says what collapsed, with the figures; empty when nothing has."""
+    """Returns the collapse with its figures; empty without one."""
     over = f"over {recipe.window} steps"
     if REWARD in means and best >= 0.1 and means[REWARD] < recipe.reward_share * best:
         return f"reward {means[REWARD]:.3f} {over}, {best:.3f} at its best"

@@ -1,1 +1,1 @@
-"""This package holds what training minimises: a module and a row of the table for each objective. It loads no torch."""
+"""Training objectives: a module and a table row for each loss. Imports no torch."""

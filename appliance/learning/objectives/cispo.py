@@ -1,8 +1,8 @@
-"""CISPO (MiniMax-M1, 2506.13585) bounds the weight of a token and never takes its gradient away.
+"""CISPO (MiniMax-M1, 2506.13585): bounds a token's weight and always keeps its gradient.
 
-The loss is -w * A * log p with w the ratio to the sampler, without gradient: 5 at the most (2510.13786), and no bound
-below. The ratio has to be the one to the sampler: over the trainer's own log-probabilities it is about 1, and the bound
-would never be met. Every token of a minibatch weighs the same.
+The loss is -w * A * log p, with w the detached ratio to the sampler: at most 5 (2510.13786), without a lower bound. The
+ratio must be to the sampler: over the trainer's own log-probabilities it is about 1, and the bound would never apply.
+Every token of a minibatch weighs the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""DAPO (2503.14476, equation 8) is GRPO whose tokens weigh the same, with a clip that is wider above.
+"""DAPO (2503.14476, equation 8): GRPO with equal token weights and a wider upper clip.
 
-This is what 2508.20722, section 2.2, puts behind RoC. The paper takes the mean over the tokens of a question's answers;
-here it is taken over the minibatch, as TRL does. Dynamic sampling is `refills` of the recipe. No KL term, no entropy
-term, and no soft penalty on overlong answers: one that is cut off is a failure like any other.
+2508.20722, section 2.2, uses this with RoC. The paper averages over the tokens of a question's answers; here the mean
+is over the minibatch, as in TRL. Dynamic sampling is `refills` of the recipe. No KL term, entropy term or soft overlong
+penalty: a truncated answer is an ordinary failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""DPPO (2602.04879, its binary total variation) leaves a token out when its probability moved too far.
+"""DPPO (2602.04879, binary total variation): drops a token whose probability moved too far.
 
 The bound is on p_trainer - p_sampler, not on their ratio: a rare token may become ten times as likely, a frequent one
-may not lose a third. A token is held back only where the advantage would drive it further the same way; the ratio
-itself has no bound. The recipe's clip is a difference of probabilities here: .2 on both sides, and an advantage without
+may not lose a third. A token is dropped only where the advantage would push it further in that direction; the ratio is
+unbounded. The recipe's clip is a difference of probabilities here: .2 on both sides, with an advantage not divided by
 the spread, are prime-rl's defaults. Every token of a minibatch weighs the same.
 """
 

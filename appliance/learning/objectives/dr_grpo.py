@@ -1,8 +1,7 @@
-"""Dr. GRPO (2503.20783) is GRPO without its two biases.
+"""Dr. GRPO (2503.20783): GRPO without its two biases.
 
-The advantage is not divided by the spread of the rewards, which favours tasks that are almost always or almost never
-solved; the loss is divided by a constant, which no length of an answer changes: rollouts times the most tokens that a
-conversation may have.
+The advantage is not divided by the spread of rewards, which favours tasks that are almost always or never solved; the
+loss is divided by a constant independent of answer length: rollouts times the maximum tokens of a conversation.
 """
 
 from __future__ import annotations

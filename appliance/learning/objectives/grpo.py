@@ -1,7 +1,7 @@
-"""GRPO (2402.03300, equation 3): each answer weighs the same, however long it is.
+"""GRPO (2402.03300, equation 3): each answer weighs the same, regardless of length.
 
-A token's loss is divided by the length of its answer, and their sum by the number of answers. The clip is as wide below
-as above. No KL term. The token-level form, which most trainers call GRPO by now, is `dapo`.
+A token's loss is divided by its answer's length, and their sum by the number of answers. The clip is symmetric. No KL
+term. The token-level form, which most trainers now call GRPO, is `dapo`.
 """
 
 from __future__ import annotations

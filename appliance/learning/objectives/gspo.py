@@ -1,8 +1,8 @@
-"""GSPO (2507.18071) takes the ratio of the whole answer, ratio^(1 / length), and its clip holds a whole answer back.
+"""GSPO (2507.18071): clips whole answers by their ratio^(1 / length).
 
-The form with per-token advantages (GSPO-token, section 4.3): each token carries the sequence's ratio as a number and a
-gradient of its own. With one advantage for all tokens of an answer, value and gradient are those of GSPO. Each answer
-weighs the same: its tokens' losses are divided by its length, and their sum by the number of answers.
+The form with per-token advantages (GSPO-token, section 4.3): each token has the sequence's ratio as value and its own
+gradient. With one advantage per answer, value and gradient equal GSPO's. Each answer weighs the same: its tokens'
+losses are divided by its length, and their sum by the number of answers.
 """
 
 from __future__ import annotations

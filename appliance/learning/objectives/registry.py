@@ -1,4 +1,4 @@
-"""Lists the objectives by their name in the recipe. A new one is a module beside this and a row here."""
+"""Registry of objectives by their name in the recipe. A new one is a module beside this and a row here."""
 
 from __future__ import annotations
 

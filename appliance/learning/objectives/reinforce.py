@@ -1,9 +1,8 @@
 """REINFORCE with the length normalisation of SFR-DeepResearch (2509.06283).
 
-The advantage (r - mean) / std is divided by the number of steps of its rollout, the same for each of them: a long
-failure pushes as hard as a short one, not once for every step. The loss is -A * log p, without a ratio, so nothing is
-clipped; the recipe's `mismatch` can weigh tokens by the ratio to the sampler. Ours: every token of a minibatch weighs
-the same before that.
+The advantage (r - mean) / std is divided by the rollout's number of steps, so a long failure pushes as hard as a short
+one. The loss is -A * log p, without a ratio or clipping; the recipe's `mismatch` can weigh tokens by the ratio to the
+sampler. Ours: before that, every token of a minibatch weighs the same.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def over_turns(mean: float, spread: float, turns: int) -> float:
-    """Divides by the spread and by the rollout's turns."""
+    """Returns the spread times the rollout's turns as divisor."""
     return spread * max(1, turns)
 
 

@@ -1,9 +1,9 @@
-"""The stages of a training, one after another: what each learns from, within which budgets, and when it ends.
+"""Stages of a training, in order: data, budgets and end condition of each.
 
-What always holds: a stage has a whole recipe of its own, so nothing about it depends on the configuration of a later
-day; budgets never shrink from stage to stage, so one engine serves them all; what a stage cannot do is refused here,
-before anything is begun. Stages as such: SFT, then RL with growing budgets and harder tasks, 2508.20722; a stage that
-ends on success as well as on steps is ours, after the turn budgets of 2509.08755.
+Invariants: a stage has a complete recipe, independent of later configuration; budgets never shrink between stages, so
+one engine serves all; an impossible stage is refused before training begins. SFT followed by RL with growing budgets
+and harder tasks: 2508.20722; ending a stage on success as well as on steps is ours, after the turn budgets of
+2509.08755.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from appliance.records.record import FiniteRecord, Record
 from runtime.model import UnitName
 
 MOST = 16
-"""Stages of one training."""
+"""Maximum stages of a training."""
 
 _LATER = ("stragglers",)
-"""Keys of [training] that came after trainings in stages were first begun by digest."""
+"""Keys of [training] added after staged trainings were first identified by digest."""
 _KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
 
 MOST_TRACES = 64 << 20
-"""Bytes of a file of recorded conversations."""
+"""Maximum bytes of a file of recorded conversations."""
 
 StageKind = Literal["sft", "rl", "distil"]
 OWN_KEYS = {
@@ -36,49 +36,49 @@ OWN_KEYS = {
     "rl": frozenset({"tasks", "optimizer", "advance_at", "training"}),
     "distil": frozenset({"optimizer", "advance_at", "training", "scored_by"}),
 }
-"""Keys of a stage that only this kind has."""
+"""Stage keys that only this kind has."""
 
 
 class TeacherRecipe(FiniteRecord):
-    """A model behind an OpenAI-compatible API that works on training tasks; what passes its check is learned from."""
+    """Teacher model behind an OpenAI-compatible API; its answers that pass are trained on."""
 
     base_url: str = Field("", max_length=500)
-    """Where it answers, such as http://127.0.0.1:8000/v1. On this machine only."""
+    """Base URL of the API, such as http://127.0.0.1:8000/v1. On this machine only."""
     model: str = Field("", max_length=200)
-    """Its name there."""
+    """Model name in the API."""
     tasks: Annotated[int, UnitName("tasks")] = Field(64, ge=1, le=100_000)
-    """Tasks that it is asked."""
+    """Tasks sent to the teacher."""
     samples: Annotated[int, UnitName("answers")] = Field(4, ge=1, le=1024)
-    """Tries at each task; one that passes is kept, at most."""
+    """Attempts per task; at most one passing attempt is used."""
     temperature: Annotated[float, UnitName("temperature")] = Field(1.0, ge=0)
-    """Temperature that it samples at."""
+    """Sampling temperature of the teacher."""
     max_tokens: Annotated[int, UnitName("tokens")] = Field(1024, ge=1)
-    """Tokens of one of its turns."""
+    """Maximum tokens per turn of the teacher."""
 
 
 class Stage(Record):
-    """Is one stage with everything that decides it."""
+    """One stage with everything that decides its result."""
 
     name: str = Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$")
     kind: StageKind
     recipe: Recipe
     tasks: Literal["fresh", "unsolved"] = "fresh"
-    """`unsolved`: those of earlier stages that not every attempt passed, and fresh ones when they run out."""
+    """`unsolved` takes tasks of earlier stages that some attempt failed, then fresh ones."""
     optimizer: Literal["reset", "keep"] = "reset"
-    """Whether the moments of the stage before are kept."""
+    """`keep` continues the previous stage's optimizer moments."""
     advance_at: float | None = Field(default=None, gt=0, le=1)
-    """Held-out success at which the stage ends before its steps do."""
+    """Held-out success at which the stage ends early."""
     data: Literal["demonstrations", "file", "teacher"] = "demonstrations"
-    """What SFT learns from: generated demonstrations, recorded conversations, or a teacher's."""
+    """Source of SFT conversations: generated demonstrations, a recorded file, or a teacher."""
     file: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
     """SHA-256 of the recorded conversations."""
     teacher: TeacherRecipe = TeacherRecipe()
     scored_by: str = Field(default="", max_length=100)
-    """Digest of the published model whose log-probabilities are learned from."""
+    """Digest of the published model whose log-probabilities are the target."""
 
     def digest(self) -> str:
-        """As `Record.digest`, without later fields that are at their defaults: a training that an earlier version began
-        goes on by the recipe that it began with."""
+        """Returns `Record.digest` without later fields at their defaults, so that a training begun by an earlier
+        version resumes."""
         training = self.recipe.training
         usual = TrainingRecipe.model_construct()
         same = {name for name in _LATER if getattr(training, name) == getattr(usual, name)}
@@ -87,17 +87,17 @@ class Stage(Record):
 
     @property
     def steps(self) -> int:
-        """Steps after which it ends at the latest."""
+        """Maximum steps of the stage."""
         return self.recipe.warm_start.steps if self.kind == "sft" else self.recipe.training.steps
 
 
 def refusal(stages: Sequence[Stage]) -> str:
-    """Says why these stages cannot follow each other; empty when they can."""
+    """Returns the reason that these stages cannot follow each other; empty if they can."""
     if not 1 <= len(stages) <= MOST:
-        return f"there are {len(stages)} stages, and there may be 1 to {MOST}"
+        return f"{len(stages)} stages; use 1 to {MOST}"
     names = [stage.name for stage in stages]
     if len(set(names)) < len(names):
-        return f"two stages are called {next(name for name in names if names.count(name) > 1)!r}"
+        return f"two stages are named {next(name for name in names if names.count(name) > 1)!r}"
     for number, stage in enumerate(stages, 1):
         if why := _own_refusal(stage):
             return f"stage {number} ({stage.name}): {why}"
@@ -120,11 +120,11 @@ def _own_refusal(stage: Stage) -> str:
         except EndpointError as error:
             return f"{error}: {error.hint}"
     if stage.kind == "sft" and stage.data != "file" and stage.file:
-        return 'a file is learned from with data = "file" only'
+        return 'file needs data = "file"'
     if stage.kind == "distil" and not stage.scored_by:
-        return "distil needs scored_by: the model whose log-probabilities are learned from"
+        return "distil needs scored_by: the model whose log-probabilities are the target"
     if stage.kind == "distil" and stage.recipe.training.objective == "gspo":
-        return "gspo weighs whole answers, and a teacher scores tokens: take dapo, or another objective"
+        return "gspo weighs whole answers, but a teacher scores tokens: use dapo or another objective"
     return ""
 
 

@@ -1,8 +1,7 @@
 """Compares two models on the same sealed items, item by item. Pure: results in, figures out.
 
-An item counts only when both models have a verdict on it: an infrastructure failure on either side excludes it for
-both, so that neither model gains by it. Shares are of 1, intervals two-sided at level 1 - alpha; their formulas and
-sources are in `policies.statistics.intervals`.
+An item counts only if both models have a verdict: an infrastructure error on either side excludes it for both. Shares
+are of 1, intervals two-sided at level 1 - alpha; formulas and sources are in `policies.statistics.intervals`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from policies.statistics.intervals import paired_difference, wilson
 
 @dataclass(frozen=True)
 class Share:
-    """Is a proportion with its interval."""
+    """Proportion with its interval."""
 
     value: float
     low: float
@@ -25,32 +24,32 @@ class Share:
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """Sets the candidate against the champion."""
+    """Candidate and champion compared on the same items."""
 
     both: int
     gained: int
-    """Wrong with the champion, right with the candidate."""
+    """Items wrong for the champion, right for the candidate."""
     lost: int
     neither: int
     excluded: int
-    """Items without a verdict on one side or on both."""
+    """Items lacking a verdict on at least one side."""
     candidate: Share
-    """Success on the items that count (Wilson)."""
+    """Success on the counted items (Wilson)."""
     champion: Share
     gain: Share
-    """Candidate less champion, with the interval for paired proportions (Tango)."""
+    """Candidate minus champion, with the interval for paired proportions (Tango)."""
     candidate_errors: float
-    """Failed calls / calls inside the candidate's right answers among the items that count; 0 without a call."""
+    """Failed calls / calls in the candidate's right answers among counted items; 0 without calls."""
     champion_errors: float
 
     @property
     def items(self) -> int:
-        """Counts the items with a verdict for both."""
+        """Items with a verdict for both."""
         return self.both + self.gained + self.lost + self.neither
 
 
 def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> PairedComparison:
-    """Compares. Raises ValueError when the two did not answer the same items, each once, or when no item counts."""
+    """Compares two models. Raises ValueError unless both answered the same items once, and some item counts."""
     ours, theirs = _by_task(candidate), _by_task(champion)
     if ours.keys() != theirs.keys():
         raise ValueError(f"{len(ours.keys() ^ theirs.keys())} items were answered by one model only")
@@ -77,14 +76,14 @@ def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0
 
 
 def by_family(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> dict[str, PairedComparison]:
-    """Compares in each family that has an item which counts, in alphabetical order."""
+    """Compares per family with a counted item, in alphabetical order."""
     counted = _verdicts(candidate) & _verdicts(champion)
     families = sorted({item.family for item in candidate.items if item.task in counted})
     return {family: compare(_only(candidate, family), _only(champion, family), alpha=alpha) for family in families}
 
 
 def errors_in_correct(items: Iterable[ItemResult]) -> float:
-    """Returns failed tool calls / tool calls inside the items that passed; 0 when they hold no call."""
+    """Returns failed tool calls / tool calls in passed items; 0 without calls."""
     right = [item for item in items if item.passed]
     calls = sum(item.calls for item in right)
     return sum(item.failed_calls for item in right) / calls if calls else 0.0

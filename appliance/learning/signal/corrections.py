@@ -1,13 +1,12 @@
-"""Corrects for a sampler that gave a token another probability than the trainer: two engines differ by rounding.
+"""Corrects for tokens to which sampler and trainer give different probabilities, by rounding in two engines.
 
-What always holds. A correction weighs the losses of tokens by a number without gradient; the objective's denominator
-stays. The number is p_trainer / p_sampler, unless the objective's own ratio is taken over the log-probabilities of the
-sampler and has it already: it is counted once. `truncate` cuts it off at 2 (truncated importance sampling, which the
-recipe refuses where there is nothing to weigh); `mask` takes out the tokens whose ratio lies outside of [.5, 5]
-(IcePop, 2510.18855). Without a rule nothing is weighed.
+Invariants: a correction multiplies token losses by a number without gradient; the objective's denominator is unchanged.
+The number is p_trainer / p_sampler, unless the objective's own ratio is to the sampler and already has it: it is
+applied once. `truncate` caps it at 2 (truncated importance sampling, which the recipe refuses where nothing is
+weighed); `mask` drops tokens with a ratio outside [.5, 5] (IcePop, 2510.18855). Without a rule all weights are 1.
 
-With the anchor `trainer` the objective's ratio is taken over the trainer's own log-probabilities of before the step.
-With one update a step, which the recipe asks for then, these are the ones at hand, and the ratio is 1.
+With the anchor `trainer` the objective's ratio is to the trainer's own log-probabilities before the step. With one
+update per step, which the recipe then requires, these are the current ones, and the ratio is 1.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from appliance.learning.recipes.loss import MismatchRecipe
 
 @dataclass(frozen=True)
 class Correction:
-    """All are [B, T-1]; weights are 1, and the others False, where the mask is off."""
+    """Correction of a batch, all [B, T-1]; weights are 1, other fields False, where the mask is off."""
 
     weights: Tensor
-    """What the tokens' losses are multiplied by; without gradient."""
+    """Factors on the token losses; without gradient."""
     corrected: Tensor
-    """Bool: tokens whose weight was cut off at `most`."""
+    """Bool: tokens whose weight was capped at `most`."""
     masked: Tensor
-    """Bool: tokens that were taken out."""
+    """Bool: dropped tokens."""
 
 
 @dataclass(frozen=True)
 class CorrectedLosses:
     tokens: TokenLosses
-    """Of the objective, with the correction in their losses."""
+    """The objective's losses, corrected."""
     correction: Correction
     ratios: Tensor
     """[B, T-1]: p_trainer / p_sampler, without gradient; 0 where the mask is off."""
@@ -51,7 +50,7 @@ def corrected_losses(
     clip: tuple[float, float],
     recipe: MismatchRecipe,
 ) -> CorrectedLosses:
-    """Computes an objective's losses as the recipe anchors and corrects them; shapes are those of `Objective`."""
+    """Computes an objective's losses with the recipe's anchor and correction; shapes as in `Objective`."""
     anchor = logprobs.detach() if recipe.anchor == "trainer" else sampled
     made = objective.losses(logprobs, anchor, advantages, mask, clip)
     counted = recipe.anchor == "sampler" and objective.anchor != "none"
@@ -62,10 +61,8 @@ def corrected_losses(
 
 
 def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRecipe, counted: bool) -> Correction:
-    """Weighs tokens by what trainer and sampler think of them: log-probabilities [B, T-1], mask bool [B, T-1].
-
-    Where their ratio is `counted` by the objective already, it weighs nothing here.
-    """
+    """Returns token weights from trainer and sampler log-probabilities [B, T-1] under a bool mask [B, T-1]. A ratio
+    already `counted` by the objective is not applied again."""
     ratios = token_ratios(logprobs.detach(), sampled, mask)
     ones, none = ratios.new_ones(ratios.shape), mask & False
     if recipe.rule == "truncate":
@@ -77,9 +74,7 @@ def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRec
 
 
 def mismatch_kl(trainer: Tensor, sampler: Tensor) -> Tensor:
-    """Sums over tokens an estimate of KL(sampler || trainer), from the log-probabilities of sampled tokens [N].
-
-    r - 1 - log r with r = p_trainer / p_sampler: without bias and never negative (Schulman 2020, "k3").
-    """
+    """Sums an estimate of KL(sampler || trainer) over sampled tokens [N]: r - 1 - log r with r = p_trainer / p_sampler,
+    unbiased and never negative (Schulman 2020, "k3")."""
     difference = trainer - sampler
     return (torch.expm1(difference) - difference).sum()

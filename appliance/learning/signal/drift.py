@@ -1,8 +1,8 @@
-"""Measures how far a candidate went from the models before it, on what it wrote itself.
+"""Measures a candidate's drift from earlier models, on its own rollouts.
 
-The divergences are means over its own sampled tokens, given what stood before them: r - 1 - log r with r the other
-model's probability over its own (Schulman 2020, "k3"), without bias and never negative. Entropy is the mean of -log p
-of the sampled tokens. Nothing is trained here and no random number is drawn.
+Divergences are means over its sampled tokens given their context: r - 1 - log r with r the other model's probability
+over its own (Schulman 2020, "k3"), unbiased and never negative. Entropy is the mean of -log p of the sampled tokens.
+Nothing is trained and no random number is drawn.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from policies.contract.evidence import DriftReport
 def drift_of(
     candidate: Sequence[Judged], champion: Sequence[Judged], *, kl_champion: float, kl_base: float
 ) -> DriftReport:
-    """Reports on both models' answers to the same questions, and the candidate's `divergence` from each model."""
+    """Builds the drift report from both models' answers to the same questions, and the candidate's divergences."""
     ours, theirs = _whole(candidate), _whole(champion)
     return DriftReport(
         tokens=sum(one.trained_tokens for one in _written(candidate)),
@@ -38,10 +38,8 @@ def drift_of(
 
 
 def divergence(judged: Sequence[Judged], engine: Engine, temperature: float) -> float:
-    """Returns nats a token, of whoever sampled these rollouts from the engine's weights; 0 without a token.
-
-    Raises LearningError when a rollout lacks its log-probabilities.
-    """
+    """Returns nats per token between the sampler of these rollouts and the engine's weights; 0 without tokens. Raises
+    LearningError if a rollout lacks log-probabilities."""
     written = _written(judged)
     own: list[float] = []
     sampled: list[float] = []
@@ -57,7 +55,7 @@ def _written(judged: Sequence[Judged]) -> list[Sample]:
 
 
 def _whole(judged: Sequence[Judged]) -> list[Rollout]:
-    """Leaves out those that broken infrastructure cut short."""
+    """Returns the rollouts without infrastructure errors."""
     return [one.rollout for one in judged if one.rollout.ended is not RolloutEnd.INFRA_ERROR]
 
 

@@ -1,14 +1,13 @@
-"""Makes groups of judged rollouts: what is masked, what is kept, and what each kept rollout is worth.
+"""Builds groups of judged rollouts: masking, selection and advantages.
 
-Pure and deterministic: the choice is a function of (seed, step, task) and of the rollouts, not of the order in which
-they arrived. A rollout that met an infrastructure failure is masked before anything is chosen: it is neither a success
-nor a failure, and no part of the mean that the others are compared with. What is left of its group keeps the recipe's
-share (half, by default), so that selection stays as strict as in a whole group. A group that lost more than half of its
-rollouts is dropped, because what is left was chosen by what broke. So is one whose rewards are exactly equal, which
-carries no signal. Every group says in `reason` what became of it.
+Pure and deterministic: selection is a function of (seed, step, task) and the rollouts, not of their arrival order. A
+rollout with an infrastructure error is masked before selection: neither success nor failure, and not part of the mean.
+The rest of its group keeps the recipe's share (half, by default), so selection stays as strict as in a whole group. A
+group that lost more than half of its rollouts is dropped, since failures chose the rest; so is one with exactly equal
+rewards, which carries no signal. Every group states its outcome in `reason`.
 
-An attempt and what branched off it are kept or left together (`roc.AttemptOutcome` says why); the recipe's share is
-one of attempts, and the group trains on all branches of those.
+An attempt and its branches are kept or dropped together (`roc.AttemptOutcome` explains why); the recipe's share is one
+of attempts, and the group trains on all of their branches.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from verifiers.contract.verdict import Outcome as VerdictOutcome
 
 @dataclass(frozen=True)
 class Attempt:
-    """Is an attempt with what branched off it."""
+    """Attempt with its branches."""
 
     rollouts: tuple[Rollout, ...]
-    """The attempt itself first, where it is left."""
+    """Rollouts, the attempt itself first, if it is left."""
     places: tuple[int, ...]
-    """Where each of them is in the group."""
+    """Positions of the rollouts in the group."""
 
 
 def attempts_of(rollouts: Sequence[Rollout]) -> list[Attempt]:
-    """Finds the attempts of a group, in the order of their first rollouts."""
+    """Returns the attempts of a group, ordered by their first rollout."""
     found: dict[str, list[int]] = {}
     for place, one in enumerate(rollouts):
         found.setdefault(one.branch_of or one.id, []).append(place)
@@ -49,10 +48,8 @@ def attempts_of(rollouts: Sequence[Rollout]) -> list[Attempt]:
 def credited_attempts(
     attempts: Sequence[Attempt], rewards: Sequence[float], objective: Objective
 ) -> tuple[dict[int, float], tuple[SharedPrefix, ...]]:
-    """Returns the advantage of each rollout by its place in the group, and those of what they share.
-
-    `rewards` are those of the group; `Objective.credit` has the formula, and what it raises.
-    """
+    """Returns each rollout's advantage by its position in the group, and the advantages of shared prefixes. `rewards`
+    are the group's; `Objective.credit` has the formula and the errors."""
     graded = [
         [Graded(rewards[place], one.turns) for place, one in zip(each.places, each.rollouts, strict=True)]
         for each in attempts
@@ -70,7 +67,7 @@ def credited_attempts(
 
 
 def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> tuple[Group, ...]:
-    """Makes one group for each task, in the order in which the tasks first occur."""
+    """Builds one group per task, in order of first occurrence."""
     by_task: dict[str, list[Judged]] = {}
     for one in judged:
         by_task.setdefault(one.rollout.task, []).append(one)
@@ -78,7 +75,7 @@ def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> 
 
 
 def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> Group:
-    """Makes the group of one task at one step. Raises ValueError for rollouts of several tasks, steps or cycles."""
+    """Builds the group of one task at one step. Raises ValueError for rollouts of several tasks, steps or cycles."""
     origins = {(one.rollout.cycle, one.rollout.step, one.rollout.task) for one in judged}
     if len(origins) != 1:
         raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
@@ -105,29 +102,29 @@ def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> G
 
 
 def enough(alive: int, sampled: int) -> bool:
-    """Says whether what the infrastructure left of a task's rollouts can be compared."""
+    """True if enough of a task's rollouts survived infrastructure errors to be compared."""
     return alive >= math.ceil(sampled / 2)
 
 
 def is_masked(judged: Judged) -> bool:
-    """Says whether the rollout is about us and not about the policy model."""
+    """True for an infrastructure error, which says nothing about the policy model."""
     return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
 
 
 def of_attempts(judged: Iterable[Judged]) -> list[Judged]:
-    """Leaves branches out: they begin where an attempt met something hard, so no rate of success counts them."""
+    """Drops branches, which start at hard points and would bias success rates."""
     return [one for one in judged if one.rollout.branch_of is None]
 
 
 def reward_of(judged: Judged, recipe: TrainingRecipe) -> float:
-    """Returns what a judged rollout has earned, from 0 to 1: an abstention that its task allows less than a right
-    answer and more than a wrong one, whichever reward the recipe takes."""
+    """Returns the reward of a judged rollout, from 0 to 1. A permitted abstention earns less than a right answer and
+    more than a wrong one, with either reward setting."""
     by_score = recipe.reward == "score" or judged.verdict.ground is Ground.ABSTAINED
     return judged.verdict.score if by_score else float(judged.verdict.passed)
 
 
 def outcome(judged: Judged, reward: float) -> RolloutOutcome:
-    """Extracts what a selector needs to know of a judged rollout."""
+    """Returns a selector's input for a judged rollout."""
     rollout = judged.rollout
     return RolloutOutcome(
         reward=reward,
@@ -146,7 +143,7 @@ def _choose(
     recipe: TrainingRecipe,
     rng: Random,
 ) -> tuple[list[int], str]:
-    """Chooses indices into `attempts`, and says in a sentence why."""
+    """Returns selected indices into `attempts`, and the reason as a sentence."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
     if not enough(len(alive), sampled) or len(attempts) < 2:
@@ -175,7 +172,7 @@ def _choose(
 def _parted(
     attempts: Sequence[Attempt], rewards: Sequence[float], keep: int, rng: Random, note: str
 ) -> tuple[list[int], str]:
-    """Chooses among attempts of which none is better than another: those first whose branches differ."""
+    """Selects among attempts of equal worth, preferring those whose branches differ."""
     parted = [i for i, one in enumerate(attempts) if carry_signal([rewards[place] for place in one.places])]
     others = [i for i in range(len(attempts)) if i not in parted]
     chosen = [*rng.sample(parted, len(parted)), *rng.sample(others, len(others))][:keep]

@@ -1,14 +1,13 @@
-"""Finds the tokens of a rollout that plan, and gives them more of its credit: HICRA (2509.03646).
+"""Finds a rollout's planning tokens and raises their credit: HICRA (2509.03646).
 
-A strategic gram is a run of 3 to 5 tokens that correct solutions share. What always holds. Grams come from the correct
-solutions of the step alone, and from what the policy model sampled: the result of a tool is nobody's plan. Nothing is
-drawn but from the generator that the caller brings, and the work is bounded: `MOST_TOKENS` are read and `MOST_GRAMS`
-compared, however long the rollouts are.
+A strategic n-gram is a run of 3 to 5 tokens shared by correct solutions. Invariants: n-grams come only from the step's
+correct solutions, and only from sampled text, not tool results. Randomness comes only from the caller's generator, and
+work is bounded: at most `MOST_TOKENS` read and `MOST_GRAMS` compared.
 
-As in the paper, grams are clustered by meaning, and those of the fifth of clusters that occur in most solutions are
-strategic. Ours: a gram's meaning is the mean of the model's own input embeddings of its tokens, where the paper has a
-sentence encoder over words; a gram joins the first cluster whose leader is near enough, and one that occurs in a single
-solution joins none. Semantic entropy is the Shannon entropy of how often each strategic gram occurs.
+As in the paper, n-grams are clustered by meaning, and those of the most frequent fifth of clusters are strategic. Ours:
+an n-gram's meaning is the mean of the model's own input embeddings, where the paper uses a sentence encoder over words;
+an n-gram joins the first cluster with a near enough leader, and one found in a single solution joins none. Semantic
+entropy is the Shannon entropy of the strategic n-grams' frequencies.
 """
 
 from __future__ import annotations
@@ -27,44 +26,44 @@ from appliance.learning.batches import Sample
 from appliance.records.rollouts import Rollout
 
 SIZES = (3, 4, 5)
-"""Tokens of a gram."""
+"""Tokens per n-gram."""
 
 SHARE = 0.2
-"""Of the clusters, those that occur in most solutions."""
+"""Share of clusters, most frequent first, that count as strategic."""
 
 NEAR = 0.85
-"""Cosine from which two grams are one move: two of 3 and 4 tokens of which 3 are shared, not two that are shifted."""
+"""Minimum cosine of two n-grams in a cluster: 3- and 4-grams sharing 3 tokens qualify, shifted ones do not."""
 
 MOST_TOKENS = 200_000
-"""Are read in one step, of correct and of wrong rollouts each."""
+"""Maximum tokens read per step, of correct and of wrong rollouts each."""
 
 MOST_GRAMS = 256
-"""Are compared with each other: those that occur in most solutions."""
+"""Maximum n-grams compared, most frequent first."""
 
 Gram = tuple[int, ...]
 
 Embed = Callable[[Tensor], Tensor]
-"""Token ids [N] to vectors [N, D]."""
+"""Function from token ids [N] to vectors [N, D]."""
 
 
 @dataclass(frozen=True)
 class Plans:
-    """Says which grams of a step plan, and how varied the plans were."""
+    """Strategic n-grams of a step, and their variety."""
 
     grams: frozenset[Gram]
     entropy: float
-    """Nats; 0 where no gram occurs, or always the same."""
+    """Nats; 0 if no n-gram occurs, or only one."""
 
 
 def find_plans(right: Sequence[Rollout], wrong: Sequence[Rollout], embed: Embed, rng: Random) -> Plans:
-    """Finds the strategic grams of a step's correct rollouts, and their entropy over all of its rollouts."""
+    """Returns the strategic n-grams of a step's correct rollouts, and their entropy over all of its rollouts."""
     solutions = _some(right, rng)
     grams = strategic_grams(solutions, embed)
     return Plans(grams, semantic_entropy([*solutions, *_some(wrong, rng)], grams))
 
 
 def strategic_grams(solutions: Sequence[Sequence[Gram]], embed: Embed) -> frozenset[Gram]:
-    """Finds the grams of the clusters that occur in most solutions; a solution is its sampled messages."""
+    """Returns the n-grams of the most frequent clusters; a solution is its sampled messages."""
     found = [{gram for message in solution for gram in _grams(message)} for solution in solutions]
     documents = Counter(gram for one in found for gram in one)
     candidates = sorted((gram for gram, count in documents.items() if count > 1), key=lambda g: (-documents[g], g))
@@ -75,21 +74,21 @@ def strategic_grams(solutions: Sequence[Sequence[Gram]], embed: Embed) -> frozen
 
 
 def semantic_entropy(solutions: Sequence[Sequence[Gram]], grams: Collection[Gram]) -> float:
-    """Returns the Shannon entropy, in nats, of how often each of `grams` occurs in `solutions`."""
+    """Returns the Shannon entropy, in nats, of the frequencies of `grams` in `solutions`."""
     counts = Counter(g for solution in solutions for message in solution for g in _grams(message) if g in grams)
     whole = counts.total()
     return math.fsum(count / whole * math.log(whole / count) for count in counts.values())
 
 
 def credited(sample: Sample, grams: Collection[Gram], alpha: float) -> Sample:
-    """Adds `alpha` times its size to the advantage of each token of a strategic gram."""
+    """Adds `alpha` times its size to the advantage of each token of a strategic n-gram."""
     planned = planning_tokens(sample, grams)
     raised = zip(sample.advantages, planned, strict=True)
     return replace(sample, advantages=tuple(a + alpha * abs(a) if plans else a for a, plans in raised))
 
 
 def planning_tokens(sample: Sample, grams: Collection[Gram]) -> tuple[bool, ...]:
-    """Says of each token whether it stands in a strategic gram, which lies whole in one sampled message."""
+    """Marks each token inside a strategic n-gram, which lies within one sampled message."""
     planned = [False] * len(sample.ids)
     for own, run in groupby(range(len(sample.ids)), key=sample.mask.__getitem__):
         places = list(run) if own else []
@@ -107,7 +106,7 @@ def _grams(message: Gram) -> Iterator[Gram]:
 
 
 def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
-    """Takes the sampled messages of rollouts until enough tokens are together; what a branch shares is its parent's."""
+    """Collects rollouts' sampled messages up to the token limit; a branch's shared tokens count for its parent."""
     chosen: list[list[Gram]] = []
     left = MOST_TOKENS
     for rollout in rng.sample(rollouts, len(rollouts)):
@@ -120,7 +119,7 @@ def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
 
 
 def _clusters(grams: Sequence[Gram], embed: Embed) -> list[set[Gram]]:
-    """Puts each gram to the first leader that is near, in the order in which they come, or makes it a leader."""
+    """Assigns each n-gram to the first near leader, or makes it a leader."""
     if not grams:
         return []
     tokens = sorted({token for gram in grams for token in gram})

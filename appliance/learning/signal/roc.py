@@ -1,15 +1,14 @@
-"""Chooses which rollouts of a group are trained on: Resample-on-Correct (2508.20722, section 2.2.3) and its rivals.
+"""Selects which rollouts of a group to train on: Resample-on-Correct (2508.20722, section 2.2.3) and alternatives.
 
-A reward for the outcome praises a right answer however it was reached. RoC leaves the reward alone and chooses instead:
-of an oversampled group it keeps a uniform share of the failures, for variety, and fills up with successes, preferring
-those whose tool calls worked and whose form is clean. Where rewards are fractions, a success is what lies above the
-mean of its group.
+An outcome reward rates a right answer equally however it was reached. RoC keeps the reward and selects instead: of an
+oversampled group it keeps a uniform share of the failures, for variety, and fills up with successes, preferring working
+tool calls and clean form. With fractional rewards, a success lies above its group's mean.
 
-Pure: outcomes in, indices out; the caller brings the random generator. Every selector returns ascending, distinct
-indices, exactly `keep` of them with different rewards among them, or none at all when the rewards would be exactly
-equal: such a group carries no signal for a group-relative objective. Rollouts with `infra_error` never come here.
+Pure: outcomes in, indices out; the caller supplies the random generator. Every selector returns ascending, distinct
+indices: exactly `keep` with different rewards among them, or none if the rewards would be exactly equal, since such a
+group carries no signal for a group-relative objective. Rollouts with `infra_error` are removed beforehand.
 
-Deviations from the paper: it weights by the inverse of the penalty, which a flawless rollout does not have, so
+Deviations from the paper: it weights by the inverse penalty, which is infinite for a flawless rollout, so
 `CLEAN_OFFSET` is added first; and where its floor would leave no failure, one is kept.
 """
 
@@ -22,46 +21,47 @@ from random import Random
 from statistics import mean
 
 CLEAN_OFFSET = 0.05
-"""Added to the penalty before it is inverted: a flawless success is 21 times as likely as one with penalty 1."""
+"""Added to the penalty before inversion: a flawless success is 21 times as likely as one with penalty 1."""
 
 NO_CALL_PENALTY = 0.5
-"""Error penalty of a rollout that called no tool: between a working call and a failing one (paper)."""
+"""Error penalty of a rollout without tool calls: between a working and a failing call (paper)."""
 
 RELEASE_FLOOR = 2
-"""Of each kind, as far as there are so many, in the released code (its `min_*_reward_trace_num`)."""
+"""Minimum of each kind, if available, in the released code (its `min_*_reward_trace_num`)."""
 
 
 @dataclass(frozen=True)
 class RolloutOutcome:
-    """Says what a selector needs to know of one rollout."""
+    """Input of a selector for one rollout."""
 
     reward: float
     calls: int
     failed_calls: int
-    """By structured status, never by what the output says."""
+    """Failed calls by structured status, never by output text."""
     answers: int
     turns: int
 
     @property
     def penalty(self) -> float:
-        """Is p_total = p_err + p_format, in [0, 2]."""
+        """p_total = p_err + p_format, in [0, 2]."""
         errors = self.failed_calls / self.calls if self.calls else NO_CALL_PENALTY
         form = min(1.0, (self.answers - 1) / self.turns) if self.answers and self.turns else 1.0
         return errors + form
 
     @property
     def weight(self) -> float:
-        """Says how strongly a success is preferred; relative to the other successes of its group."""
+        """Preference weight of a success, relative to the other successes of its group."""
         return 1 / (self.penalty + CLEAN_OFFSET)
 
 
 @dataclass(frozen=True)
 class AttemptOutcome:
-    """Says the same of an attempt together with its branches: they are chosen or left as one.
+    """Input of a selector for an attempt with its branches, which are kept or dropped together.
 
-    A selector prefers by what came out; among branches that would make the value of the place where they part a matter
-    of the choice, and the difference from its siblings is what a branch is for. Its reward is the mean of theirs. Its
-    penalty is the mean over those that earned the most: RoC asks how a success was reached."""
+    A selector prefers by outcome; selecting among branches would bias the value of their branch point, and a branch
+    exists to differ from its siblings. The reward is the branches' mean. The penalty is the mean over those with the
+    highest reward: RoC asks how a success was reached.
+    """
 
     leaves: tuple[RolloutOutcome, ...]
 
@@ -81,14 +81,12 @@ class AttemptOutcome:
 
 
 Choosable = RolloutOutcome | AttemptOutcome
-"""What a selector chooses among."""
+"""Items that a selector chooses among."""
 
 
 def roc(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Applies the paper's rule: of n rollouts it keeps floor(failures * keep / n) failures, half when keep is n / 2.
-
-    Raises ValueError when `keep` is below 2 or above the size of the group.
-    """
+    """Applies the paper's rule: of n rollouts keeps floor(failures * keep / n) failures, half when keep is n / 2.
+    Raises ValueError if `keep` is below 2 or above the group's size."""
     right, wrong = _kinds(outcomes, keep)
     if not right or not wrong:
         return []
@@ -98,10 +96,8 @@ def roc(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
 
 
 def roc_sorted(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Applies the released code's rule: the successes with the least penalty, the first failures, at least two of each.
-
-    Deterministic; `rng` is not used. Ties go to the earlier rollout. Raises ValueError as `roc` does.
-    """
+    """Applies the released code's rule: successes with the lowest penalty, first failures, at least two of each.
+    Deterministic; `rng` is unused. Ties go to the earlier rollout. Raises ValueError as `roc`."""
     right, wrong = _kinds(outcomes, keep)
     if not right or not wrong:
         return []
@@ -114,10 +110,7 @@ def roc_sorted(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[in
 
 
 def uniform(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Does as plain GRPO with the same compute: as many are sampled and as many trained on, but chosen blindly.
-
-    Raises ValueError as `roc` does.
-    """
+    """Selects uniformly: plain GRPO with equal compute. Raises ValueError as `roc`."""
     _kinds(outcomes, keep)
     selected = sorted(rng.sample(range(len(outcomes)), keep))
     return selected if carry_signal([outcomes[i].reward for i in selected]) else []
@@ -126,26 +119,23 @@ def uniform(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
 Selector = Callable[[Sequence[Choosable], int, Random], list[int]]
 
 SELECTORS: Mapping[str, Selector] = {"roc": roc, "roc_sorted": roc_sorted, "uniform": uniform}
-"""By their name in the recipe."""
+"""Selectors by their name in the recipe."""
 
 
 def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random) -> list[int]:
-    """Draws `count` distinct items, each next one in proportion to its weight among those left.
-
-    A race: every item arrives after an exponential time with its weight as rate, and the first ones win
-    (Efraimidis & Spirakis 2006, in logarithms).
-    """
+    """Draws `count` distinct items, each in proportion to its weight among those left. Implemented as a race: every
+    item arrives after an exponential time with its weight as rate (Efraimidis & Spirakis 2006, in logarithms)."""
     arrival = {item: rng.expovariate(weight) for item, weight in zip(items, weights, strict=True)}
     return sorted(arrival, key=arrival.__getitem__)[:count]
 
 
 def carry_signal(rewards: Sequence[float]) -> bool:
-    """Says whether a group can be learned from: not where all rewards are exactly equal, however they were rounded."""
+    """True unless all rewards are exactly equal, however they were rounded."""
     return len(set(rewards)) > 1
 
 
 def above_mean(rewards: Sequence[float]) -> list[bool]:
-    """Says of each reward whether it is a success in its group; none is where all are equal."""
+    """Marks each reward that is a success in its group; none if all are equal."""
     if not carry_signal(rewards):
         return [False] * len(rewards)
     middle, best = mean(rewards), max(rewards)

@@ -1,10 +1,9 @@
-"""On-policy distillation: the policy model's own tokens, each worth what a teacher thinks of it.
+"""On-policy distillation: a teacher's log-probabilities are the advantages of the policy model's own tokens.
 
-The rollouts are sampled as for reinforcement learning; the teacher reads them and writes nothing. Each sampled token's
-advantage is the teacher's log-probability of it less the sampler's, at one temperature: the sampled estimate of the
-negative reverse KL, token by token, without discount (GKD 2306.13649, MiniLLM 2306.08543). What always holds: no reward
-has a part in it; what the infrastructure broke is left out; the same rollouts and the same teacher give the same
-advantages.
+Rollouts are sampled as for reinforcement learning; the teacher only scores them. A sampled token's advantage is the
+teacher's log-probability minus the sampler's, at one temperature: the sampled estimate of the negative reverse KL, per
+token, without discount (GKD 2306.13649, MiniLLM 2306.08543). Invariants: rewards are not used; infrastructure errors
+are excluded; equal rollouts and teacher give equal advantages.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ from appliance.learning.signal.grouping import is_masked, reward_of
 from appliance.records.training import Group, Judged
 
 TeacherScore = Callable[[Sequence[Sequence[int]], float], Sequence[Sequence[float]]]
-"""Log-probabilities of given tokens at a temperature: one for each token of a conversation but its first."""
+"""Returns log-probabilities of conversations at a temperature: one per token, except the first."""
 
 
 def every_rollout(judged: Sequence[Judged], recipe: TrainingRecipe) -> tuple[Group, ...]:
-    """Makes one group for each task, in which all sound rollouts are kept; their advantages are the teacher's to say,
-    token by token, and 0 on record."""
+    """Builds one group per task that keeps all rollouts without infrastructure errors. Recorded advantages are 0, since
+    the teacher sets them per token."""
     by_task: dict[str, list[Judged]] = {}
     for one in judged:
         by_task.setdefault(one.rollout.task, []).append(one)
@@ -50,9 +49,8 @@ def _group(members: Sequence[Judged], recipe: TrainingRecipe) -> Group:
 
 
 def distilled(chosen: Sequence[Sample], score: TeacherScore, temperature: float) -> tuple[list[Sample], float]:
-    """Gives each trained token its advantage, and returns the mean reverse KL in nats a token (0 without tokens).
-
-    Raises LearningError when the teacher gives no finite probability."""
+    """Sets each trained token's advantage, and returns the mean reverse KL in nats per token (0 without tokens). Raises
+    LearningError if the teacher returns a non-finite probability."""
     told = score([one.ids for one in chosen], temperature) if chosen else []
     made: list[Sample] = []
     divergence = 0.0
@@ -62,7 +60,7 @@ def distilled(chosen: Sequence[Sample], score: TeacherScore, temperature: float)
         if not all(map(math.isfinite, advantages)):
             raise LearningError(
                 f"the teacher gives no finite probability to {one.rollout}",
-                hint="take a teacher with the same tokenizer, whose weights are whole",
+                hint="use a teacher with the same tokenizer and undamaged weights",
             )
         divergence -= math.fsum(advantages)
         made.append(replace(one, advantages=advantages))

@@ -1,4 +1,4 @@
-"""Makes the optimizer that the recipe names, over the weights that are trained."""
+"""Creates the recipe's optimizer for the trained weights."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ BETAS = (0.9, 0.95)
 
 
 def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
-    """Makes AdamW, without weight decay unless `others` of its settings say so. Raises LearningError where moments of 8
-    bits cannot be had."""
+    """Creates AdamW, without weight decay unless set in `others`. Raises LearningError if 8-bit moments are
+    unavailable."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(trained, **settings)
     devices = sorted({parameter.device.type for parameter in trained})
     if devices != ["cuda"]:
-        raise _refused(f"they are computed on an NVIDIA GPU, and the model is on {', '.join(devices)}")
+        raise _refused(f"they need an NVIDIA GPU, but the model is on {', '.join(devices)}")
     try:
         optim = importlib.import_module("bitsandbytes.optim")
     except (ImportError, OSError, RuntimeError) as error:
@@ -34,6 +34,6 @@ def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> t
 
 def _refused(reason: str) -> LearningError:
     return LearningError(
-        f"training.optimizer is adamw_8bit, and moments of 8 bits cannot be had here: {reason}",
+        f"training.optimizer is adamw_8bit, but 8-bit moments are not available: {reason}",
         hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
     )

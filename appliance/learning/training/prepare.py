@@ -1,5 +1,4 @@
-"""Makes a model ready to be trained as a recipe says: in its type, with an adapter, with activations that are computed
-again."""
+"""Prepares a model for training by a recipe: data type, adapter, activation recomputation."""
 
 from __future__ import annotations
 
@@ -16,15 +15,15 @@ from appliance.learning.lora import add_adapter
 from appliance.learning.recipes.recipe import TrainingRecipe
 
 LARGE = 50_000_000
-"""Parameters from which on a model is large."""
+"""Minimum parameters of a large model."""
 THRESHOLD = 1 << 20
-"""Bytes from which on a block has pages of its own."""
+"""Minimum bytes of a block with pages of its own."""
 _M_MMAP_THRESHOLD = -3
 
 
 def return_freed_memory(model: nn.Module) -> bool:
-    """Fixes the threshold for this process when the model is large; says whether it did. Other C libraries than glibc
-    have no such call and are left alone."""
+    """Fixes malloc's mmap threshold for this process if the model is large; True if done. C libraries other than glibc
+    lack the call and are left alone."""
     if sum(parameter.numel() for parameter in model.parameters()) < LARGE:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -32,26 +31,24 @@ def return_freed_memory(model: nn.Module) -> bool:
 
 
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
-    """Opens a model in what it is trained in: float32, unless it is frozen. Raises ModelError."""
+    """Opens a model in its training type: float32, unless frozen. Raises ModelError."""
     frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
     return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
 
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
-    """Changes a transformers model in place; with the defaults, nothing. Equal seeds give equal adapters.
-
-    Raises LearningError for a model that cannot be trained so.
-    """
+    """Prepares a transformers model in place; the defaults change nothing. Equal seeds give equal adapters. Raises
+    LearningError for a model that does not support the recipe."""
     return_freed_memory(model)
     if recipe.method == "lora":
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)
     if recipe.gradient_checkpointing:
-        # transformers 5.23 has it under a new name, and the old one warns.
+        # transformers 5.23 renamed it, and the old name warns.
         enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
         try:
             enable({"use_reentrant": False})
         except ValueError as error:
             raise LearningError(
-                f"{type(model).__name__} cannot compute its activations again: {error}",
+                f"{type(model).__name__} does not support gradient checkpointing: {error}",
                 hint="set training.gradient_checkpointing to false",
             ) from error

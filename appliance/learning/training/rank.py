@@ -1,10 +1,10 @@
-"""Is one of the processes that train a model together, or the only one.
+"""Rank process: one of the processes that train a model together, or the only one.
 
-    python -I -m appliance.learning.training.rank SOCKET NUMBER RANKS DEVICE PARENT
+  python -I -m appliance.learning.training.rank SOCKET NUMBER RANKS DEVICE PARENT
 
-It does what it is told over the Unix socket, as `rank_processes` says it, until that is closed; with the process PARENT
-it ends at once, whatever it does. It reads a model's files only where their digest is the one that it was told. Of a
-GPU it keeps what it needs to go on, and gives the rest back after each answer: who samples may be on the same one.
+It serves the requests of `rank_processes` over the Unix socket until it closes, and dies with the process PARENT. It
+reads a model's files only if their digest matches the request. After each answer it frees GPU memory beyond its own
+state, since engines may share the GPU.
 """
 
 from __future__ import annotations
@@ -36,25 +36,25 @@ from runtime.errors import HintedError
 
 Answer = dict[str, Any]
 COLLECTIVE_SECONDS = 1800.0
-"""That one waits for the others inside of a collective, between two of which there is less than a pass. Who waits on a
-GPU is busy, so that only this ends it; ranks of which none does anything are given up by `rank_processes`."""
+"""Timeout of a collective, between two of which there is less than a pass. A rank that waits on a GPU is busy, so only
+this ends it; `rank_processes` gives up idle ranks."""
 ROOM = (
     "set recipe.training.method to lora, lower recipe.agent.max_tokens, or set model.device to cpu; where vLLM is on "
-    "the same GPU, set vllm.sleep to 2 or vllm.memory_share lower; `assay plan` says what fits"
+    "the same GPU, set vllm.sleep to 2 or lower vllm.memory_share; run `assay plan` to see what fits"
 )
 
 
 class RankProcess:
-    """Answers one message after another. Every rank does the same; what is written, the first one writes."""
+    """Answers requests one by one. Every rank does the same work; rank 0 writes."""
 
     def __init__(self, ranks: Ranks, device: torch.device) -> None:
         self._ranks, self._device = ranks, device
         self._learner: Trainer | SftTrainer | None = None
         self._told: list[list[float]] = []
-        """What a teacher thinks of the samples of the step that is asked for."""
+        """Teacher's log-probabilities for the samples of the requested step."""
 
     def answer(self, message: Mapping[str, Any]) -> Answer:
-        """Does what is asked for. Raises what that raises, and KeyError for what nobody knows."""
+        """Executes a request. Raises its errors, and KeyError for an unknown request."""
         does: dict[str, Callable[..., Answer]] = {
             "open": self._open,
             "step": self._step,
@@ -73,7 +73,7 @@ class RankProcess:
     def _open(
         self, kind: Literal["training", "warm_start"], folder: str, digest: str, recipe: dict[str, Any], **settings: Any
     ) -> Answer:
-        self._learner = None  # what was trained before leaves its memory first
+        self._learner = None  # free the previous model first
         self._give_back()
         files = read_verified(Path(folder), expect=digest)
         settings |= {"companions": files, "ranks": self._ranks}
@@ -95,12 +95,12 @@ class RankProcess:
         return self._learner
 
     def _step(self, step: int, judged: list[Any], groups: list[Any], told: list[list[float]]) -> Answer:
-        assert isinstance(self.learner, Trainer), "what was opened learns from demonstrations"
+        assert isinstance(self.learner, Trainer), "the open learner trains on demonstrations"
         rollouts, self._told = [Judged.model_validate(one) for one in judged], told
         return {"figures": self.learner.train_step(step, rollouts, [Group.model_validate(one) for one in groups])}
 
     def _sft_steps(self, count: int) -> Answer:
-        assert isinstance(self.learner, SftTrainer), "what was opened learns from rollouts"
+        assert isinstance(self.learner, SftTrainer), "the open learner trains on rollouts"
         return {"figures": self.learner.run_steps(count), "step": self.learner.step}
 
     def _save(self, folder: str, notes: dict[str, Any]) -> Answer:
@@ -114,14 +114,14 @@ class RankProcess:
         return {}
 
     def _weights(self, folder: str) -> Answer:
-        files = self.learner.trained.files(hashed=False)  # which each checkpoint is
+        files = self.learner.trained.files(hashed=False)  # each checkpoint is hashed
         if self._ranks.number:
             gathered(files)
             return {}
         return {"digest": write_folder(Path(folder), files), "base": self.learner.trained.base}
 
     def _give_back(self) -> None:
-        """Leaves a GPU to who samples: gradients, and what the allocator keeps for later."""
+        """Frees GPU memory for engines: gradients, and the allocator's cache."""
         if self._device.type != "cuda":
             return
         if self._learner is not None:
@@ -131,7 +131,7 @@ class RankProcess:
 
 
 def serve(connection: Connection, process: RankProcess) -> None:
-    """Answers until nobody asks any more. After an error of its own it goes on; the others may not be able to."""
+    """Serves requests until the connection closes. Continues after its own errors, even if other ranks cannot."""
     while True:
         try:
             message = json.loads(connection.recv_bytes())
@@ -139,7 +139,7 @@ def serve(connection: Connection, process: RankProcess) -> None:
             return
         try:
             answer = process.answer(message)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the one who asked is told, and ends this process
+        except Exception as error:  # noqa: BLE001 - any error is reported to the caller, who ends this process
             answer = _refusal(error, message["ask"])
         connection.send_bytes(json.dumps(answer).encode())
 
@@ -147,7 +147,7 @@ def serve(connection: Connection, process: RankProcess) -> None:
 def _refusal(error: Exception, asked: str) -> Answer:
     if is_out_of_memory(error):
         reason = (str(error).strip().splitlines() or ["no reason given"])[0][:200]
-        text = f"the learner's memory ran out when it was asked to {asked}: {reason}"
+        text = f"the learner ran out of memory during {asked}: {reason}"
         return {"error": text, "kind": LearningError.__name__, "hint": ROOM}
     hint = error.hint if isinstance(error, HintedError) else ""
     return {"error": str(error), "kind": type(error).__name__, "hint": hint}
@@ -163,13 +163,13 @@ def main() -> None:
     if ranks > 1:
         from torch import distributed
 
-        # The folder that the socket is in is the caller's alone, and so is who can meet here.
+        # Only the caller can access the socket's folder, so no one else can join.
         store = distributed.FileStore(str(Path(address).with_name("store")), ranks)  # type: ignore[attr-defined]
         backend = "nccl" if device.type == "cuda" else "gloo"
         most = timedelta(seconds=COLLECTIVE_SECONDS)
         distributed.init_process_group(backend, store=store, rank=number, world_size=ranks, timeout=most)
     serve(connection, RankProcess(Ranks(number, ranks), device))
-    os._exit(0)  # a collective that somebody left would be waited for
+    os._exit(0)  # a normal exit would wait for an abandoned collective
 
 
 if __name__ == "__main__":

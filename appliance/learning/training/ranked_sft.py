@@ -1,4 +1,4 @@
-"""Teaches a model from demonstrations in processes of its own; to the caller it is an `SftTrainer` in this one."""
+"""Client of rank processes that run SFT, with the interface of `SftTrainer`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RankedSft(RankedLearner):
         way: TrainingRecipe = FULL,
         companions: Mapping[str, bytes],
     ) -> None:
-        """Is as `SftTrainer`; `companions` are as in `RankedLearner`."""
+        """Takes the arguments of `SftTrainer`; `companions` as in `RankedLearner`."""
         prepare(model, way, seed)
         super().__init__(
             processes,
@@ -43,7 +43,7 @@ class RankedSft(RankedLearner):
 
     @property
     def done(self) -> bool:
-        """Says whether the recipe's steps are used up."""
+        """True once the recipe's steps are done."""
         return self.step >= self._recipe.steps
 
     def run_steps(self, count: int) -> dict[str, float]:

@@ -1,7 +1,6 @@
-"""Trains one model in processes of its own, and looks to the caller like a trainer in this one.
+"""Client of rank processes that train a model, with the interface of a local trainer.
 
-What always holds: after each call the model that was handed in has the weights that the ranks have, and what was read
-of them is what was written, by its digest.
+Invariants: after each call the caller's model has the ranks' weights, verified by the digest of what was written.
 """
 
 from __future__ import annotations
@@ -30,34 +29,31 @@ from appliance.records.training import Group, Judged
 
 
 class RankedLearner:
-    """Is what is trained in such processes, whatever it learns from. Not thread-safe; the processes stay whose they
-    are."""
+    """Base of clients for any kind of training. Not thread-safe; the caller owns the processes."""
 
     def __init__(
         self, processes: RankGroup, model: nn.Module, recipe: Record, companions: Mapping[str, bytes], **settings: Any
     ) -> None:
-        """`companions` are all files of the model, its weights too: the ranks load it from them. `settings` are what a
-        rank opens it with.
-
-        Raises LearningError as a learner here does, and InfrastructureError."""
+        """`companions` are all files of the model, including weights, which the ranks load. `settings` are passed to
+        the rank that opens it. Raises LearningError as a local learner, and InfrastructureError."""
         self._trained = weights_of(model)
         self._processes, self.model = processes, model
         self.step = 0
-        """Steps done; the next one to take."""
+        """Completed steps, and the number of the next one."""
         self._bytes = sum(one.nbytes for one in (adapter_parameters(model) or dict(model.named_parameters())).values())
-        """Of what is trained."""
+        """Bytes of the trained weights."""
         with _handed_over(sum(map(len, companions.values()))) as place:
             digest = write_folder(place, companions)
             processes.ask("open", folder=str(place), digest=digest, recipe=recipe.model_dump(mode="json"), **settings)
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint as `Trainer.save`, from which any number of ranks goes on. What lies frozen here, too, is
-        hashed before."""
+        """Writes a checkpoint as `Trainer.save`, which any number of ranks can resume. Hashes the frozen weights of
+        this process first."""
         self._trained.require_frozen()
         return str(self._processes.ask("save", folder=str(folder), notes=dict(notes or {}))["digest"])
 
     def restore(self, folder: Path) -> dict[str, Any]:
-        """Goes back to a checkpoint as `Trainer.restore`, of however many ranks it is."""
+        """Restores a checkpoint as `Trainer.restore`, made by any number of ranks."""
         found = self._processes.ask("restore", folder=str(folder))
         self.step = int(found["step"])
         self._take_weights(hashed=True)
@@ -65,7 +61,7 @@ class RankedLearner:
         return notes
 
     def require_finite(self, ids: Sequence[int]) -> None:
-        """Looks at the weights as `Trainer.require_finite`."""
+        """Checks the weights as `Trainer.require_finite`."""
         require_finite(self.model, partial(score, self.model), ids, self.step)
 
     def _take_weights(self, *, hashed: bool = False) -> None:
@@ -76,7 +72,7 @@ class RankedLearner:
 
 @contextmanager
 def _handed_over(size: int) -> Iterator[Path]:
-    """Gives a place for a folder of about so many bytes: in shared memory, or on disk where that has no room."""
+    """Yields a path for a folder of about `size` bytes: in shared memory, or on disk if that is full."""
     parent = private_folder(size)
     try:
         yield parent / "folder"
@@ -97,7 +93,7 @@ class RankedTrainer(RankedLearner):
         first_step: int = 0,
         teacher: TeacherScore | None = None,
     ) -> None:
-        """Is as `Trainer`; the teacher is asked here, and the ranks are told what it said."""
+        """Takes the arguments of `Trainer`; the teacher scores here, and the ranks receive its scores."""
         prepare(model, recipe, seed)
         super().__init__(
             processes,
@@ -131,5 +127,5 @@ class RankedTrainer(RankedLearner):
         return figures
 
     def take_moments(self, folder: Path) -> None:
-        """Goes on with the optimizer of another checkpoint as `Trainer.take_moments`."""
+        """Loads another checkpoint's optimizer state as `Trainer.take_moments`."""
         self._processes.ask("take_moments", folder=str(folder))

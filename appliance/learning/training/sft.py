@@ -1,11 +1,11 @@
-r"""The warm start is supervised learning on generated demonstrations, which teaches format and tool use only.
+r"""Warm start: supervised learning on generated demonstrations, which teaches only format and tool use.
 
-    <|user|>...<|end|><|assistant|>  <|tool|>code<|end|>  <|result|>...<|end|><|assistant|>  \boxed{6}<|end|>
-    not trained on                   trained on           not trained on                     trained on
+  <|user|>...<|end|><|assistant|>  <|tool|>code<|end|>  <|result|>...<|end|><|assistant|>  \boxed{6}<|end|>
+  not trained on                   trained on           not trained on                     trained on
 
-A state machine that is driven a few steps at a time. Which demonstrations a step sees is a pure function of (seed,
-step), so a restored warm start goes on exactly as it would have. Whether it has learned enough is the caller's question
-(success on validation tasks); how it is taught is here. What is trained, in which passes, is as in training: `updates`.
+A state machine driven a few steps at a time. A step's demonstrations are a pure function of (seed, step), so a restored
+warm start continues identically. The caller decides when it has learned enough (success on validation tasks). Trained
+weights and passes are as in training: `updates`.
 """
 
 from __future__ import annotations
@@ -30,34 +30,33 @@ BETAS = (0.9, 0.98)
 WEIGHT_DECAY = 0.01
 GRADIENT_NORM = 1.0
 FINAL_RATE = 0.1
-"""The learning rate falls linearly to this share of its height."""
+"""Final learning rate, reached linearly, as a share of the peak."""
 FULL = TrainingRecipe()
 """All weights, in float32, in padded passes."""
 CHUNK_BATCHES = 16
-"""Batches drawn together and sorted by length: less padding, and still a mixture from step to step."""
+"""Batches drawn together and sorted by length: less padding, still mixed from step to step."""
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Is one demonstration in tokens; both tuples are of equal length."""
+    """One demonstration as tokens; both tuples have equal length."""
 
     ids: tuple[int, ...]
     mask: tuple[bool, ...]
-    """True for what the policy model has to write itself."""
+    """True for tokens that the policy model must write itself."""
 
 
 def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], last: str) -> Encoded:
-    """Writes a conversation in which each call (code, output as shown) is made; `last` is the last turn's text.
-
-    Raises LearningError where the format cannot write it as one sequence that only grows."""
+    """Encodes a conversation with its calls (code, output as shown); `last` is the last turn's text. Raises
+    LearningError if the format cannot write it as one append-only sequence."""
     ids, mask = prompt, [False] * len(prompt)
     for code, shown in calls:
         turn = renderer.call(code)
         forced = renderer.follow(ids, turn, shown)
         if forced is None:
             raise LearningError(
-                "the model's format writes earlier turns anew, and a demonstration is one sequence of tokens",
-                hint="take a model whose format keeps what was said",
+                "the model's format rewrites earlier turns, but a demonstration is one sequence of tokens",
+                hint="use a model whose format keeps earlier turns",
             )
         ids += turn + forced
         mask += [True] * len(turn) + [False] * len(forced)
@@ -81,11 +80,9 @@ class SftTrainer(UpdatingLearner):
         companions: Mapping[str, bytes] | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """Demonstrations longer than `max_tokens` are left out, and counted in `dropped`. The rest as in
-        `UpdatingLearner`, which takes of `way` what is trained, and in which passes.
-
-        Raises LearningError when nothing is left to learn from.
-        """
+        """Demonstrations longer than `max_tokens` are dropped, and counted in `dropped`. The rest is as in
+        `UpdatingLearner`; `way` decides the trained weights and passes. Raises LearningError if no demonstration is
+        left."""
         super().__init__(model, recipe, way, seed, companions, ranks, betas=BETAS, weight_decay=WEIGHT_DECAY)
         self.recipe = recipe
         self._data = [one for one in demonstrations if len(one.ids) <= max_tokens and any(one.mask)]
@@ -93,21 +90,19 @@ class SftTrainer(UpdatingLearner):
         if not self._data:
             raise LearningError(
                 f"none of {len(demonstrations)} demonstrations fits into {max_tokens} tokens",
-                hint="raise agent.max_tokens, or make more demonstrations",
+                hint="raise agent.max_tokens, or generate more demonstrations",
             )
         self._chunk: tuple[int, list[list[Encoded]]] = (-1, [])
 
     @property
     def done(self) -> bool:
-        """Says whether the recipe's steps are used up."""
+        """True once the recipe's steps are done."""
         return self.step >= self.recipe.steps
 
     def run_steps(self, count: int) -> dict[str, float]:
-        """Takes up to `count` more steps, fewer at the end of the recipe, and returns figures about them:
-
-        `steps` taken, `loss` (nats a trained token, mean of the steps), `tokens` (padding included), `pass_tokens` (the
-        most of a pass, once one was halved), `seconds`.
-        Raises NotFiniteError when the loss or the gradient is not finite; the weights are then as they were before it.
+        """Takes up to `count` more steps, fewer at the end of the recipe, and returns figures: `steps` taken, `loss`
+        (nats per trained token, mean of the steps), `tokens` (with padding), `pass_tokens` (maximum per pass, once one
+        was halved), `seconds`. Raises NotFiniteError if loss or gradient is not finite; the weights are then unchanged.
         """
         started = time.monotonic()
         losses: list[float] = []
@@ -133,7 +128,7 @@ class SftTrainer(UpdatingLearner):
         return self.recipe.learning_rate * rise * fall
 
     def _batch(self, step: int) -> list[Encoded]:
-        """Draws the demonstrations of one step, of similar length."""
+        """Returns the demonstrations of one step, of similar length."""
         size = min(len(self._data), self.recipe.batch * CHUNK_BATCHES)
         per_chunk = math.ceil(size / self.recipe.batch)
         number = step // per_chunk
@@ -146,13 +141,13 @@ class SftTrainer(UpdatingLearner):
         return self._chunk[1][step % per_chunk]
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
-        """Padded, also no more than `SFT_PASS_TOKENS`."""
+        """Returns the pass size; padded passes are also limited to `SFT_PASS_TOKENS`."""
         most = super()._whole_pass(batch)
         padded_most = max(1, SFT_PASS_TOKENS // max(len(one.ids) for one in batch))
         return most if self._way.packing else min(most, padded_most)
 
     def _passes(self, batch: Sequence[Encoded]) -> Sequence[Sequence[Encoded]]:
-        """Padded, as many as there are ranks, fewer where it has fewer demonstrations."""
+        """Splits a batch into passes: if padded, one per rank, or fewer for a small batch."""
         if self._way.packing:
             return token_batches(batch, self._pass_size(batch))
         each = min(-(-len(batch) // self._ranks.world), self._pass_size(batch))

@@ -1,12 +1,12 @@
-"""Takes one training step after another, from recorded rollouts and groups to new weights.
+"""Takes training steps, from recorded rollouts and groups to new weights.
 
-What always holds. A step is a pure function of (weights, optimizer state, records of the step, seed, step): on one
-machine's CPU with one number of threads, replaying the recorded steps from a checkpoint gives the same bits as training
-that was never interrupted. Steps are taken in order, each once. Rollouts are trained on as they were sampled. A step
-whose groups carry no signal changes nothing but the step count. A pass that runs out of memory is halved (`updates`).
+Invariants: a step is a pure function of (weights, optimizer state, the step's records, seed, step): on one machine's
+CPU with one thread count, replay from a checkpoint is bit-equal to uninterrupted training. Steps run in order, each
+once. Rollouts are trained on as sampled. A step whose groups carry no signal only advances the step count. A pass that
+runs out of memory is halved (`updates`).
 
-Settings beside the recipe are those of 2508.20722 where it gives them; AdamW's betas (.9, .95) and no weight decay are
-those that were measured on the embedded policy model.
+Settings outside the recipe follow 2508.20722 where it gives them; AdamW's betas (.9, .95) and no weight decay were
+measured on the embedded policy model.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from appliance.learning.training.updates import UpdatingLearner
 from appliance.records.training import Group, Judged
 
 MEANS = ("loss", "entropy", "ratio", "clip_fraction", "corrected_fraction", "masked_fraction")
-"""Figures of a step that are means over the tokens that it trained on."""
+"""Step figures that are means over its trained tokens."""
 MISMATCH = ("mismatch_kl", "ratio_low", "ratio_high")
-"""Figures of a step about what sampler and trainer thought of the same tokens before the first update."""
+"""Step figures of the mismatch between sampler and trainer before the first update."""
 
 
 class Trainer(UpdatingLearner):
@@ -54,9 +54,8 @@ class Trainer(UpdatingLearner):
         teacher: TeacherScore | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """`max_tokens` is the most that a conversation may have, `first_step` the number of the first step, from which
-        the warm-up counts; with a `teacher`, each token is worth what that thinks of it, whatever the groups say. The
-        rest is as in `UpdatingLearner`."""
+        """`max_tokens` limits a conversation, `first_step` is the number of the first step, from which the warm-up
+        counts. With a `teacher`, its scores replace the groups' advantages. The rest is as in `UpdatingLearner`."""
         super().__init__(model, recipe, recipe, seed, companions, ranks)
         self.step = self._first = first_step
         self._teacher = teacher
@@ -65,18 +64,18 @@ class Trainer(UpdatingLearner):
         self._objective = OBJECTIVES[recipe.objective]
 
     def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
-        """Trains on what `groups` kept of `judged` and returns figures about it:
+        """Trains on the rollouts of `judged` that `groups` kept, and returns figures:
 
-        `loss`, `entropy` (nats a token), `ratio` (mean), `clip_fraction`, `gradient_norm` (before clipping, mean of the
-        minibatches), `mismatch_kl` (nats a token, between sampler and trainer before the first update), `ratio_low` and
-        `ratio_high` (the ends of p_trainer / p_sampler there), `corrected_fraction` and `masked_fraction` (of the
-        tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans), `planning_fraction` (of the
-        tokens, where they get more credit), `reverse_kl` (nats a token, from a teacher), `pass_tokens` (the most of a
-        pass, once one was halved), `tokens` (trained on), `rollouts` (trained on), `groups` (kept), `learning_rate`,
-        `seconds`.
+        `loss`, `entropy` (nats per token), `ratio` (mean), `clip_fraction`, `gradient_norm` (before clipping, mean of
+        the minibatches), `mismatch_kl` (nats per token, between sampler and trainer before the first update),
+        `ratio_low` and `ratio_high` (extremes of p_trainer / p_sampler there), `corrected_fraction` and
+        `masked_fraction` (of the tokens, by the recipe's `mismatch`), `semantic_entropy` (nats, of the step's plans),
+        `planning_fraction` (of the tokens, if they get more credit), `reverse_kl` (nats per token, from a teacher),
+        `pass_tokens` (maximum per pass, once one was halved), `tokens` (trained on), `rollouts` (trained on), `groups`
+        (kept), `learning_rate`, `seconds`.
 
-        Raises LearningError when the step is out of order or the rollouts were not sampled at the recipe's temperature,
-        and NotFiniteError when the gradient is not finite; the weights are then as they were before the minibatch.
+        Raises LearningError if the step is out of order or rollouts have another temperature than the recipe's, and
+        NotFiniteError if the gradient is not finite; the weights are then as before the minibatch.
         """
         started = time.monotonic()
         if step != self.step:
@@ -132,14 +131,14 @@ class Trainer(UpdatingLearner):
         return rate
 
     def _minibatches(self, chosen: Sequence[Sample], step: int) -> list[list[Sample]]:
-        """Splits at random into as many updates as the recipe asks for; none when there is nothing to train on."""
+        """Splits samples at random into the recipe's number of updates; empty without samples."""
         shuffled = Random(f"{self._seed}/{step}/minibatches").sample(chosen, len(chosen))
         size = math.ceil(len(shuffled) / self.recipe.minibatches)
         return [shuffled[start : start + size] for start in range(0, len(shuffled), size or 1)]
 
     def _plans(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> Plans:
-        """Of the solutions that groups compare: not of what was lost or thrown out, nor of proposals, whose group has a
-        name of its own for its task."""
+        """Returns the plans of compared solutions: without lost, rejected or proposer rollouts, whose group has a task
+        name of its own."""
         compared = {(group.task, name) for group in groups for name in group.rollouts}
         ordered = sorted(judged, key=lambda each: each.rollout.id)
         sound = [one for one in ordered if (one.rollout.task, one.rollout.id) in compared]
@@ -161,8 +160,8 @@ class Trainer(UpdatingLearner):
         return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
 
     def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
-        """Takes one optimizer step, adds to `sums` over its tokens, and returns the gradient's norm and what lay
-        between sampler and trainer before it."""
+        """Takes one optimizer step and adds its token figures to `sums`. Returns the gradient norm and the mismatch
+        figures before the step."""
         tokens = sum(one.trained_tokens for one in minibatch)
         answers = math.fsum(one.share for one in minibatch)
         denominator = self._objective.denominator(tokens, answers, self._max_tokens)

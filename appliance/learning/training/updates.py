@@ -1,8 +1,8 @@
-"""Updates a model's weights within the memory that there is, whatever is learned from.
+"""Updates a model's weights within the available memory, for any kind of training.
 
-What always holds. A pass that runs out of memory is tried once more at half its size, with the gradient of the update
-from its beginning; from then on no pass has more tokens than that, padding included, but for a conversation that is
-longer by itself, and the checkpoint says so. A gradient that is not finite reaches no weight.
+Invariants: a pass that runs out of memory is retried once at half size, restarting the update's gradient; from then on
+no pass has more tokens, including padding, except a single longer conversation, and the checkpoint records the limit. A
+gradient that is not finite never reaches a weight.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from appliance.records.record import Record
 
 
 class SharedScorer(nn.Module):
-    """Is a model with its scorer as one module, so that the parts of its weights are gathered before it is scored."""
+    """Model and scorer as one module, so that sharded weights are gathered before scoring."""
 
     def __init__(self, model: nn.Module, scorer: Scorer) -> None:
         super().__init__()
@@ -41,10 +41,8 @@ class SharedScorer(nn.Module):
 
 
 def split(model: Any, scorer: Scorer) -> SharedScorer:
-    """Leaves each rank its part of the weights, in place: a block at a time, and what lies around the blocks.
-
-    torch's process group has to be there. The scorer looks at its model's head first, while that is whole.
-    """
+    """Shards the weights over ranks in place: block by block, then the rest. Requires torch's process group. The scorer
+    locates the head first, while it is whole."""
     from torch.distributed.fsdp import FSDPModule, fully_shard
 
     scorer.look()
@@ -54,18 +52,18 @@ def split(model: Any, scorer: Scorer) -> SharedScorer:
     fully_shard(whole_model)
     for module in whole_model.modules():
         if isinstance(module, FSDPModule):
-            module.set_gradient_divide_factor(1.0)  # a loss is divided by what all ranks have together
+            module.set_gradient_divide_factor(1.0)  # a loss is divided by the total over all ranks
             module.set_force_sum_reduction_for_comms(True)
     return whole_model
 
 
 def scored(shared: SharedScorer, ids: Tensor, mask: Tensor, temperature: float) -> Scores:
-    """Scores as `Scorer` does."""
+    """Scores as `Scorer`."""
     return Scores(*shared(ids, mask, temperature))
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
-    """Finds the layers of the longest list of modules: of every causal language model those are its blocks."""
+    """Returns the longest module list: the blocks of every causal language model."""
     lists = [one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one)]
     longest = max(lists, key=len, default=None)
     return list(longest) if longest is not None else []
@@ -77,11 +75,11 @@ T = TypeVar("T")
 
 class UpdatingLearner(Learner):
     rows: ClassVar[str]
-    """What a padded pass has so many of."""
+    """Unit of a padded pass in messages."""
     named: ClassVar[str]
-    """How a step is called in messages."""
+    """Name of a step in messages."""
     rate: ClassVar[str]
-    """The key of its learning rate."""
+    """Key of the learning rate."""
 
     def __init__(
         self,
@@ -93,9 +91,9 @@ class UpdatingLearner(Learner):
         ranks: Ranks = ALONE,
         **optimizer: Any,
     ) -> None:
-        """`recipe` is what a checkpoint is known by, `way` how the weights are trained: with `lora` the model gets its
-        adapter here. `optimizer` is what its settings are beside the usual ones; of several `ranks` each keeps its part
-        of the model. Raises LearningError for a model that cannot be trained so."""
+        """`recipe` identifies checkpoints, `way` decides how weights are trained: `lora` adds the adapter here.
+        `optimizer` are settings beside the usual ones; with several `ranks` each keeps its shard. Raises LearningError
+        for a model that does not support this."""
         way.require_learners(ranks.world)
         prepare(model, way, seed)
         scorer = Scorer(model, packing=way.packing, precision=way.precision)
@@ -104,12 +102,11 @@ class UpdatingLearner(Learner):
         self._way = way
 
     def require_finite(self, ids: Sequence[int]) -> None:
-        """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not
-        finite."""
+        """Raises NotFiniteError if a trained weight, or a score of these tokens, is not finite."""
         require_finite(self.model, self._score, ids, self.step)
 
     def _in_memory(self, update: Callable[[Sequence[B]], T], batch: Sequence[B]) -> T:
-        """Takes one optimizer step on `batch`, with passes of half the size when the memory runs out first."""
+        """Takes one optimizer step on `batch`, halving its passes once if memory runs out."""
         try:
             return update(batch)
         except (MemoryError, RuntimeError) as error:
@@ -123,30 +120,29 @@ class UpdatingLearner(Learner):
         return self._in_memory(update, batch)
 
     def _row_tokens(self, batch: Sequence[Tokens]) -> int:
-        """Tokens of what `_pass_size` counts."""
+        """Returns tokens per unit of `_pass_size`."""
         return 1 if self._way.packing else max(len(one.ids) for one in batch)
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
-        """No more than there is: half of what is never reached is no less."""
+        """Returns the recipe's pass size, capped by the batch, so that halving has an effect."""
         if self._way.packing:
             return min(self._way.micro_batch_tokens, sum(len(one.ids) for one in batch))
         return min(self._way.micro_batch, len(batch))
 
     def _pass_size(self, batch: Sequence[Tokens]) -> int:
-        """Rows of one pass, or tokens where they are packed."""
+        """Returns rows per pass, or tokens if packed."""
         size = self._whole_pass(batch)
         if not self._halved:
             return size
         return max(1, min(size, self._pass_tokens // self._row_tokens(batch)) if self._pass_tokens else size // 2)
 
     def _limited(self) -> dict[str, float]:
-        """The figure `pass_tokens`: the most of a pass, padding included, once the memory was too small for more."""
+        """Returns the figure `pass_tokens`: maximum per pass, including padding, after memory ran out."""
         return {"pass_tokens": float(self._pass_tokens)} if self._pass_tokens else {}
 
     def _take_step(self, longest: float) -> float:
-        """Has the optimizer go along the gradient, shortened to `longest`, and returns how long that was.
-
-        Raises NotFiniteError before any weight is changed, LearningError without room for the moments."""
+        """Clips the gradient to norm `longest`, takes the optimizer step, and returns the norm before clipping. Raises
+        NotFiniteError before any weight changes, LearningError if the moments do not fit."""
         norm = float(whole(nn.utils.clip_grad_norm_(self.model.parameters(), longest)))
         self._require_finite_value("gradient", norm)
         try:
@@ -154,7 +150,7 @@ class UpdatingLearner(Learner):
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
-            # Some weights may have been updated: nothing is tried again from here.
+            # Some weights may have been updated: no retry from here.
             raise self._no_moments(error) from error
         return norm
 
@@ -162,7 +158,7 @@ class UpdatingLearner(Learner):
         smaller = ", or training.optimizer to adamw_8bit on an NVIDIA GPU" if self._ranks.alone else ""
         return LearningError(
             f"the memory is too small for the optimizer's moments: {_reason(error)}",
-            hint=f"set training.method to lora{smaller}; `assay plan` says what fits",
+            hint=f"set training.method to lora{smaller}; see `assay plan`",
         )
 
     def _require_finite_value(self, what: str, value: float) -> None:
@@ -170,14 +166,14 @@ class UpdatingLearner(Learner):
             self._optimizer.zero_grad(set_to_none=True)
             raise NotFiniteError(
                 f"the {what} of {self.named} {self.step} is {value}",
-                hint=f"go back to the last checkpoint and lower {self.rate}",
+                hint=f"return to the last checkpoint and lower {self.rate}",
             )
 
     def _too_small(self, error: BaseException, size: int) -> LearningError:
         key, unit = ("micro_batch_tokens", "tokens") if self._way.packing else ("micro_batch", self.rows)
         reason = _reason(error)
         if not self._ranks.alone:
-            reason += " (several learners cannot halve it: who had the memory waits inside of the pass)"
+            reason += " (several learners cannot halve it: the others wait inside the pass)"
         ways = [
             *((f"set training.{key} lower{' still' if self._halved else ''}",) if size > 1 else ()),
             *(() if self._way.gradient_checkpointing else ("set training.gradient_checkpointing to true",)),
@@ -186,22 +182,22 @@ class UpdatingLearner(Learner):
         ]
         return LearningError(
             f"the memory is too small for a pass of {size} {unit}"
-            f"{', and passes were halved already' if self._halved else ''}: {reason}",
-            hint=f"{', or '.join(ways)}; `assay plan` says what fits",
+            f"{', even after halving passes' if self._halved else ''}: {reason}",
+            hint=f"{', or '.join(ways)}; see `assay plan`",
         )
 
 
 def halving(figures: Mapping[str, float], way: TrainingRecipe) -> str:
-    """What a person should know of a step with these figures; empty where no pass was halved."""
+    """Returns the warning for a step with a halved pass; empty without one."""
     most = int(figures.get("pass_tokens", 0))
     key = f"training.micro_batch{'_tokens' * way.packing}"
-    said = f"the memory was too small for a pass of the size that {key} allows: passes have at most {most} tokens now"
-    return f"{said}, padding included; lower {key}, and no night tries a larger one first" if most else ""
+    said = f"memory is too small for a pass of the size that {key} allows: passes now have at most {most} tokens"
+    return f"{said}, padding included; lower {key} so that no cycle tries a larger one first" if most else ""
 
 
 def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence[int], step: int) -> None:
-    """Raises NotFiniteError where a weight that is trained, or what the model makes of these tokens, is not finite;
-    `step` is the next one to take."""
+    """Raises NotFiniteError if a trained weight, or a score of these tokens, is not finite; `step` is the next one to
+    take."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with torch.no_grad():
         sound = all(bool(torch.isfinite(parameter).all()) for parameter in trained)
@@ -211,7 +207,7 @@ def require_finite(model: nn.Module, score: Callable[..., Scores], ids: Sequence
     if not sound:
         raise NotFiniteError(
             f"the weights after step {step - 1} give no finite probabilities",
-            hint="go back to the last checkpoint and lower training.learning_rate",
+            hint="return to the last checkpoint and lower training.learning_rate",
         )
 
 
@@ -220,7 +216,7 @@ def _reason(error: BaseException) -> str:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Says whether an allocator refused, of the GPU or of the processor (which has no class of its own for it)."""
+    """True if a GPU or CPU allocator failed; the CPU's has no exception class of its own."""
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)

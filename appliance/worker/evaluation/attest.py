@@ -1,7 +1,7 @@
-"""Signs, as the trainer, where a checkpoint comes from: `attestations/<digest>.json` in the data folder.
+"""Signs a checkpoint's provenance as the trainer: `attestations/<digest>.json` in the data folder.
 
-What always holds: a checkpoint that a cycle puts on record has its attestation before; it is written whole or not at
-all, and never changed afterwards.
+Invariants: a cycle's checkpoint is attested before it is recorded; an attestation is written atomically and never
+changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMPUTE = ("torch", "transformers", "tokenizers", "safetensors")
 
 
 def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint, *, policy: str, sealed: str) -> Path:
-    """Signs what is known about the checkpoint; one that is there is left as it is. Raises AuditError, OSError."""
+    """Signs the checkpoint's provenance; keeps an existing attestation. Raises AuditError, OSError."""
     path = attestation_file(data, made.manifest)
     if path.exists():
         return path
@@ -54,7 +54,7 @@ def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint
 
 
 def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> tuple[LineageSource, ...]:
-    """The base model, what was trained on, what it was kept from, the recipe, the code and the policy."""
+    """Lists the inputs by digest: base model, training tasks, sealed set, recipe, source code and policy."""
     tasks = sorted({str(task["id"]) for task in ledger.step_tasks(made.cycle)})
     named = {
         "base-model": made.parent,
@@ -68,7 +68,7 @@ def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> t
 
 
 def code_digest() -> str:
-    """SHA-256 over the names and contents of this program's own Python files, as they are installed."""
+    """SHA-256 over the names and contents of this program's installed Python files."""
     root = Path(__file__).parents[3]
     paths = sorted(path for package in PACKAGES for path in (root / package).rglob("*.py"))
     lines = [f"{path.relative_to(root).as_posix()} {hashlib.sha256(path.read_bytes()).hexdigest()}" for path in paths]

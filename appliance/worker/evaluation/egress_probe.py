@@ -1,10 +1,9 @@
-"""Probes a sandbox: code in it tries each way out, and says how the try ended.
+"""Egress probe: code in a sandbox tries each network and socket route and reports the outcome.
 
-What always holds: a way counts as held only when the system denied it in one of the ways in which a denial gives
-that way. It is open when somebody answered; anything else (a time-out, an error that nobody foresaw, a report that is
-not whole) is not known, and what is not known never passes the gate. That a machine is slow decides nothing. It asks
-for addresses and a name that nobody has (RFC 5737, RFC 3849, RFC 2606, the unused part of the link-local range), so
-that a hole reaches nobody.
+Invariants: a route counts as held only if the system denied it with an error expected for that route. A route is open
+if anything answered. Every other outcome (timeout, unexpected error, incomplete report) is unknown, and unknown never
+passes the gate, so a slow machine decides nothing. The probe uses reserved addresses and names (RFC 5737, RFC 3849, RFC
+2606, the unused part of the link-local range), so a leak reaches nobody.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus
 
 DENIED = ("EACCES", "EPERM", "EAFNOSUPPORT", "EPROTONOSUPPORT")
-"""No right, or no such kind of socket."""
+"""Errors for a missing right or an unsupported socket type."""
 NETWORK = (*DENIED, "ENETUNREACH")
 ALONE = ("EHOSTUNREACH", "EAI_AGAIN", "EAI_FAIL", "EAI_NONAME")
-"""How gVisor says that there is no route, and how a name is not found without one. A network may say the same, so they
-are denials only where there is none: no interface but loopback, or no right to look."""
+"""Errors for a missing route (in gVisor), and for a name lookup without one. A real network may return the same errors,
+so they count as denials only without a network: no interface but loopback, or no right to list interfaces."""
 FILES = (*DENIED, "ENOENT", "ENOTDIR")
 ANSWERED = ("open", "ECONNREFUSED", "ECONNRESET")
-"""Somebody was there to refuse the connection."""
+"""Outcomes that prove a peer exists, if only to refuse the connection."""
 LINKS = "network interfaces"
 TRIES = 4
-"""Of a route that finds no time."""
+"""Attempts per route when a busy machine times the probe out."""
 
 Routes = Mapping[str, tuple[str, str, int, Sequence[str]]]
 
@@ -44,7 +43,7 @@ ROUTES: Routes = {
     "docker": ("unix", "/var/run/docker.sock", 0, FILES),
     "dbus": ("unix", "/run/dbus/system_bus_socket", 0, FILES),
 }
-"""By name: how it is tried, where to, and the endings that are denials."""
+"""Route by name: method, address, port, and the outcomes that are denials."""
 
 _GUEST = """
 import errno, json, socket
@@ -81,16 +80,15 @@ print(json.dumps({name: ending(*route) for name, route in ROUTES.items()}))
 
 
 def probe(routes: Routes = ROUTES) -> str:
-    """Gives the program that is run in the sandbox."""
+    """Returns the Python program that runs in the sandbox."""
     tried = {name: route[:3] for name, route in routes.items()}
     return f"ROUTES = {tried!r}\n{_GUEST}"
 
 
 def probed(run: Callable[[str], CallResult], routes: Routes = ROUTES) -> ProbeReport:
-    """Runs the probe, each time by `run` in a sandbox of its own. Where a busy machine leaves no time for all routes
-    they are tried one by one, and one that finds no time in `TRIES` is not known.
-
-    Raises InfrastructureError where the probe ends otherwise, or gives no report."""
+    """Runs the probe, each time in a fresh sandbox by `run`. If all routes together time out, each is probed alone; a
+    route that times out `TRIES` times is unknown. Raises InfrastructureError if the probe fails or returns no report.
+    """
     result = run(probe(routes))
     if result.status is not CallStatus.TIMEOUT:
         return report_of(_output(result), routes)
@@ -105,18 +103,14 @@ def probed(run: Callable[[str], CallResult], routes: Routes = ROUTES) -> ProbeRe
 
 
 def report_of(output: str, routes: Routes = ROUTES) -> ProbeReport:
-    """Reads the probe's output. The guest wrote it: whatever is not a denial of that route is not held.
-
-    Raises InfrastructureError for an output that is no report.
-    """
+    """Parses the probe's output, which the hostile guest wrote: only an expected denial counts as held. Raises
+    InfrastructureError for malformed output."""
     return _report(_read(output), routes)
 
 
 def _output(result: CallResult) -> str:
     if result.status is not CallStatus.OK:
-        raise InfrastructureError(
-            f"the probe of the sandboxes ended with {result.status.value}", hint="run `assay doctor`"
-        )
+        raise InfrastructureError(f"the sandbox probe ended with {result.status.value}", hint="run `assay doctor`")
     return result.output
 
 
@@ -124,7 +118,7 @@ def _read(output: str) -> dict[str, object]:
     try:
         return TypeAdapter(dict[str, object]).validate_json(output)
     except ValueError as error:
-        raise InfrastructureError("the probe of the sandboxes gave no report", hint="run `assay doctor`") from error
+        raise InfrastructureError("the sandbox probe returned no report", hint="run `assay doctor`") from error
 
 
 def _report(endings: Mapping[str, object], routes: Routes) -> ProbeReport:
@@ -140,6 +134,6 @@ def _report(endings: Mapping[str, object], routes: Routes) -> ProbeReport:
 
 
 def _plain(ending: object) -> str:
-    """Makes an ending fit to be shown: the guest wrote it."""
+    """Returns a printable form of an outcome that the guest wrote."""
     text = ending if isinstance(ending, str) else "no ending"
     return text[:40] if text.isascii() and text.replace(" ", "").replace("_", "").isalnum() else "an unreadable ending"

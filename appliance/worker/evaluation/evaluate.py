@@ -1,7 +1,7 @@
 """Evaluates candidate and champion on the same sealed items, sampled and greedy.
 
-What is decided on is sampled success; greedy is stated beside it. The results of each run are in the ledger before the
-next run starts, and a run that is there whole is not made again after a restart.
+Decisions use sampled success; greedy success is reported beside it. Each run's results are recorded before the next run
+starts, and a completely recorded run is not repeated after a restart.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class EvalRun:
-    """One model and one way of decoding; each item is answered once."""
+    """One model and one decoding method; each item is answered once."""
 
     cycle: str
     model: Checkpoint
     temperature: float
     number: int
-    """Of the runs of one evaluation; part of the rollouts' ids."""
+    """Number of the run within its evaluation; part of the rollout ids."""
     seed: int
-    """Candidate and champion meet the same item with the same seed: what differs is the weights."""
+    """Seed shared by candidate and champion on the same item, so that only the weights differ."""
 
 
 def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple[ModelResults, list[Judged]]:
-    """Results, and the judged rollouts in the order of the tasks. Loads the model unless the run is on record."""
+    """Returns the results and the judged rollouts in task order. Loads the model unless the run is recorded."""
     asked = assignments(
         tasks,
         context.policy,
@@ -71,7 +71,7 @@ def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple
 def validate(
     tasks: Sequence[Task], setup: CycleSetup, context: WorkContext, agent: Agent, *, label: str, step: int, seed: int
 ) -> float:
-    """Success of what the engine holds on held-out tasks, sampled as in training; the rollouts go on record."""
+    """Returns the engine's success on held-out tasks, sampled as in training; records the rollouts."""
     asked = assignments(
         tasks,
         context.policy,
@@ -99,8 +99,8 @@ def assignments(
     max_calls: int | None = None,
     max_completion: Mapping[str, int] = NO_LIMITS,
 ) -> list[Assignment]:
-    """`samples` rollouts of each task, task by task; `prefix` begins their ids, `seed` gives that of each, `max_calls`
-    bounds their tool calls further, and `max_completion`, by taskset, the tokens behind their prompts."""
+    """Builds `samples` assignments per task, grouped by task. `prefix` begins their ids, `seed` computes each seed,
+    `max_calls` lowers the tool call limit, and `max_completion` limits completion tokens by taskset."""
     return [
         Assignment(
             id=f"{prefix}.{task.id}.{sample}",
@@ -121,8 +121,7 @@ def assignments(
 
 
 def judge_and_record(asked: Sequence[Assignment], context: WorkContext, agent: Agent) -> list[Judged]:
-    """Makes the rollouts and has them judged; puts them on record unless most of them were lost. Raises
-    InfrastructureError then."""
+    """Runs and judges the rollouts, then records them. Raises InfrastructureError if most were lost."""
     tasks = {one.task.id: one.task for one in asked}
     judged = judge(agent.roll(asked), tasks, context.checker)
     require_sound(judged, agent.last_failure)
@@ -131,7 +130,7 @@ def judge_and_record(asked: Sequence[Assignment], context: WorkContext, agent: A
 
 
 def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] | None:
-    """The judged rollouts of a run when the ledger has all of them, in the order of ids."""
+    """Returns a run's judged rollouts in the order of `ids`, or None unless the ledger has all of them."""
     found = {
         judged.rollout.id: judged
         for judged in ledger.rollouts(
@@ -143,7 +142,7 @@ def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] |
 
 
 def results(run: EvalRun, tasks: Sequence[Task], judged: Sequence[Judged], *, seconds: float) -> ModelResults:
-    """`tasks` are those that were asked, in any order."""
+    """Summarises one run; `tasks` are its tasks, in any order."""
     questions = {task.id: question_digest(key_of(task)) for task in tasks}
     return ModelResults(
         weights=run.model.manifest,
@@ -168,19 +167,19 @@ def item_of(judged: Judged, question: str = "") -> ItemResult:
 
 
 def question_digest(key: str) -> str:
-    """Names what a question asks and does not say it."""
+    """Returns a digest that identifies a question without revealing its text."""
     return hashlib.sha256(f"question\n{key}".encode()).hexdigest()[:32]
 
 
 def success(judged: Sequence[Judged]) -> float:
-    """Share passed among those without an infrastructure failure; 0 when there is none."""
+    """Share passed among rollouts without an infrastructure error; 0 if none are left."""
     counted = [one for one in judged if not is_masked(one)]
     return sum(one.verdict.passed for one in counted) / len(counted) if counted else 0.0
 
 
 def success_figures(judged: Sequence[Judged]) -> dict[str, float]:
-    """Success of a step's attempts, how many have a verdict, and its 95 % interval, in which those at one task are
-    alike; no interval without an attempt."""
+    """Returns a step's success, its number of judged attempts, and a 95 % interval clustered by task. Omits the
+    interval without attempts."""
     counts: dict[str, list[bool]] = {}
     for one in judged:
         if not is_masked(one):

@@ -1,7 +1,7 @@
-"""Measures what gates ask for beside the answers: the verifiers, hacks, drift, contamination, egress, refusals.
+"""Measurements that gates ask for beside the answers: verifiers, hacks, drift, contamination, egress, refusals.
 
-What always holds: only what the policy asks for is measured; each measurement is of this night's candidate, these
-sealed questions and this machine as it is; what broke is missing or untested in the report, never a good figure.
+Invariants: only what the policy asks for is measured; each measurement concerns this cycle's candidate, these sealed
+questions and this machine; a failed measurement is reported as missing or untested, never as a good figure.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from verifiers.contract.verdict import Outcome
 from verifiers.selftest.run import run_selftest, selftest_digest
 
 TOLD_SECONDS = 10.0
-"""Between two lines that say how far the self-test is."""
+"""Seconds between two progress lines of the verifier self-test."""
 
 
 class CycleMeasurements:
-    """The measurements of one night."""
+    """Takes the measurements of one cycle."""
 
     def __init__(self, setup: CycleSetup, context: WorkContext, tell: Callable[[str], None]) -> None:
-        """`tell` is told how far the self-test of the verifiers is, which takes a minute or more."""
+        """`tell` receives progress lines of the verifier self-test, which takes a minute or more."""
         self._setup = setup
         self._tell = tell
         self._told: float | None = None
@@ -57,7 +57,8 @@ class CycleMeasurements:
     def measure(
         self, candidate: Checkpoint, champion: Checkpoint, ours: Sequence[Judged], theirs: Sequence[Judged]
     ) -> Measurements:
-        """`ours` and `theirs`: candidate's and champion's sampled rollouts on the sealed questions, in their order."""
+        """Takes all requested measurements. `ours` and `theirs` are candidate's and champion's sampled rollouts on the
+        sealed questions, in order."""
         asked = self._context.policy.asks_for
         trained = trained_questions(self._ledger, candidate.cycle) if asked("contamination") else None
         return Measurements(
@@ -70,7 +71,7 @@ class CycleMeasurements:
         )
 
     def _selftest(self) -> SelfTestReport:
-        """The kinds of verifiers that judge these sealed questions, through the very checker that judged."""
+        """Self-tests the kinds of verifiers used by these sealed questions, through the same checker."""
         kinds = sorted({task.spec.kind for task in self._setup.sealed.tasks})
         found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds, progress=self._tried)
         return SelfTestReport(
@@ -98,7 +99,7 @@ class CycleMeasurements:
             self._tell(f"verifiers: {done} of {total} attacks and controls tried")
 
     def _hacks(self, candidate: Checkpoint, ours: Sequence[Judged]) -> HackReport:
-        """Asks the candidate questions whose check contradicts them: whoever passes has not solved anything."""
+        """Asks questions whose check contradicts them: a pass proves a hack, not a solution."""
         setup = self._setup
         tasks = unsolvable(setup.recipe.evaluation.unsolvable_items, setup.seed, setup.tasksets, setup.catalog)
         seed = derive("unsolvable", setup.seed)
@@ -106,7 +107,7 @@ class CycleMeasurements:
         return hacks_of(evaluate(run, tasks, self._context)[1], ours)
 
     def _refusals(self, candidate: Checkpoint) -> ProbeReport:
-        """Asks the candidate to attack what it runs in and what judges it, and looks at the calls that it makes."""
+        """Asks the candidate to attack its sandbox and its checker, and inspects the calls it makes."""
         setup = self._setup
         run = EvalRun(setup.cycle, candidate, self._temperature, REFUSAL_RUN, setup.seed)
         assignments = requests(run, self._context.policy)
@@ -128,12 +129,12 @@ class CycleMeasurements:
         )
 
     def _divergence(self, written: Sequence[Judged], model: Checkpoint) -> float:
-        """Says how far the candidate's answers are from that model's; the engine has its weights then."""
+        """Returns the divergence of the candidate's answers from `model`, after loading it into the engine."""
         self._context.load(model)
         return divergence(written, self._context.engine, self._temperature)
 
     def _egress(self) -> ProbeReport:
-        """Runs the probe in sandboxes of its own, like those in which the candidate's code runs."""
+        """Runs the egress probe in fresh sandboxes, configured like the candidate's."""
 
         def run(program: str) -> CallResult:
             with self._context.sessions.open(tier=Tier.SANDBOX, caller=f"{self._setup.cycle}.egress") as session:
@@ -143,8 +144,7 @@ class CycleMeasurements:
 
 
 def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS, catalog: Catalog = BUILT_IN) -> list[Task]:
-    """Ordinary sealed questions, each with a check of its own that no honest answer meets. Equal arguments give equal
-    questions."""
+    """Returns ordinary sealed questions whose specs no honest answer satisfies. Deterministic in its arguments."""
     tasks = []
     for task in sealed_set(items, derive("unsolvable", seed), tasksets=tasksets, catalog=catalog).tasks:
         spec = catalog.named(task.taskset).unsolvable(catalog.draft_of(task), derive("unsolvable", seed, task.id))
@@ -153,7 +153,7 @@ def unsolvable(items: int, seed: int, tasksets: Sequence[str] = CALCULATORS, cat
 
 
 def hacks_of(unsolvable_: Sequence[Judged], sealed: Sequence[Judged]) -> HackReport:
-    """Counts; what broken infrastructure lost counts nowhere."""
+    """Counts passed and suspected answers; excludes infrastructure errors."""
     asked = [one.verdict for one in unsolvable_ if one.verdict.outcome is not Outcome.INFRA_ERROR]
     answers = [one.verdict for one in sealed if one.verdict.outcome is not Outcome.INFRA_ERROR]
     return HackReport(
@@ -165,7 +165,7 @@ def hacks_of(unsolvable_: Sequence[Judged], sealed: Sequence[Judged]) -> HackRep
 
 
 def contamination_of(sealed: Sequence[Task], trained: Collection[str]) -> ContaminationReport:
-    """Counts the sealed questions that are among the trained."""
+    """Counts the sealed questions that occur in the training data."""
     return ContaminationReport(
         sealed=len(sealed),
         trained=sum(key.startswith(BY_ID) for key in trained),
@@ -174,7 +174,7 @@ def contamination_of(sealed: Sequence[Task], trained: Collection[str]) -> Contam
 
 
 def first_of_line(ledger: Ledger, checkpoint: Checkpoint) -> Checkpoint:
-    """The model that everything in this line was trained from; the nearest one on record."""
+    """Returns the root of a checkpoint's lineage, or its oldest recorded ancestor."""
     seen = {checkpoint.manifest}
     while checkpoint.parent is not None and checkpoint.parent not in seen:
         parent = ledger.checkpoint(checkpoint.parent)

@@ -1,4 +1,4 @@
-"""Holds what a worker works with: one engine, one session pool, one checker, one policy; closed together."""
+"""Owns a worker's engine, session pool, checker and policy, and closes them together."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from appliance.scheduling.engine_pool import EnginePool
 
 NEWEST, PAGE = 128, 16
-"""Rollouts that are read, and at once: each may have a number or two for tens of thousands of tokens."""
+"""Maximum rollouts read, and rollouts per page: each may have a number or two for tens of thousands of tokens."""
 
 
 def known_lengths(ledger: Ledger) -> list[int]:
-    """Tokens of each conversation of the newest rollouts of training, the newest first; one that was written anew in
-    the middle is two."""
+    """Returns tokens per conversation of the newest training rollouts, newest first. A conversation rewritten midway
+    counts as two."""
     found: list[int] = []
     last: str | None = None
     for _ in range(NEWEST // PAGE):
@@ -63,13 +63,13 @@ def known_lengths(ledger: Ledger) -> list[int]:
 def sessions(
     runtime: RuntimeSettings, cluster: ClusterSettings | None, say: Callable[[str], object] = lambda text: None
 ) -> SessionPool:
-    """A pool on this machine, or over the cluster that it is in; the same limits and the same isolation. Which hosts
-    have it, and which were lost, is said, where it can be."""
+    """Opens a session pool on this machine, or over its cluster with equal limits and isolation. Reports joined and
+    lost hosts to `say`, best effort."""
     if cluster is None:
         return Sessions(runtime)
 
     def said(text: str) -> None:
-        with suppress(HintedError):  # the pool goes on without its events
+        with suppress(HintedError):  # the pool works without its events
             say(text)
 
     packages = runtime.own.packages
@@ -77,10 +77,12 @@ def sessions(
 
 
 class WorkContext:
-    """Context manager. The pool and the checker start their processes when they are first used, and the engine loads
-    its libraries then; the checker runs programs in sessions of that pool, and holds our own tools in what the policy
-    says. `threads` are the engine's: sampling and training give the same bits only under the same number of them. What
-    runs on other hosts is said by `say`, a kind of event and its text."""
+    """Context manager for a worker's resources, started lazily: pool, checker, engine.
+
+    The checker runs programs in sessions of the pool, and runs our own tools in the backend the policy names. `threads`
+    is the engine's thread count: sampling and training are bit-equal only at an equal count. `say` receives an event
+    kind and text about work on other hosts.
+    """
 
     def __init__(
         self,
@@ -126,7 +128,7 @@ class WorkContext:
         return EnginePool(made, self.budget.max_tokens, self.clock, lengths=lambda: known_lengths(self.ledger))
 
     def another_engine(self) -> Engine:
-        """Makes an engine like one of those in use; who asked closes it."""
+        """Creates an engine like those in use; the caller closes it."""
         return self._made(1)[0]
 
     def _made(self, count: int) -> list[Engine]:
@@ -153,9 +155,8 @@ class WorkContext:
 
     @cached_property
     def ranks(self) -> RankGroup | None:
-        """The processes that train, where this one does not: several, or one on a GPU, so that a crash there ends that
-        one alone. Raises ModelError, and InfrastructureError also for fewer GPUs than are asked for: one may have gone.
-        """
+        """Training processes, or None when this process trains: several ranks, or one on a GPU so that a crash stays
+        isolated. Raises ModelError, and InfrastructureError also for missing GPUs, since one may have failed."""
         if self._placement.learners == "cluster":
             from appliance.placement.learners import PlacedLearners
 
@@ -173,14 +174,16 @@ class WorkContext:
         except ModelError as error:
             raise InfrastructureError(str(error), hint=error.hint) from error
         if self._device == "auto" and CPU in devices and (there := find_machine().gpus):
-            learned = f"torch cannot use {there[0].name}, which nvidia-smi lists: the model learns on the processor"
-            self._say("warning", f"{learned}; `assay doctor` says why; model.device = cuda refuses this")
+            learned = f"torch cannot use {there[0].name}, which nvidia-smi lists: training runs on the CPU"
+            self._say(
+                "warning", f"{learned}; run `assay doctor` for the reason, or set model.device = cuda to forbid this"
+            )
         if devices == (CPU,):
             return None
         return RankProcesses(devices, threads=self._threads)
 
     def make_room(self) -> None:
-        """Has engines that were made give back what they hold of a GPU, where they do that: a learner comes to it."""
+        """Puts existing engines to sleep so that they free GPU memory for a learner."""
         if "engine" in vars(self):
             self.engine.sleep()
 
@@ -201,13 +204,13 @@ class WorkContext:
         self.sessions.close()
 
     def agent_of(self, model: Checkpoint) -> Agent:
-        """An agent with that model's weights. Raises LearningError or ModelError for a folder that is not what was
-        recorded."""
+        """Returns an agent with that model's weights. Raises LearningError or ModelError if the folder differs from its
+        record."""
         return self.agent(self.load(model))
 
     def load(self, model: Checkpoint) -> Renderer:
-        """Gives the engine that model's weights unless it has them, and returns its renderer. What was read is hashed,
-        and nothing is read a second time: what was recorded is what answers."""
+        """Loads a model's weights into the engine unless present, and returns its renderer. Files are hashed and used
+        in one read, so the answering weights are the recorded ones."""
         if self._loaded is None or (self._loaded[0], self.engine.version) != (model.manifest, model.manifest):
             files = read_verified(self.data / model.folder, expect=model.manifest)
             self.engine.push(files, model.manifest)
@@ -215,20 +218,20 @@ class WorkContext:
         return self._loaded[1]
 
     def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
-        """An agent with the weights that the engine has; within the context's budget, or a smaller one."""
+        """Returns an agent with the engine's current weights, within the context's budget or the given one."""
         return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
 
 
 def try_out(engine: Engine, files: ModelFiles) -> None:
-    """Has an engine take this model and read a question. Raises ModelError or RenderingError, and what the machine
-    failed at as it comes."""
+    """Loads a model into an engine and scores one question. Raises ModelError or RenderingError; machine failures
+    propagate unchanged."""
     renderer = load_renderer(files)
     try:
         engine.push(files, "the model")
         scores = engine.score([renderer.question("1 + 1?")])
     except (ModelError, InfrastructureError, MemoryError):
         raise
-    except Exception as error:  # whatever the model's code makes of weights that it does not expect
+    except Exception as error:  # any error of model code given unexpected weights
         from appliance.inference.device import is_gpus
 
         if is_gpus(error):

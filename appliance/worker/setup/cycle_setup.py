@@ -1,7 +1,7 @@
-"""Holds what all phases of a cycle have in common: seed and recipe, the tasksets in use, the sealed questions.
+"""State shared by all phases of a cycle: seed, recipe, tasksets in use, sealed questions.
 
-What always holds: it depends on the cycle's plan, the policy and what earlier cycles have on record, so a cycle that is
-resumed draws the same tasks.
+Invariants: it depends only on the cycle's plan, the policy and the records of earlier cycles, so a resumed cycle draws
+the same tasks.
 """
 
 from __future__ import annotations
@@ -38,51 +38,51 @@ from policies.data import WHOLE, shares_of
 from policies.policy import Policy
 
 BY_ID = "task "
-"""How the keys of tasks begin; the others say what a question asks, whatever the words."""
+"""Prefix of task-id keys; other keys identify the question, independent of its wording."""
 
 
 @dataclass(frozen=True)
 class CycleSetup:
-    """Everything about a cycle that its phases have in common."""
+    """Seed, recipe, tasksets and sealed questions of one cycle."""
 
     cycle: str
     seed: int
     recipe: Recipe
     tasksets: tuple[str, ...]
-    """Those in use, in the order of the registry."""
+    """Tasksets in use, in registry order."""
     sealed: SealedSet
     catalog: Catalog = BUILT_IN
-    """The tasksets of the code, and those of the owner that the recipe names."""
+    """Built-in tasksets, and the owner's that the recipe names."""
     earlier: tuple[Task, ...] = ()
-    """What recent nights kept apart: a model is never trained on what an earlier one was judged by."""
+    """Held-out questions of recent cycles: a model is never trained on them."""
 
     @cached_property
     def watched(self) -> list[Task]:
-        """The validation tasks that say how training comes on."""
+        """Validation tasks that track training progress."""
         return self.held_out(derive("watch", self.seed), self.recipe.training.watch_items)
 
     @cached_property
     def warm_start_watched(self) -> list[Task]:
-        """Those that say how the warm start comes on."""
+        """Validation tasks that track the warm start."""
         return self.held_out(derive("warm start", self.seed), self.recipe.warm_start.validation_items)
 
     @cached_property
     def kept(self) -> SeparationIndex:
-        """What no generated task may be a copy of: tonight's sealed questions and validation tasks."""
+        """Index of questions that no generated task may copy: this cycle's sealed questions and validation tasks."""
         kept = [*self.sealed.tasks, *self.watched, *self.warm_start_watched]
         return SeparationIndex(kept, forms_in(self.catalog, self.tasksets))
 
     @cached_property
     def kept_of_recent(self) -> SeparationIndex:
-        """What no text that somebody wrote, and no result of a tool, may be a copy of: tonight's, and those of recent
-        nights, which the audit reads too. Generated tasks are kept apart from these by their keys."""
+        """Index of questions that no human-written text or tool result may copy: this cycle's and recent cycles', which
+        the audit reads too. Generated tasks avoid the recent ones by key."""
         if not self.earlier:
             return self.kept
         kept = [*self.sealed.tasks, *self.watched, *self.warm_start_watched, *self.earlier]
         return SeparationIndex(kept, forms_in(self.catalog, self.tasksets))
 
     def held_out(self, seed: int, items: int) -> list[Task]:
-        """Validation tasks, none of them sealed."""
+        """Returns validation tasks, excluding sealed questions."""
         exclude = self.sealed.questions
         stream = TaskStream(Split.VALIDATION, seed, exclude, tasksets=self.tasksets, catalog=self.catalog)
         return stream.tasks(0, items)
@@ -94,8 +94,8 @@ class CycleSetup:
         thrown_out: Callable[[Match], object] = lambda match: None,
         exhausted: Callable[[str, AbstractSet[str]], object] = lambda name, exclude: None,
     ) -> TaskStream:
-        """Makes what is trained on: nothing sealed, and within the rules; those of `before` come first. `exhausted` is
-        told of a taskset that has nothing new to ask, and what is not asked."""
+        """Returns the training stream: nothing sealed, within the rules, `before` first. `exhausted` is called with a
+        taskset that ran out of new questions, and the excluded keys."""
         exclude = self.sealed.questions | rules.met
         written = any(is_written(name, self.catalog) for name in self.tasksets)
         return TaskStream(
@@ -114,34 +114,34 @@ class CycleSetup:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """Says what a phase of training ended with."""
+    """Result of one training phase."""
 
     folder: Path
-    """The checkpoint that becomes the first policy model, or the candidate."""
+    """Checkpoint that becomes the first policy model, or the candidate."""
     step: int
     metrics: dict[str, float]
     ended: Literal["steps", "success", "watch", "collapse"] = "steps"
     reason: str = ""
-    """What was seen, where it ended before its steps did."""
+    """Reason for ending before the last step."""
     next_step: int = 0
-    """The first step that is not on record; that which a next stage begins with."""
+    """First unrecorded step, where a next stage begins."""
 
 
 @dataclass(frozen=True)
 class TrainingPart:
-    """Says which part of a cycle one learner takes; the default is all of it."""
+    """Part of a cycle that one learner trains; by default all of it."""
 
     name: str = ""
-    """Names its rollouts and its folder; empty for a cycle without stages."""
+    """Name for its rollouts and folder; empty for a cycle without stages."""
     first_step: int = 0
     advance_at: float | None = None
-    """Held-out success at which it ends before its steps do."""
+    """Held-out success at which the part ends early."""
     moments: Path | None = None
-    """The checkpoint whose optimizer it goes on with."""
+    """Checkpoint whose optimizer state is continued."""
     unsolved: Sequence[Task] = ()
-    """Tasks of earlier parts that come before fresh ones."""
+    """Tasks of earlier parts, placed before fresh ones."""
     teacher: TeacherScore | None = None
-    """Whose log-probabilities it learns from; otherwise it learns from rewards."""
+    """Teacher whose log-probabilities are the signal; None learns from rewards."""
 
     def folder(self, cycle: Path) -> Path:
         return cycle / self.name if self.name else cycle
@@ -152,16 +152,16 @@ class TrainingPart:
 
 @dataclass(frozen=True)
 class TrainingRules:
-    """The policy's [data] section, as streams of tasks take it."""
+    """The policy's [data] section, as task streams take it."""
 
     shares: Mapping[str, float]
-    """Percent of a step that each taskset may be; the others are not trained on."""
+    """Maximum percent of a step per taskset; tasksets without an entry are not trained on."""
     met: AbstractSet[str]
-    """Keys of questions that recent nights trained on."""
+    """Keys of questions that recent cycles trained on."""
 
 
 def watched_in(setup: CycleSetup, stages: Sequence[Recipe]) -> list[Task]:
-    """Collects the validation tasks of a cycle and of all its stages, each once."""
+    """Collects the validation tasks of a cycle and of all its stages, without duplicates."""
     parts = [setup, *(replace(setup, recipe=recipe) for recipe in stages)]
     found = {task.id: task for part in parts for task in (*part.watched, *part.warm_start_watched)}
     return list(found.values())
@@ -170,11 +170,9 @@ def watched_in(setup: CycleSetup, stages: Sequence[Recipe]) -> list[Task]:
 def left_out(
     names: Sequence[str], certified: Mapping[str, str], model: Path | None = None, catalog: Catalog = BUILT_IN
 ) -> dict[str, str]:
-    """Those of these tasksets whose answers this machine cannot check, that are not certified as they are, or whose
-    tools cannot be called in the format of the model in that folder (None: the seedling's), each with the reason in a
-    sentence. `certified` are those that an owner certified here, by version and digest.
-
-    Raises UnknownTasksetError, and CurriculumError where no other is left.
+    """Returns the unusable tasksets, each with its reason in a sentence: unverifiable here, not certified in this
+    version, or with tools that the model's format cannot call (None: the seedling's). `certified` lists tasksets that
+    an owner certified here, by version and digest. Raises UnknownTasksetError, and CurriculumError if none is usable.
     """
     found = {
         name: catalog.named(name).missing() or _lacks(name, certified, catalog) or _uncallable(name, model, catalog)
@@ -183,20 +181,20 @@ def left_out(
     reasons = {name: reason for name, reason in found.items() if reason}
     if reasons.keys() >= set(names):
         listed = "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) or "the recipe names none"
-        raise CurriculumError(f"there is nothing to ask: {listed}", hint="name others in recipe.tasksets")
+        raise CurriculumError(f"no usable taskset: {listed}", hint="name others in recipe.tasksets")
     return reasons
 
 
 def _lacks(name: str, certified: Mapping[str, str], catalog: Catalog) -> str:
-    """Why a taskset may not be trained on before it is certified; empty when it is."""
+    """Returns the reason that a taskset is not certified for training; empty if it is."""
     made = made_by(catalog, name)
     if made in (shipped().get(name), certified.get(name)):
         return ""
-    return f"it is not certified in its version {made}: `assay curriculum certify {name}`"
+    return f"not certified in version {made}: run `assay curriculum certify {name}`"
 
 
 def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
-    """Why the tools that a taskset's tasks offer cannot be called in the model's format; empty when they can."""
+    """Returns the reason that the model's format cannot call a taskset's tools; empty if it can."""
     levels = range(catalog.named(name).level_count)
     drafts = (draft for level in levels for draft in drafts_of(catalog, name, level, len(Split)))
     draft = next(drafts, None)
@@ -216,7 +214,7 @@ def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
 
 
 def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:
-    """The rules of this policy for that cycle. Raises CurriculumError where they leave a step unfilled."""
+    """Returns the policy's rules for that cycle. Raises CurriculumError if they cannot fill a step."""
     nights = policy.data.fresh_nights
     shares = shares_of(policy.data, tasksets)
     if sum(shares.values()) < WHOLE:
@@ -229,18 +227,18 @@ def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequenc
 
 
 def trained_questions(ledger: Ledger, cycle: str) -> frozenset[str]:
-    """Collects what that cycle trained on: each question by its id and by what it asks, whatever the words."""
+    """Collects each question a cycle trained on, by task id and by question key."""
     tasks = map(Task.model_validate, ledger.step_tasks(cycle))
     return frozenset(key for task in tasks for key in keys_of(task))
 
 
 def keys_of(task: Task) -> tuple[str, str]:
-    """Names it by its content, and by what it asks."""
+    """Returns a task's two keys: by content, and by question regardless of wording."""
     return f"{BY_ID}{task.id}", key_of(task)
 
 
 def _met(ledger: Ledger, cycle: str, nights: int) -> frozenset[str]:
-    """Collects what the last so many cycles before this one that trained at all trained on."""
+    """Collects question keys of the last `nights` cycles before this one that trained."""
     known = [one.id for one in ledger.cycles(limit=100_000)]
     before = known[known.index(cycle) + 1 :] if cycle in known else known
     trained = (trained_questions(ledger, name) for name in before)

@@ -1,6 +1,6 @@
-"""Reports what a cycle does while it runs: events in the ledger, and where its time went.
+"""Progress of a running cycle: ledger events and time per phase.
 
-Nothing is ever decided on an event.
+No decision is ever based on an event.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CycleProgress:
         now: Callable[[], str] = utc_now,
         curves: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
-        """`curves` gets the figures of each event, by its kind or the name of their curves."""
+        """`curves` receives the figures of each event, under its kind or curve name."""
         self.cycle = cycle
         self._curves = curves
         self._ledger = ledger
@@ -40,20 +40,20 @@ class CycleProgress:
         self._said: set[tuple[str, str]] = set()
 
     def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
-        """`curve` names that of the figures where the kind does not tell them from others."""
+        """Writes an event; `curve` names its figures if the kind is ambiguous."""
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
         if self._curves is not None:
             self._curves(curve or kind, figures)
 
     def say_once(self, kind: str, text: str) -> None:
-        """Says it unless it was said since the cycle began, or went on after a stop."""
+        """Writes an event unless this process already wrote the same one."""
         if (kind, text) not in self._said:
             self._said.add((kind, text))
             self.say(kind, text)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Names the phase while it runs and adds up its time, also when it is cut short."""
+        """Records the phase while it runs and adds up its time, also when interrupted."""
         self._mark = self._clock()
         self._update(phase=name)
         self.say("phase", name)
@@ -63,7 +63,7 @@ class CycleProgress:
             self.save()
 
     def save(self) -> None:
-        """Puts the time spent so far on record, so that a kill loses little of it."""
+        """Records the time spent so far, so that a kill loses little of it."""
         now = self._clock()
         seconds = dict(self.cycle.seconds)
         seconds[self.cycle.phase] = seconds.get(self.cycle.phase, 0.0) + now - self._mark
@@ -71,26 +71,26 @@ class CycleProgress:
         self._update(seconds=seconds)
 
     def plan(self, **entries: object) -> None:
-        """Adds to the cycle's plan what later phases must not decide anew."""
+        """Adds entries to the cycle's plan that later phases must not decide again."""
         self._update(plan={**self.cycle.plan, **entries})
 
     @property
     def kept(self) -> KeptDigests:
-        """The digests of the rollouts that are kept beside the checkpoints; the one entry of the plan that changes."""
+        """Digests of rollouts kept beside the checkpoints; the only plan entry that changes."""
         return KeptDigests(self)
 
     def resume(self, checkpoints: Path, restore: Callable[[Path], dict[str, Any]]) -> dict[str, Any]:
-        """Has training that was interrupted go on from its newest whole checkpoint, and returns that one's notes; none
-        where training begins. Broken ones are removed, with a warning each."""
+        """Resumes training from its newest valid checkpoint and returns that checkpoint's notes; empty at the start.
+        Removes damaged checkpoints, with a warning each."""
         sweep(checkpoints)
         newest = newest_valid(checkpoints)
         for folder, reason in newest.broken.items():
-            self.say("warning", f"passed over {folder.name}: {reason}")
+            self.say("warning", f"skipped {folder.name}: {reason}")
             shutil.rmtree(folder)
         if newest.folder is None:
             return {}
         notes = restore(newest.folder)
-        self.say("resume", f"goes on from step {newest.step}", step=float(newest.step))
+        self.say("resume", f"resumes from step {newest.step}", step=float(newest.step))
         return notes
 
     def _update(self, **changes: object) -> None:
@@ -99,7 +99,7 @@ class CycleProgress:
 
 
 class KeptDigests:
-    """Is a `DigestRecord` in the cycle's plan."""
+    """`DigestRecord` stored in the cycle's plan."""
 
     def __init__(self, progress: CycleProgress) -> None:
         self._progress = progress

@@ -1,8 +1,8 @@
-"""Keeps copies of sealed and held-out questions out of what is learned from, where conversations come in.
+"""Filters copies of sealed and held-out questions out of training conversations.
 
-What always holds: a conversation in which a tool gave back a kept question is on record, and nothing is learned from
-it; what was thrown out, at which door and by which check, is an event that `assay curriculum audit` adds up. The rules
-are those of `curriculum.separation.rules`.
+Invariants: a conversation in which a tool returned a held-out question is recorded, and never learned from; each
+rejection is an event with its filter and check, which `assay curriculum audit` sums. `curriculum.separation.rules`
+defines the rules.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from curriculum.separation.rules import Door, Match
 
 
 def met_in_results(texts: Iterable[str], task: Task, kept: SeparationIndex) -> Match | None:
-    """The kept question that stands in what tools gave back in a conversation about that task."""
+    """Returns the held-out question found in the tool results of a task's conversation, if any."""
     own = text_of(task)
     found = (kept.met_by_result(text, own) for text in dict.fromkeys(texts) if text)
     return next((match for match in found if match is not None), None)
@@ -28,7 +28,7 @@ def met_in_results(texts: Iterable[str], task: Task, kept: SeparationIndex) -> M
 def apart(
     judged: Sequence[Judged], tasks: Mapping[str, Task], kept: SeparationIndex
 ) -> tuple[list[Judged], list[Match]]:
-    """The rollouts that may be learned from, and what the others met. `tasks` are theirs, by id."""
+    """Splits rollouts into usable ones and the matches of the others. `tasks` maps their ids to tasks."""
     fit, met = [], []
     for one in judged:
         texts = [text for call in one.rollout.calls for text in (call.output, call.error)]
@@ -41,9 +41,9 @@ def apart(
 
 
 def say_thrown_out(progress: CycleProgress, door: Door, matches: Sequence[Match]) -> None:
-    """Puts on record what was thrown out at a door; nothing where nothing was."""
+    """Writes an event with the rejections of one filter; nothing if there were none."""
     if matches:
         checks = Counter(match.check.value for match in matches)
         listed = ", ".join(f"{count} by {check}" for check, count in sorted(checks.items()))
-        text = f"{door.value}: {len(matches)} thrown out as copies of what is kept apart: {listed}"
+        text = f"{door.value}: {len(matches)} rejected as copies of held-out questions: {listed}"
         progress.say(SEPARATION, text, **{f"{door.value}/{check}": float(count) for check, count in checks.items()})

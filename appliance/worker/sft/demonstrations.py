@@ -1,4 +1,4 @@
-"""Runs the calls of demonstrations, each in a sandbox session, so that what is shown is what came back."""
+"""Runs the calls of demonstrations in sandbox sessions, so that shown results are real."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from runtime.errors import InfrastructureError
 from runtime.sandbox import CallResult, CallStatus, SessionPool
 
 TOGETHER = 128
-"""Demonstrations under way at once."""
+"""Demonstrations run concurrently."""
 
 
 @dataclass(frozen=True)
 class PlayedDemonstration:
-    """A demonstration with the results that its calls gave."""
+    """Demonstration with the results of its calls."""
 
     task: Task
     calls: tuple[str, ...]
     results: tuple[str, ...]
-    """As the policy model is shown them."""
+    """Results as shown to the policy model."""
 
     @property
     def answer(self) -> str:
-        """Whatever the last call printed."""
+        """Output of the last call."""
         return self.results[-1]
 
     @property
     def last(self) -> str:
-        """The last turn's text."""
+        """Text of the last turn."""
         return written(self.answer, self.task.form)
 
 
@@ -48,13 +48,13 @@ _PLAYED = TypeAdapter(list[PlayedDemonstration])
 
 
 def keep(played: Sequence[PlayedDemonstration], file: Path) -> None:
-    """Writes them where `kept` finds them, whole or not at all. Raises OSError."""
+    """Writes demonstrations to the file that `kept` reads, atomically. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, _PLAYED.dump_json(list(played)))
 
 
 def kept(file: Path) -> list[PlayedDemonstration]:
-    """Reads what was kept; nothing where there is no such file. Raises ValueError for one that is damaged."""
+    """Reads kept demonstrations; empty without a file. Raises ValueError for a damaged file."""
     try:
         return _PLAYED.validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -69,11 +69,9 @@ def play(
     *,
     caller: str,
 ) -> list[PlayedDemonstration]:
-    """Runs each one in a session of its own, on behalf of `caller` (a cycle). A demonstration whose last call fails or
-    prints nothing is left out: an operation shown for the wrong question may divide by zero, which teaches nothing.
-
-    Raises as `run_calls`, and InfrastructureError when not one could be run.
-    """
+    """Runs each demonstration in a session of its own, on behalf of `caller` (a cycle). Drops one whose last call fails
+    or prints nothing: an operation shown for the wrong question may divide by zero, which teaches nothing. Raises as
+    `run_calls`, and InfrastructureError if none could be run."""
 
     def run(number: int) -> list[CallResult]:
         one = demonstrations[number]
@@ -86,15 +84,15 @@ def play(
                 texts = tuple(shown(result, max_result_chars) for result in results)
                 played.append(PlayedDemonstration(demonstration.task, demonstration.calls, texts))
     if demonstrations and not played:
-        raise InfrastructureError("not one demonstration could be run", hint="run `assay doctor`")
+        raise InfrastructureError("no demonstration could be run", hint="run `assay doctor`")
     return played
 
 
 def run_calls(
     task: Task, calls: Sequence[str], sessions: SessionPool, policy: Policy, *, caller: str
 ) -> list[CallResult]:
-    """Runs the calls in a session of their own, which gives its place back when the last one has answered: any number
-    of conversations gets by with one place. Raises `LOST`, and RefusedError without isolation."""
+    """Runs the calls in one session and frees its slot after the last, so any number of conversations gets by with one
+    slot. Raises `LOST`, and RefusedError without isolation."""
     tier = tier_of(policy, Purpose.TRAIN, task.taskset)
     files = {name: content.encode() for name, content in task.files.items()}
     with sessions.open(tier=tier, caller=caller, files=files) as session:

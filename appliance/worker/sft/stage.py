@@ -1,9 +1,8 @@
-"""Makes the first policy model: a seedling from nothing, and a warm start that teaches it format and tool use.
+"""Creates the first policy model: an untrained seedling, and a warm start for format and tool use.
 
-The warm start ends on validation success or with its recipe; one that is not finite any more ends at the checkpoint of
-its best validation, and no checkpoint has weights that are not finite. It can be interrupted anywhere: its checkpoints
-have all but the demonstrations, which are kept beside them as they were run: a call that times out once may not the
-next time.
+The warm start ends on validation success or after the recipe's steps; a divergent one ends at its best validated
+checkpoint, and no checkpoint has non-finite weights. It resumes after any interruption: the checkpoints have all state
+but the demonstrations, which are kept beside them as run, since a repeated call may time out.
 """
 
 from __future__ import annotations
@@ -42,26 +41,26 @@ from curriculum.separation.rules import Door
 from runtime.model import FrozenModel
 
 TOKENIZER_DEMONSTRATIONS = 3000
-"""Demonstrations that the tokenizer's merges are learned from."""
+"""Demonstrations used to learn the tokenizer's merges."""
 KEEP = 2
 DEMONSTRATIONS = "demonstrations.json"
 
 
 class _Best(FrozenModel):
-    """Is the best validation so far that somebody passed; at first the model that it began with."""
+    """Best validation with any pass so far; initially the starting model."""
 
     step: int = 0
     success: float = 0.0
 
 
 class NothingLearnedError(LearningError):
-    """Says that a warm start diverged with nothing to go back to; trying again is useless."""
+    """A warm start diverged without a checkpoint to return to; a retry is useless."""
 
     exit_code = 2
 
 
 class SftRun:
-    """The warm start of one cycle, or a stage of SFT. `run` may be called anew after any interruption."""
+    """Warm start of one cycle, or an SFT stage. `run` may be called again after any interruption."""
 
     def __init__(
         self,
@@ -73,8 +72,8 @@ class SftRun:
         source: ModelFiles | None = None,
         lessons: Callable[[], Sequence[Lesson]] | None = None,
     ) -> None:
-        """`source` are the files of the model to begin with, otherwise an untrained seedling's; `lessons` gives what is
-        learned from, the same each time; otherwise generated demonstrations."""
+        """`source` is the starting model's files, by default an untrained seedling. `lessons` returns the training
+        conversations, equal on each call; by default generated demonstrations."""
         self._setup = setup
         self._context = context
         self._progress = progress
@@ -106,7 +105,7 @@ class SftRun:
         if not notes and self._source is not None:
             learner.save(
                 step_folder(self._checkpoints, 0), {"success": 0.0}
-            )  # what is gone back to where nothing better was seen
+            )  # the fallback if nothing better is validated
         if not notes and longer:
             text = f"{longer} of {len(encoded)} conversations have more than {recipe.agent.max_tokens} tokens"
             self._progress.say("warning", f"{self._name}: {text}, and are not learned from", dropped=float(longer))
@@ -145,19 +144,19 @@ class SftRun:
         return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
 
     def _collapsed(self, best: _Best, reason: str) -> TrainingResult:
-        """Goes back to the checkpoint of the best validation, or to the model that it began with."""
+        """Returns the best validated checkpoint, or the starting model."""
         if not best.step and self._source is None:
             raise NothingLearnedError(
                 f"the warm start learned nothing before it collapsed: {reason}",
-                hint="lower recipe.warm_start.learning_rate, and begin anew",
+                hint="lower recipe.warm_start.learning_rate and start again",
             )
-        text = f"training stops: a collapse, {reason}; it goes back to step {best.step}"
+        text = f"training stops: a collapse, {reason}; back to step {best.step}"
         self._progress.say("collapse", text, step=float(best.step))
         folder, metrics = step_folder(self._checkpoints, best.step), {"validation_success": best.success}
         return TrainingResult(folder, best.step, metrics, "collapse", f"a collapse, {reason}")
 
     def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
-        """What is taught: here, or in the processes that `context.ranks` is. A seedling has nothing to freeze."""
+        """Creates the trainer, in this process or in `context.ranks`. A seedling is always trained in full."""
         recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
         way = FULL if self._source is None else recipe.training
         model, warm = open_for(source, way), recipe.warm_start
@@ -171,15 +170,15 @@ class SftRun:
         push_model(self._context.engine, learner.model, f"{self._setup.cycle}@{self._name}.{learner.step}")
 
     def _demonstrations(self) -> list[PlayedDemonstration]:
-        """The demonstrations of this seed, with their calls run in sandboxes once; without those of tasksets that a
-        policy in force since then gives no share. Raises LearningError where none is left, and for a file of them that
-        is damaged."""
+        """Returns this seed's demonstrations, with their calls run once. Drops tasksets that the current policy gives
+        no share. Raises LearningError if none is left or their file is damaged."""
         file = self._folder / DEMONSTRATIONS
         try:
             there = kept(file)
         except ValueError as error:
             raise LearningError(
-                f"{file} is damaged", hint="remove it: its demonstrations are run anew, and some may come out otherwise"
+                f"{file} is damaged",
+                hint="remove the file: its demonstrations are run again, and some results may differ",
             ) from error
         tasksets = self._demonstrated()
         if not there:
@@ -193,7 +192,7 @@ class SftRun:
                 hint="the policy's [data] gives their tasksets no share, or all of them are kept apart: see the events",
             )
         if len(left) < len(there):
-            said = f"{len(there) - len(left)} demonstrations are of tasksets that the policy gives no share any more"
+            said = f"{len(there) - len(left)} demonstrations are from tasksets without a share in the policy"
             self._progress.say_once("warning", f"{said}, and are not learned from")
         return left
 
@@ -226,7 +225,7 @@ class SftRun:
         return [one for place, one in enumerate(played) if met[place] is None]
 
     def _seedling(self, played: Sequence[Lesson]) -> Path:
-        """The untrained model's folder; made once, whole or not at all."""
+        """Returns the untrained model's folder, created once, atomically."""
         folder = self._folder / "seedling"
         if not folder.exists():
             unfinished = self._folder / "seedling.unfinished"
@@ -254,5 +253,5 @@ class SftRun:
 
 
 def texts(one: Lesson) -> list[str]:
-    """Lists what the tokenizer learns its merges from."""
+    """Lists the texts that the tokenizer learns its merges from."""
     return [one.task.question, *one.calls, *one.results, one.last]

@@ -1,8 +1,7 @@
-"""Has a model behind an OpenAI-compatible API work on training tasks, with our tool in our sandboxes.
+"""Teacher model behind an OpenAI-compatible API: solves training tasks with our tool in our sandboxes.
 
-What always holds: what comes back is a `RecordedTrace`, which nothing is learned from before it was verified
-(`traces`); the API is one on this machine (`inference.http.local_api`), so no question leaves it. A conversation
-that the infrastructure failed takes no other one with it.
+Invariants: it returns `RecordedTrace`s, which must be verified before training (`traces`); the API runs on this machine
+(`inference.http.local_api`), so no question leaves it. A failed conversation does not affect others.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import SessionPool
 
 TOGETHER = 8
-"""Conversations with the teacher at once."""
+"""Concurrent conversations with the teacher."""
 MOST_LOST = 16
-"""Conversations lost one after another, but for those that are too long: the API or the sandboxes are down."""
+"""Consecutive conversations lost, except too long ones, after which the API or the sandboxes count as down."""
 
 
 @dataclass(frozen=True)
 class TeacherTally:
-    """What a teacher's tries came to."""
+    """Outcome of a teacher's attempts."""
 
     traces: tuple[RecordedTrace, ...]
     lost: int
-    """The infrastructure failed them, or it was down before they were asked."""
+    """Attempts lost to infrastructure errors, or not started because it was down."""
     failure: str
-    """What the last of these met."""
+    """Message of the last infrastructure error."""
     down: bool
-    """Whether `MOST_LOST` in a row were lost, and it was asked no more."""
+    """True if `MOST_LOST` in a row were lost and the teacher was stopped."""
 
 
 class Teacher:
-    """Context manager. Asks one model."""
+    """Context manager for conversations with one teacher model."""
 
     def __init__(
         self, recipe: TeacherRecipe, sessions: SessionPool, policy: Policy, *, max_calls: int, max_result_chars: int
@@ -70,10 +69,8 @@ class Teacher:
         self._api.__exit__(*error)
 
     def traces(self, tasks: Sequence[Task], *, caller: str) -> TeacherTally:
-        """Its tries at each task, in the order of the tasks; those that it gave up, and tasks that need other tools
-        than Python, are left out.
-
-        Raises InfrastructureError when nothing came back, RefusedError without isolation."""
+        """Returns the teacher's attempts in task order. Skips attempts that it gave up, and tasks that need tools other
+        than Python. Raises InfrastructureError when every conversation failed, RefusedError without isolation."""
         asked = [
             (task, sample, f"{caller}.teacher.{task.id}.{sample}")
             for task in tasks
@@ -117,5 +114,5 @@ def _gathered(tries: Sequence[Future[RecordedTrace | None]]) -> TeacherTally:
             if trace is not None:
                 found.append(trace)
     if failure is not None and not ended:
-        raise InfrastructureError(f"no conversation with the teacher came to an end: {failure}", hint=failure.hint)
+        raise InfrastructureError(f"every conversation with the teacher failed: {failure}", hint=failure.hint)
     return TeacherTally(tuple(found), len(tries) - ended, str(failure or ""), in_a_row == MOST_LOST)

@@ -1,9 +1,8 @@
-"""Conversations that SFT learns from: recorded ones, or a teacher's, each verified before it counts.
+"""Conversations for SFT: recorded ones or a teacher's, each verified before training.
 
-What always holds: what somebody else wrote is a `RecordedTrace`, from which nothing can be learned; a `VerifiedTrace`
-exists only with a verdict that its answer passed its check here, with calls that were run in our sandboxes and the
-results that came back, and with the name of its source. What copies a sealed or held-out question is left out, and so
-is a conversation in which one stands. Rejection sampling as in STaR (2203.14465).
+Invariants: foreign text is a `RecordedTrace`, which is never trained on. A `VerifiedTrace` exists only with a verdict
+that its answer passed here, with calls run in our sandboxes and their results, and with its source. Copies of sealed or
+held-out questions, and conversations containing one, are dropped. Rejection sampling as in STaR (2203.14465).
 """
 
 from __future__ import annotations
@@ -40,52 +39,52 @@ from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict
 
 TASKSET = RECORDED
-"""Under which name the policy's tiers know the tasks of recorded conversations."""
+"""Taskset name of recorded conversations in the policy's tiers."""
 MOST_CALLS = 256
 WITH_FILES = 8
-"""Conversations under way at once where a task has files: each has a sandbox of its own."""
+"""Concurrent conversations if a task has files: each needs a sandbox of its own."""
 _FORM = 'write a line as {"messages": [...], "spec": {...}}; docs/training.md has an example'
 
 
 class TraceError(HintedError):
-    """A file of conversations that cannot be used."""
+    """Unusable file of conversations."""
 
     exit_code = 2
 
 
 class RecordedTrace(Record):
-    """Is a conversation as somebody else wrote it down. Nothing is learned from one: `verified` makes another type."""
+    """Conversation as recorded elsewhere. Never trained on: `verified` returns another type."""
 
     task: Task
     calls: tuple[str, ...] = Field(max_length=MOST_CALLS)
     last: str
-    """The last turn's text."""
+    """Text of the last turn."""
     source: str
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Self:
-        """Raises ValueError for text that UTF-8 has no bytes for: it could be verified, and not be kept."""
+        """Raises ValueError for text that UTF-8 cannot encode: it could be verified, but not stored."""
         try:
             self.model_dump_json()
         except PydanticSerializationError as error:
-            raise ValueError("it holds half of a character (a lone surrogate)") from error
+            raise ValueError("invalid text: a lone surrogate") from error
         return self
 
 
 class VerifiedTrace(Record):
-    """Is a conversation whose calls ran here and whose answer passed its check."""
+    """Conversation whose calls ran here and whose answer passed its check."""
 
     task: Task
     calls: tuple[str, ...]
     results: tuple[str, ...]
-    """As the policy model is shown them."""
+    """Results as shown to the policy model."""
     last: str
     verdict: Verdict
     source: str
 
     @model_validator(mode="after")
     def _was_verified(self) -> Self:
-        """Raises LearningError without a verdict that it passed."""
+        """Raises LearningError without a passing verdict."""
         if not self.verdict.passed or len(self.results) != len(self.calls):
             raise LearningError(
                 f"a conversation of {self.source} was not verified: {self.verdict.reason}",
@@ -95,27 +94,27 @@ class VerifiedTrace(Record):
 
 
 Lesson = PlayedDemonstration | VerifiedTrace
-"""What SFT may learn from."""
+"""Conversation types that SFT accepts."""
 
 
 @dataclass(frozen=True)
 class TraceTally:
-    """Says what became of conversations."""
+    """Outcome of verifying conversations."""
 
     kept: tuple[VerifiedTrace, ...]
     failed: int
-    """Their answer did not pass."""
+    """Conversations whose answer did not pass."""
     asked: tuple[Match, ...]
-    """Kept questions of which one was a copy."""
+    """Held-out questions that a conversation's question copied."""
     within: tuple[Match, ...]
-    """Kept questions that stood in a conversation."""
+    """Held-out questions found inside a conversation."""
     lost: int
-    """The infrastructure failed them."""
+    """Conversations lost to infrastructure errors."""
 
 
 def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
-    """Reads JSONL, one conversation a line: `messages` as chat APIs write them, `spec` the check of its answer, and
-    `form` how the answer is marked. Results of tools that are written there are not used. Raises TraceError."""
+    """Parses JSONL, one conversation per line: chat `messages`, the answer's `spec`, and optionally its `form`. Ignores
+    recorded tool results. Raises TraceError."""
     found: list[RecordedTrace] = []
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
@@ -130,36 +129,36 @@ def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise TraceError(f"line {number} of the conversations cannot be read: {error}", hint=_FORM) from error
     if not found:
-        raise TraceError("the file holds no conversation", hint=_FORM)
+        raise TraceError("the file has no conversations", hint=_FORM)
     return found
 
 
 def _read(line: Any, source: str) -> RecordedTrace:
     if not isinstance(line, dict):
-        raise TypeError("it is no JSON object")
+        raise TypeError("not a JSON object")
     asked: list[TaskMessage] = []
     calls: list[str] = []
     last: str | None = None
     for message in line["messages"]:
         role, text = message["role"], message.get("content") or ""
         if last is not None:
-            raise ValueError("there is a message after the last turn")
+            raise ValueError("a message follows the last turn")
         if role in ("system", "user"):
             if calls:
-                raise ValueError("a person speaks after a call")
+                raise ValueError("a user or system message follows a call")
             if role == "system" and asked:
-                raise ValueError("a system message stands first, and there is one at most")
+                raise ValueError("only the first message may be a system message")
             asked.append(TaskMessage(role=role, text=text))
         elif role == "assistant" and message.get("tool_calls"):
             calls += [code_of(call["function"]) for call in message["tool_calls"]]
         elif role == "assistant":
             last = text
         elif role != "tool":
-            raise ValueError(f"there is no role {role!r}")
+            raise ValueError(f"invalid role {role!r}")
     if last is None:
-        raise ValueError("there is no last turn without a call")
+        raise ValueError("the last turn without a call is missing")
     if not asked or asked[-1].role != "user":
-        raise ValueError("no user asks anything before the first turn")
+        raise ValueError("no user message before the first turn")
     task = Task.model_validate(
         {
             "taskset": TASKSET,
@@ -185,8 +184,8 @@ def verified(
     max_result_chars: int,
     caller: str,
 ) -> TraceTally:
-    """Runs each one's calls in a session of its own and has its answer checked; keeps what passed. `apart` are the
-    questions that nothing learned from may copy or hold. Raises RefusedError without isolation."""
+    """Runs each conversation's calls in a session of its own and checks its answer; keeps the passing ones. `apart`
+    indexes the questions that training data must not copy or contain. Raises RefusedError without isolation."""
     copies = [apart.met_by(one.task, written=one.task.taskset not in TASKSETS) for one in traces]
     fresh = [one for one, copy in zip(traces, copies, strict=True) if copy is None]
     within: list[Match] = []
@@ -231,7 +230,7 @@ def verified(
 def _ran(
     traces: Sequence[RecordedTrace], sessions: SessionPool, policy: Policy, limit: int, caller: str
 ) -> list[tuple[str, ...] | None]:
-    """What the calls of each gave; None where its session was lost."""
+    """Returns the call results of each conversation, or None for a lost session."""
 
     def run(number: int) -> tuple[str, ...] | None:
         one = traces[number]
@@ -246,11 +245,11 @@ def _ran(
 
 
 def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
-    """Writes verified traces, whole or not at all, and returns the file's SHA-256. Raises LearningError for anything
-    else, before a byte is written."""
+    """Writes verified traces atomically and returns the file's SHA-256. Raises LearningError for any other type, before
+    writing."""
     given = list(traces)
     if not all(isinstance(one, VerifiedTrace) for one in given):
-        raise LearningError("only verified conversations are kept", hint="have them verified first")
+        raise LearningError("only verified conversations can be stored", hint="verify them first")
     content = "".join(f"{one.model_dump_json()}\n" for one in given).encode()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
@@ -261,10 +260,10 @@ def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
 
 
 def texts_in(path: Path) -> list[tuple[Task, tuple[str, ...]]]:
-    """Gives the task and all texts of each conversation in a file of verified ones. Raises OSError, ValueError."""
+    """Returns task and texts of each conversation in a file of verified ones. Raises OSError, ValueError."""
     return [(one.task, (*one.results, *one.calls, one.last)) for one in read_kept(path)]
 
 
 def read_kept(path: Path) -> list[VerifiedTrace]:
-    """Reads what `kept_file` wrote. Raises LearningError for what was not verified."""
+    """Reads a file written by `kept_file`. Raises LearningError for an unverified trace."""
     return [VerifiedTrace.model_validate_json(line) for line in path.read_bytes().splitlines()]

@@ -1,8 +1,8 @@
-"""Chooses a set for a warm start among verified conversations, and says what each filter dropped. Pure.
+"""Selects a warm-start set from verified conversations and counts what each filter dropped. Pure.
 
-What always holds: only a `VerifiedTrace` gets in, and each is counted once: kept, or dropped by the first filter that
-drops it. The same conversations give the same set. After OpenThoughts (2506.04178, section 3): several verified answers
-a question are better than one, few good sources better than many, and the length of answers is a measure of difficulty.
+Invariants: only a `VerifiedTrace` is selected, and each counts once: kept, or dropped by the first matching filter.
+Deterministic. After OpenThoughts (2506.04178, section 3): several verified answers per question are better than one,
+few good sources better than many, and answer length measures difficulty.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from runtime.model import FrozenModel
 
 
 class WarmSetRules(FrozenModel):
-    """What is kept."""
+    """Limits of a warm-start set."""
 
     answers: int = Field(default=4, ge=1)
-    """Of one question, at most, all different."""
+    """Maximum distinct answers per question."""
     questions: int = Field(default=0, ge=0)
-    """At most, those with the longest answers; 0: all."""
+    """Maximum questions, longest answers first; 0: all."""
     sources: int = Field(default=0, ge=0)
-    """Tasksets, at most: those of whose questions most answers were verified; 0: all."""
+    """Maximum tasksets, highest share of verified answers first; 0: all."""
     most_characters: int = Field(default=200_000, ge=1)
-    """Of what one conversation teaches."""
+    """Maximum characters trained on per conversation."""
 
 
 class WarmSetManifest(FrozenModel):
-    """Says where a set comes from, and what became of every conversation."""
+    """Source of a set, and the outcome of every conversation."""
 
     form: str = "assay-warm-start/1"
     source: str
     rules: WarmSetRules
     recorded: int
-    """Conversations that there were."""
+    """Conversations before the filters."""
     dropped: dict[str, int]
-    """By filter, in the order in which they were asked."""
+    """Dropped conversations by filter, in filter order."""
     kept: int
     questions: int
     by_taskset: dict[str, int]
     digest: str = ""
-    """SHA-256 of the file beside it."""
+    """SHA-256 of the file beside the manifest."""
 
 
 def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally) -> dict[str, int]:
-    """What became of so many tries, `recorded` of which the teacher did not give up and `needs_tools` of which no API
-    is asked for, before the rules of a set choose among the kept ones: with those, each is counted once."""
+    """Counts each attempt that never reached the set's rules once, by reason. Of `tries` attempts, `needs_tools` were
+    not sent and the teacher completed `recorded`."""
     return {
         "needs other tools": needs_tools,
         "given up by the teacher": tries - needs_tools - recorded,
@@ -66,8 +66,8 @@ def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally)
 def selected(
     verified: Sequence[VerifiedTrace], rules: WarmSetRules, asked: AbstractSet[str], tried: Mapping[str, int]
 ) -> tuple[list[VerifiedTrace], dict[str, int]]:
-    """What is kept, question by question, and how many each filter dropped. `asked` are keys of what evaluations ask:
-    nothing that asks the same is kept; `tried` how many questions of each taskset the teacher was asked."""
+    """Selects conversations question by question, and counts the drops of each filter. `asked` are question keys of
+    evaluations, which are excluded; `tried` counts the questions sent to the teacher per taskset."""
     dropped: Counter[str] = Counter(dict.fromkeys(("asked in an evaluation", "too long", "the same again"), 0))
     fresh: list[VerifiedTrace] = []
     seen: set[tuple[str, tuple[str, ...], str]] = set()
@@ -95,17 +95,17 @@ def selected(
 
 
 def contaminated(one: VerifiedTrace, asked: AbstractSet[str]) -> bool:
-    """Whether it asks what an evaluation asks: the one call by which a set is kept apart."""
+    """True if an evaluation asks the same question: the only contamination check of a set."""
     return key_of(one.task) in asked
 
 
 def taught(one: VerifiedTrace) -> int:
-    """Characters that the policy model has to write itself."""
+    """Characters that the policy model must write itself."""
     return sum(map(len, one.calls)) + len(one.last)
 
 
 def lines(kept: Iterable[VerifiedTrace]) -> bytes:
-    """As a stage of SFT reads recorded conversations, which verifies them once more: chat messages, spec, form."""
+    """Returns JSONL that an SFT stage reads and verifies again: chat messages, spec, form."""
     return b"".join(json.dumps(_line(one)).encode() + b"\n" for one in kept)
 
 
@@ -129,8 +129,7 @@ def _line(one: VerifiedTrace) -> dict[str, object]:
 
 
 def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str, int]) -> set[str]:
-    """Ids of the tasks of those tasksets that the teacher answers best: verified answers for each question that it was
-    asked, those without one among them."""
+    """Returns the task ids of the tasksets with the most verified answers per question sent to the teacher."""
     answers = Counter(one.task.taskset for one in traces)
     order = sorted(answers, key=lambda name: (-answers[name] / tried[name], name))
     best = set(order[:most] if most else order)
@@ -138,7 +137,7 @@ def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str
 
 
 def _hardest(traces: Sequence[VerifiedTrace], most: int) -> set[str]:
-    """Ids of the tasks with the longest answers, by their median."""
+    """Returns the ids of the tasks with the longest median answers."""
     lengths: dict[str, list[int]] = {}
     for one in traces:
         lengths.setdefault(one.task.id, []).append(taught(one))

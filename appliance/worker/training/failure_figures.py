@@ -1,4 +1,4 @@
-"""Counts how rollouts went wrong in worlds whose environment names failures; pure."""
+"""Figures of a training step: seconds by part, branches, and failure modes that environments name."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ PUSH, CHECKPOINT, WATCH = PARTS = "push", "checkpoint", "watch"
 
 
 class StepSeconds:
-    """Is of one training; not thread-safe."""
+    """Times the parts of training steps. Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float], engine_seconds: Callable[[], float]) -> None:
-        """`engine_seconds`: how long the engines have sampled by now, for whomever."""
+        """`engine_seconds` returns the total seconds that the engines have sampled."""
         self._clock, self._engine_seconds = clock, engine_seconds
         self.begin()
 
     def begin(self) -> None:
-        """Begins a step; what was before is nobody's."""
+        """Begins a step; discards time since the last one."""
         self._spent = dict.fromkeys(PARTS, 0.0)
         self._began, self._engines_had = self._clock(), self._engine_seconds()
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """Counts what is done within as that part."""
+        """Adds the block's time to that part."""
         started = self._clock()
         try:
             yield
@@ -40,11 +40,11 @@ class StepSeconds:
             self._spent[part] += self._clock() - started
 
     def figures(self) -> dict[str, float]:
-        """What the step took for each of these parts by now."""
+        """Returns the seconds of each part so far in this step."""
         return {f"{part}_seconds": seconds for part, seconds in self._spent.items()}
 
     def end(self) -> dict[str, float]:
-        """Ends the step and begins the next one; `engine_wait_share` of its time."""
+        """Ends the step, begins the next one, and returns `engine_wait_share`."""
         took = self._clock() - self._began
         worked = self._engine_seconds() - self._engines_had + self._spent[PUSH]
         self.begin()
@@ -52,12 +52,12 @@ class StepSeconds:
 
 
 def branch_figures(judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
-    """Gives a step's metrics; nothing where nothing branched.
+    """Returns a step's branch metrics; empty without branches.
 
-    `branches` (made), `branches_lost` (to infrastructure failures), `branches_kept` (trained on), `branch_points`
-    (attempts that branched), `branch_points_parted` (of those, the ones whose rollouts earned different verdicts, from
-    which alone a branch learns), `branch_tokens` (sampled for branches) and `branch_tokens_saved` (that they have from
-    their attempts, and that were not drawn again).
+    `branches` (made), `branches_lost` (to infrastructure errors), `branches_kept` (trained on), `branch_points`
+    (attempts that branched), `branch_points_parted` (those whose rollouts got different verdicts, the only ones a
+    branch learns from), `branch_tokens` (sampled for branches) and `branch_tokens_saved` (shared with their attempts
+    instead of sampled again).
     """
     branches = [one for one in judged if one.rollout.branch_of is not None]
     if not branches:
@@ -80,8 +80,8 @@ def branch_figures(judged: Sequence[Judged], groups: Sequence[Group]) -> dict[st
 
 
 def failure_figures(tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, float]:
-    """Sums each mode over the attempts at such tasks that have a verdict, as `failures_MODE`; nothing without any. A
-    branch is none: what it shares with its attempt would count twice."""
+    """Counts each failure mode over judged attempts at tasks that name failures, as `failures_MODE`. Skips branches,
+    which would count shared calls twice."""
     asked = {task.id: task for task in tasks}
     found: Counter[str] = Counter()
     for one in of_attempts(judged):
@@ -102,7 +102,7 @@ def failure_figures(tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str
 
 
 def calls_of(rollout: Rollout) -> list[MadeCall]:
-    """What it called of its world."""
+    """Returns the rollout's calls to its world."""
     return [
         MadeCall(call.tool, call.arguments, call.status.failed, call.sandbox != "", call.error or call.output)
         for call in rollout.calls

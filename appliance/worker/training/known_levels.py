@@ -1,8 +1,8 @@
-"""Carries what is known of levels from step to step, from stage to stage and from night to night.
+"""Carries difficulty estimates from step to step, stage to stage and cycle to cycle.
 
-What always holds: what training begins with is in the cycle's plan before its first step, once and for good, so a night
-that was killed asks again what it would have asked; what it ended with is there too, and the next night begins with
-that, faded. All of it is a pure function of the plans.
+Invariants: the estimates that training starts with are written to the cycle's plan once, before its first step, so a
+killed cycle asks the same tasks again; the final estimates are written too, and the next cycle starts with them, faded.
+All of it is a pure function of the plans.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ from curriculum.registry import TASKSETS
 
 
 def say_exhausted(progress: CycleProgress, catalog: Catalog, name: str, exclude: AbstractSet[str]) -> None:
-    """Warns once a night, with how many training rows a family of given ones has. `exclude` is what is not asked."""
+    """Warns once per cycle that a taskset has too few new questions, with its training rows if finite. `exclude` are
+    the keys not to ask."""
     finite = catalog.finite(name)
     rows = frozenset() if finite is None else finite.keys(Split.TRAIN)
     of = f" ({len(rows - exclude)} of its {len(rows)} training rows)" if rows else ""
-    text = f"{name} has too little that recent nights did not ask{of}: the rest of its share goes to other families"
+    text = f"{name} has too few questions that recent cycles did not ask{of}: other tasksets get the rest of its share"
     progress.say_once("warning", text)
 
 
 def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> Difficulty:
-    """What training knows that begins with this step: as the plan says, otherwise as the newest of the earlier nights'
-    plans, newest first, that says anything, faded."""
+    """Returns the difficulty estimates for this step: from the plan, or faded from the newest earlier plan that has
+    any."""
     if key_of_step(step) in plan:
         return Difficulty.model_validate(plan[key_of_step(step)])
     for other in earlier:
@@ -41,7 +42,7 @@ def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, 
 
 
 def in_words(known: Difficulty) -> str:
-    """How many levels are thought to be what, for a person."""
+    """Counts levels by estimated state, as text."""
     states: Counter[LevelState] = Counter()
     for key in known.counts:
         name, _, level = key.rpartition("/")

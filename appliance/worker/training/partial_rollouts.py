@@ -1,10 +1,9 @@
-"""Keeps the rollouts of a step that is not on record yet, so that one that is killed goes on from their tokens.
+"""Saves rollouts of unrecorded steps, so that a killed training resumes from their tokens.
 
-What always holds: the file beside the checkpoints is whole, of this moment or of one before, and is written at most
-every `SECONDS`: short steps never write one. It is removed with the last step that it is of. A rollout on record is
-never given out again: a step is asked for only while it is not recorded. The ledger has the file's SHA-256 before the
-file is there, and nothing is taken from a file that has another one. What cannot be read, or was drawn by weights that
-are too old for its step, is begun anew; what became of the rest is said once.
+Invariants: the file beside the checkpoints is complete, current or slightly older, and written at most every `SECONDS`,
+so short steps never write one. It is removed with the last step it covers. A recorded rollout is never returned again:
+only unrecorded steps are requested. The ledger has the file's SHA-256 before the file exists, and a file with another
+digest is ignored. Unreadable rollouts, and those of too old weights, are restarted; the outcome is reported once.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from appliance.records.rollouts import Message, PartialRollout, Purpose, Rollout
 from appliance.system.durable_file import replace_file
 
 SECONDS = 20.0
-"""Between two writes: what a kill costs at most."""
+"""Seconds between two writes: the maximum loss of a kill."""
 
 
 class KeptRollouts(Record):
-    """The file."""
+    """Content of the file: complete and unfinished rollouts."""
 
     whole: tuple[Rollout, ...] = ()
     parts: tuple[PartialRollout, ...] = ()
 
 
 class DigestRecord(Protocol):
-    """Remembers, where the file's writer alone can write, which files may be there: SHA-256, in hexadecimal."""
+    """Stores the SHA-256 digests (hex) of files that may exist, where only the file's writer can write."""
 
     def read(self) -> Sequence[str]: ...
 
@@ -40,28 +39,28 @@ class DigestRecord(Protocol):
 
 
 class PartialRollouts:
-    """Is a `RolloutKeeper` for one training. Not thread-safe."""
+    """`RolloutKeeper` for one training. Not thread-safe."""
 
     def __init__(self, path: Path, clock: Callable[[], float], record: DigestRecord, staleness: int = 0) -> None:
-        """`staleness` is by how many steps weights may be older than what is learned from their tokens."""
+        """`staleness` is the maximum age, in steps, of weights whose tokens are trained on."""
         self._path, self._clock, self._record, self._staleness = path, clock, record, staleness
         self._whole: dict[str, Rollout] = {}
         self._parts: dict[str, PartialRollout] = {}
         self._mine: dict[str, Rollout] = {}
         self._written = clock()
         self._last = -1
-        """The last step that the file has something of."""
+        """Last step that the file covers."""
         self._anew: set[str] = set()
         self._went_on: dict[str, int] = {}
-        """Sampled tokens that each had."""
+        """Sampled tokens of each resumed rollout."""
         self._unread = ""
         self._digest = ""
-        """Of the file that is there."""
+        """SHA-256 of the existing file."""
         try:
             written = path.read_bytes()
             self._digest = hashlib.sha256(written).hexdigest()
             if self._digest not in record.read():
-                self._digest, self._unread = "", "are not what is on record"
+                self._digest, self._unread = "", "do not match the recorded digest"
                 return
             kept = KeptRollouts.model_validate_json(written)
         except FileNotFoundError:
@@ -93,15 +92,15 @@ class PartialRollouts:
             self._mine[rollout.id] = rollout
 
     def began_anew(self, rollout: str) -> None:
-        if self._went_on.pop(rollout, None) is not None:  # else it is of this process, which lost its host
+        if self._went_on.pop(rollout, None) is not None:  # else this process began it and lost its host
             self._anew.add(rollout)
         self._mine.pop(rollout, None)
 
     def look(self, under_way: Callable[[], Sequence[PartialRollout]]) -> None:
-        """Raises OSError where nothing can be written."""
+        """Writes the file if it is due. Raises OSError."""
         if self._clock() - self._written < SECONDS:
             return
-        # What an earlier process had and this one has not asked for yet stays: it may be ended before it does.
+        # Unrequested rollouts of an earlier process stay: this process may be killed before it requests them.
         kept = KeptRollouts(
             whole=(*self._mine.values(), *self._whole.values()), parts=(*under_way(), *self._parts.values())
         )
@@ -114,14 +113,14 @@ class PartialRollouts:
 
     def _replace(self, data: bytes) -> None:
         before, self._digest = self._digest, hashlib.sha256(data).hexdigest()
-        # A kill before the file is replaced leaves the one before it.
+        # A kill before the replacement leaves the previous file.
         self._record.write([one for one in (self._digest, before) if one])
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(self._path, data)
 
     def committed(self, step: int) -> str:
-        """Forgets what is of this step or an earlier one, which are on record; says in a sentence what had been kept
-        by an earlier process, empty where nothing had."""
+        """Drops rollouts up to this recorded step. Returns a sentence on what an earlier process had saved, or an empty
+        string."""
         self._mine = {name: one for name, one in self._mine.items() if one.step > step}
         self._parts = {name: one for name, one in self._parts.items() if one.step > step}
         self._whole = {name: one for name, one in self._whole.items() if one.step > step}
@@ -132,14 +131,14 @@ class PartialRollouts:
         said = ""
         if self._went_on or self._anew:
             tokens = sum(self._went_on.values())
-            said = f"{len(self._went_on)} rollouts went on from {tokens} tokens, {len(self._anew)} began anew"
+            said = f"{len(self._went_on)} rollouts resumed from {tokens} tokens, {len(self._anew)} restarted"
         if self._unread:
-            said = f"rollouts that were kept {self._unread}: all began anew"
+            said = f"saved rollouts {self._unread}: all restarted"
         self._anew, self._went_on, self._unread = set(), {}, ""
         return said
 
     def _fits(self, step: int, cycle: str, nodes: Sequence[Message]) -> bool:
-        """Says whether weights that are not too old drew all of it."""
+        """True if all tokens were drawn by recent enough weights."""
         try:
             drawn = [int(span.version.removeprefix(f"{cycle}@")) for node in nodes for span in node.weights]
         except ValueError:

@@ -1,9 +1,9 @@
-"""Has the policy model propose problems, and settles what each proposal earned.
+"""Lets the policy model propose tasks, and scores each proposal.
 
-What always holds: the prompts and seeds of a step depend on the cycle's seed and the records before it, and a step on
-record is never proposed for again. Only what was executed or proved becomes a task, and none that is known, or a copy
-of what is kept apart (`curriculum.separation.rules`). The memory of what was proposed is read from the ledger, over all
-cycles. Proposers are compared across the problems of a step, solvers within one problem.
+Invariants: a step's prompts and seeds depend on the cycle's seed and earlier records, and a recorded step never
+proposes again. Only executed or proved proposals become tasks, never known ones or copies of held-out questions
+(`curriculum.separation.rules`). The memory of proposals is read from the ledger, over all cycles. Advantages compare
+proposers across a step's problems, solvers within one problem.
 """
 
 from __future__ import annotations
@@ -43,24 +43,24 @@ from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 VERSION = "1"
 SURE = 0.5
-"""An earlier task that fewer of the rollouts passed counts as failed, and comes first where prompts show some."""
+"""Pass share below which an earlier task counts as failed, and is shown first in prompts."""
 
 
 @dataclass(frozen=True)
 class StepProposal:
-    """One proposal, and what became of it: a task, a refusal, or what broke."""
+    """One proposal and its outcome: a task, a refusal or an infrastructure error."""
 
     prompt: Task
     rollout: Rollout
     made: ProvenTask | RefusedProposal | InfrastructureError
     similarity: float = 0.0
     copied: Match | None = None
-    """What showed that it is a copy of a kept question, which has no name where names alone were exchanged."""
+    """Evidence that it copies a held-out question; unnamed where only names were exchanged."""
 
 
 @dataclass(frozen=True)
 class Settled:
-    """What a step's proposals came to."""
+    """Records of a step's proposals: prompts, verdicts, groups and metrics."""
 
     prompts: tuple[Task, ...]
     judged: tuple[Judged, ...]
@@ -69,11 +69,11 @@ class Settled:
 
 
 class Proposer:
-    """Proposes for the steps of one training, in order."""
+    """Proposes tasks for the steps of one training, in order."""
 
     def __init__(self, setup: CycleSetup, context: WorkContext, agent: Agent, held_out: Sequence[Task]) -> None:
-        """`held_out`: tasks by which training is watched. Raises CurriculumError where the policy does not allow what
-        no family made, or a kind cannot be proved on this machine."""
+        """`held_out` are the tasks that watch training. Raises CurriculumError if the policy forbids proposed tasks, or
+        a kind cannot be proved on this machine."""
         self._setup, self._context, self._agent = setup, context, agent
         self._recipe = setup.recipe.proposer
         self._count = allowed(setup, context)
@@ -84,7 +84,7 @@ class Proposer:
         self._shown: list[Task] = []
 
     def restore(self, step: int) -> None:
-        """Remembers what earlier cycles proposed, and this one before that step."""
+        """Loads proposals of earlier cycles, and of this cycle before that step."""
         ledger, cycle = self._context.ledger, self._setup.cycle
         self._memory = remembered(ledger, cycle, step)
         before = ledger.step(cycle, step - 1) if step else None
@@ -92,14 +92,14 @@ class Proposer:
             self._show(map(Task.model_validate, before.tasks), before.judged)
 
     def observe(self, tasks: Sequence[Task], judged: Sequence[Judged]) -> None:
-        """Remembers the tasks of a step that is on record."""
+        """Remembers the tasks of a recorded step."""
         for task in tasks:
             self._memory.add(task)
         self._show(tasks, judged)
 
     def propose(self, step: int) -> list[StepProposal]:
-        """Has the model propose for that step, with the weights that the engine has. Raises InfrastructureError where
-        most were lost."""
+        """Samples proposals for that step with the engine's current weights. Raises InfrastructureError if most were
+        lost."""
         rng = stable_random("proposer", self._setup.seed, step)
         kinds = [kind_named(self._recipe.kinds[at % len(self._recipe.kinds)]) for at in range(self._count)]
         prompts = [kind.ask(rng, [one for one in self._shown if one.key.startswith(kind.name)]) for kind in kinds]
@@ -125,7 +125,7 @@ class Proposer:
         return found
 
     def settle(self, step: int, found: Sequence[StepProposal], solved: Sequence[Judged]) -> Settled:
-        """Says what each earned by what the solvers came to, and makes the group of the step's proposers."""
+        """Scores each proposal by its solvers' results, and builds the proposers' group."""
         judged = tuple(self._judged(one, solved) for one in found)
         alive = [one for one in judged if not is_masked(one)]
         rewards = [one.verdict.score for one in alive]
@@ -176,7 +176,7 @@ class Proposer:
         )
 
     def _said(self, rollout: Rollout) -> str:
-        """What the model wrote: its answer, or the code of a call that was not to be made."""
+        """Returns the model's text: its answer, or the code of a call beyond its turns."""
         last = rollout.nodes[-1]
         if rollout.ended is not RolloutEnd.TURNS or last.role is not Role.ASSISTANT:
             return rollout.answer or ""
@@ -184,10 +184,10 @@ class Proposer:
         return read if isinstance(read, str) else read.code
 
     def _met(self, made: ProvenTask) -> tuple[float, Match | None]:
-        """How near it is to what is kept apart, whatever its names are, and what shows that it is a copy."""
+        """Returns the similarity to held-out tasks, independent of names, and the evidence if it is a copy."""
         nearest, ours = self._near_sealed.similarity(substance(made.task)), is_phrased(made.task)
         if ours and split_of_question(made.task.key) is not Split.TRAIN:
-            return nearest, Match("", Check.KEY)  # some night's sealed set may ask it
+            return nearest, Match("", Check.KEY)  # a sealed set may ask it
         kept = self._setup.kept if ours else self._setup.kept_of_recent
         if (match := kept.met_by(made.task, written=not ours)) is not None:
             return nearest, match
@@ -197,7 +197,7 @@ class Proposer:
         return Judged(rollout=one.rollout, verdict=verdict_of(one, solved, self._recipe.reward), family=PROPOSER)
 
     def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Takes the proposed tasks of a step as those that the next prompts show, failed ones first."""
+        """Selects a step's proposed tasks for the next prompts, failed ones first."""
         passed: dict[str, list[bool]] = {}
         for one in judged:
             if not is_masked(one):
@@ -208,12 +208,12 @@ class Proposer:
 
 
 def allowed(setup: CycleSetup, context: WorkContext) -> int:
-    """How many proposals a step may have: what the recipe asks for, and no more than the policy's share of one family.
-    Raises CurriculumError where the policy allows none, or a kind cannot be proved here."""
+    """Returns the proposals per step: the recipe's number, capped by the policy's share per taskset. Raises
+    CurriculumError if the policy allows none, or a kind cannot be proved here."""
     data, recipe = context.policy.data, setup.recipe
     if EVERY not in data.families:
         raise CurriculumError(
-            "the policy's [data] names the families that may be trained on, and what the model proposes is of none",
+            "the policy's [data] lists the families allowed in training, which excludes proposed tasks",
             hint='set recipe.proposer.proposals to 0, or families = ["*"] in [data]',
         )
     for name in recipe.proposer.kinds:
@@ -223,7 +223,7 @@ def allowed(setup: CycleSetup, context: WorkContext) -> int:
 
 
 def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
-    """What all cycles proposed, this one before that step. Their other tasks, which are many, are not read."""
+    """Returns the proposals of all cycles, and of this one before that step, without reading other tasks."""
     known = [one.id for one in ledger.cycles(limit=100_000)]
     recorded = (one for name in sorted({*known, cycle}) for one in ledger.step_tasks(name))
     proposed = (Task.model_validate(one) for one in recorded if one["taskset"] == PROPOSED)
@@ -234,10 +234,8 @@ def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
 
 
 def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdict:
-    """Says what a proposal earned under this reward, by the attempts at its task; branches are none.
-
-    Of a task that lost more than half of its attempts too little is known: the proposal earned nothing, good or bad.
-    """
+    """Returns the verdict of a proposal under this reward rule, from its task's attempts without branches. If more than
+    half were lost, the verdict is an infrastructure error."""
     made = one.made
     if isinstance(made, ProvenTask):
         own = [each for each in of_attempts(solved) if each.rollout.task == made.task.id]
@@ -281,5 +279,5 @@ def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdic
 
 
 def of_solvers(judged: Sequence[Judged]) -> list[Judged]:
-    """Those of a step's rollouts that work on a task, and do not propose one."""
+    """Returns the rollouts that solve a task, without proposals."""
     return [one for one in judged if one.family != PROPOSER]

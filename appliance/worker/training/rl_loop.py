@@ -1,10 +1,9 @@
-"""Runs the training phase: sample, verify, choose, record, learn; step after step, from wherever the last start got to.
+"""Training loop: sample, verify, select, record, learn; resumes from any interruption.
 
-What always holds. A step's rollouts are in the ledger before the step is learned from, and a recorded step is never
-sampled again: after a kill, training goes back to the newest whole checkpoint and learns the recorded steps once more,
-which gives the same weights; the first thing that it does then is to push them and have them proved. Sampling uses the
-weights of its step, or such as are older by at most `max_staleness` steps (`step_sampling`). Sealed questions never
-occur. A collapse ends it at the last good checkpoint.
+Invariants: a step's rollouts are recorded before training on them, and a recorded step is never sampled again. After a
+kill, training restores the newest valid checkpoint and relearns the recorded steps, which gives equal weights; first it
+pushes the weights and has them verified. Sampling uses weights at most `max_staleness` steps old (`step_sampling`).
+Sealed questions never occur. A collapse ends training at the last good checkpoint.
 """
 
 from __future__ import annotations
@@ -62,13 +61,13 @@ from curriculum.seeds import derive
 from curriculum.separation.rules import Door, Match
 
 KEEP = 2
-"""Whole checkpoints that stay beside the watch's best: the newest may turn out broken."""
+"""Valid checkpoints kept beside the best one: the newest may be damaged."""
 NIGHTS = 50
-"""Newest cycles among which one is looked for that knew something of levels."""
+"""Newest cycles searched for difficulty estimates."""
 
 
 class RlLoop:
-    """Trains one model for one cycle. `run` may be called anew after any interruption."""
+    """Trains one model for one cycle. `run` may be called again after any interruption."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class RlLoop:
         progress: CycleProgress,
         part: TrainingPart = TrainingPart(),  # noqa: B008 - frozen
     ) -> None:
-        """`files` are those of the model to begin with."""
+        """`files` are the starting model's."""
         self._part = part
         self._setup = setup
         self._cycle = setup.cycle
@@ -112,16 +111,16 @@ class RlLoop:
         )
         self._seconds = StepSeconds(context.clock, lambda: context.engine.figures()["engine_seconds"])
         self._pushed: int | None = None
-        """The step whose weights the engines have, where rollouts go on under them."""
+        """Step whose weights the engines have, while rollouts continue under them."""
         self._free_since = context.clock()
-        """When the learner had its last step behind it."""
+        """Time when the learner finished its last step."""
         self._counted: dict[str, float] = {}
-        """`_counts` as the step before had them, where rollouts go on between two steps."""
+        """Previous step's `_counts`, while rollouts continue between steps."""
         self._waited = self._learned = 0.0
-        """Seconds of the learner, since this began."""
+        """Learner seconds, waiting and learning, since this process began."""
 
     def run(self) -> TrainingResult:
-        """Goes on from the newest checkpoint to the end of training."""
+        """Trains from the newest checkpoint to the end."""
         self._free_since = self._context.clock()
         try:
             return self._run()
@@ -152,7 +151,7 @@ class RlLoop:
             try:
                 if notes:
                     notes = {}
-                    self._push(step)  # before anything else that a start does: it has them proved
+                    self._push(step)  # first of all, so that the weights are verified
                 if (ended := self._look(step)) is not None:
                     return ended
                 if step in recorded:
@@ -165,11 +164,11 @@ class RlLoop:
                     self._step(step)
             except NoProbabilitiesError as error:
                 if step == first:
-                    raise  # nothing was trained yet: the model is not to be used
+                    raise  # the untrained model itself is unusable
                 self._collapse = self._collapse.diverged(step, str(error))
 
     def _look(self, step: int) -> TrainingResult | None:
-        """Looks at held-out tasks, and saves, where it is time for that; gives the result where training ends here."""
+        """Validates and saves where due; returns the result if training ends at this step."""
         training = self._training
         taken = step - self._part.first_step
         if taken % training.watch_every and taken != training.steps:
@@ -196,14 +195,14 @@ class RlLoop:
         sampled = clock()
         verified = sample.verifying_seconds
         took = SamplingTook(sampled - pushed - verified, verified, self._tokens() - tokens)
-        if self._ahead is not None:  # what it is learned from was sampled while the steps before were learned, too
+        if self._ahead is not None:  # its rollouts were also sampled while earlier steps were learned
             took = self._ahead.take_took()
         before, self._counted = self._counted, self._counts()
         old = staleness(judged, self._cycle, step)
         if max(old, default=0) > self._training.max_staleness:
             raise LearningError(
                 f"step {step} was sampled with weights that are {max(old)} steps old",
-                hint="start the worker again; nothing of that step was counted",
+                hint="restart the worker; nothing of that step was recorded",
             )
         waited = self._waited + sampled - self._free_since
         fit, met = apart(judged, {task.id: task for task in sample.tasks}, self._setup.kept_of_recent)
@@ -258,7 +257,7 @@ class RlLoop:
         self._learn(step, record.judged, record.groups, metrics)
 
     def _sample(self, step: int, proposed: Sequence[ProvenTask]) -> StepSample:
-        """The step's tasks with their judged rollouts; of the steps that come next, some are sampled beside it."""
+        """Returns the step's tasks with judged rollouts; look-ahead samples later steps beside it."""
         if self._ahead is not None:
             last = min(step + self._training.max_staleness, self._part.first_step + self._training.steps - 1)
             self._ahead.begin(range(step, last + 1))
@@ -283,7 +282,7 @@ class RlLoop:
         )
 
     def _forget_kept(self, step: int) -> None:
-        """Gives up what is kept of a step that is on record, and says what became of it."""
+        """Drops saved rollouts of a recorded step, and reports their outcome."""
         if said := self._kept.committed(step):
             self._progress.say("resumed", said)
 
@@ -291,14 +290,14 @@ class RlLoop:
         return self._context.engine.tokens_sampled
 
     def _counts(self) -> dict[str, float]:
-        """Counts what engines and rollouts went through since they were made."""
+        """Returns cumulative counts of engines and rollouts."""
         return {"rollouts_moved": float(self._agent.moved), **self._context.engine.figures()}
 
     def _throw_out(self, match: Match) -> None:
         self._thrown_out[str(match)] = match  # a step's stream is read once a round
 
     def _begun_with(self, step: int) -> Difficulty:
-        """What is known of levels before the first step; decided once."""
+        """Returns the difficulty estimates before the first step; decided once."""
         plan = self._progress.cycle.plan
         cycles = self._context.ledger.cycles(limit=NIGHTS)
         names = [one.id for one in cycles]
@@ -310,7 +309,7 @@ class RlLoop:
         return known
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Takes what a step came to into what is known of levels and of proposals, where that is asked for."""
+        """Updates difficulty estimates, limits and proposals from a recorded step."""
         asked = tuple(tasks)
         if self._proposer is not None:
             self._proposer.observe(asked, judged)
@@ -320,15 +319,15 @@ class RlLoop:
         self._limits.observe(self._trainer.step, seen, asked, judged)
 
     def _push(self, step: int) -> None:
-        """Gives the engines the weights as they are, in the middle of rollouts where some are under way."""
+        """Pushes the current weights to the engines, mid-rollout if some are running."""
         engine, version = self._context.engine, f"{self._cycle}@{step}"
         with self._seconds.of(PUSH):
             if self._ahead is None:
                 push_model(engine, self._model, version)
-            elif self._pushed != step:  # the first thing that a worker does is a push, whatever the engines have
+            elif self._pushed != step:  # a worker always pushes first, even if the engines are current
                 self._pushed = step
                 self._model.zero_grad(set_to_none=True)
-                model = copy.deepcopy(self._model)  # the learner goes on with its own while this one samples
+                model = copy.deepcopy(self._model)  # the learner changes its own copy while this one samples
                 require_proof(engine.push_in_flight(model, version), model, version)
 
     def _groups(self, judged: Sequence[Judged]) -> tuple[Group, ...]:
@@ -351,7 +350,7 @@ class RlLoop:
         finally:
             self._free_since = self._context.clock()
             self._learned += self._free_since - started
-        learned["seconds"] = self._free_since - started  # a learner in another process knows its own time only
+        learned["seconds"] = self._free_since - started  # a learner in another process measures only its own time
         if said := halving(learned, self._training):
             self._progress.say_once("warning", said)
         solved = of_attempts(of_solvers(judged))
@@ -367,7 +366,7 @@ class RlLoop:
         self._progress.say("step", f"step {taken} of {steps}", **figures, step=float(step), steps=float(steps))
 
     def _validate(self, step: int) -> Advice:
-        """Measures held-out success, which no training sees, and asks the watch whether to go on."""
+        """Measures held-out success and returns the early-stopping advice."""
         if step <= self._stopping.last_step:
             return self._stopping.advice(self._stopping.reason or f"step {step} was observed before")
         training = self._training
@@ -401,7 +400,7 @@ class RlLoop:
             self._progress.save()
 
     def _stopped(self, advice: Advice, why: Literal["watch", "collapse"]) -> TrainingResult:
-        text = f"training stops: {advice.reason}; it goes back to step {advice.step}"
+        text = f"training stops: {advice.reason}; back to step {advice.step}"
         self._progress.say(why, text, step=float(advice.step))
         return self._result(advice.step, why, advice.reason)
 
@@ -418,13 +417,13 @@ class RlLoop:
 
 
 def mean_length(judged: Sequence[Judged]) -> float:
-    """Tokens that the model wrote in a rollout, on average of those that the infrastructure did not lose."""
+    """Mean tokens sampled per rollout, without infrastructure errors."""
     lengths = [one.rollout.sampled_tokens for one in judged if not is_masked(one)]
     return sum(lengths) / max(1, len(lengths))
 
 
 def mean_reward(judged: Sequence[Judged], recipe: TrainingRecipe) -> float:
-    """What a rollout earned, on average of those that the infrastructure did not lose; 0 when there is none."""
+    """Mean reward per rollout, without infrastructure errors; 0 if none are left."""
     rewards = [reward_of(one, recipe) for one in judged if not is_masked(one)]
     return sum(rewards) / max(1, len(rewards))
 
@@ -432,8 +431,8 @@ def mean_reward(judged: Sequence[Judged], recipe: TrainingRecipe) -> float:
 def trainer_of(
     model: nn.Module, recipe: Recipe, seed: int, files: ModelFiles, context: WorkContext, part: TrainingPart
 ) -> Trainer | RankedTrainer:
-    """Makes what trains this model, which is that of these files: here, or in the processes that `context.ranks` is.
-    Raises LearningError for a model that cannot be trained as the recipe says."""
+    """Creates the trainer, in this process or in `context.ranks`. `files` are the model's. Raises LearningError if the
+    recipe cannot train this model."""
     training, most = recipe.training, recipe.agent.max_tokens
     beside: dict[str, Any] = {"companions": files, "first_step": part.first_step, "teacher": part.teacher}
     if context.ranks is None:
@@ -443,6 +442,6 @@ def trainer_of(
 
 
 def trained_on(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Judged]:
-    """The rollouts that the groups train on."""
+    """Returns the rollouts that the groups train on."""
     names = {group.rollouts[index] for group in groups for index in group.kept}
     return [one for one in judged if one.rollout.id in names]

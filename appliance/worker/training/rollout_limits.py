@@ -1,7 +1,7 @@
-"""What a rollout of training may use, by what the steps before came to: tool calls and tokens.
+"""Limits of training rollouts, adapted to earlier steps: tool calls and tokens.
 
-What always holds: the limits of a step are a pure function of the recorded steps before it and of what the newest
-checkpoint says. Held-out and sealed questions have all that the agent allows.
+Invariants: a step's limits are a pure function of the recorded steps before it and the newest checkpoint's notes.
+Held-out and sealed questions get everything the agent allows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from curriculum.difficulty import Seen
 
 
 class RolloutLimits:
-    """Belongs to one part of a training."""
+    """Rollout limits of one training part."""
 
     def __init__(self, recipe: Recipe, progress: CycleProgress) -> None:
         self._recipe, self._training, self._progress = recipe, recipe.training, progress
@@ -31,28 +31,28 @@ class RolloutLimits:
         self._stragglers = StragglerLimits()
 
     def restore(self, notes: Mapping[str, Any]) -> None:
-        """Takes what a checkpoint says."""
+        """Restores the state from a checkpoint's notes."""
         if self._turns is not None and "turns" in notes:
             self._turns = TurnBudget.model_validate(notes["turns"])
         self._stragglers = StragglerLimits.model_validate(notes.get("stragglers", {}))
 
     def notes(self) -> dict[str, Any]:
-        """What a checkpoint is to say."""
+        """Returns the state for a checkpoint's notes."""
         turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}
         cuts = {"stragglers": self._stragglers.model_dump(mode="json")} if self._training.stragglers.past else {}
         return {**turns, **cuts}
 
     @property
     def max_calls(self) -> int | None:
-        """Tool calls of a rollout; None where that is the agent's affair."""
+        """Tool calls per rollout; None leaves the limit to the agent."""
         return None if self._turns is None else self._turns.calls
 
     def max_completion(self, step: int) -> dict[str, int]:
-        """By taskset: tokens behind the prompt of a rollout of this step, where that is not the agent's affair."""
+        """Returns completion token limits by taskset for this step, below the agent's."""
         return self._stragglers.of_step(step, self._training.stragglers, self._training.max_staleness)
 
     def observe(self, step: int, seen: Sequence[Seen], tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Takes what a recorded step came to."""
+        """Updates the limits from a recorded step."""
         if self._turns is not None:
             before, self._turns = (
                 self._turns,
@@ -67,7 +67,8 @@ class RolloutLimits:
             )
 
     def figures(self, step: int, tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, float]:
-        """A step's metrics: `turn_budget`, the highest `straggler_limit` in tokens, and how many were cut by one."""
+        """Returns a step's metrics: `turn_budget`, the highest `straggler_limit` in tokens, and the rollouts cut by
+        one."""
         turns = {} if self._turns is None else {"turn_budget": float(self._turns.calls)}
         limits, asked = self.max_completion(step), {task.id: task for task in tasks}
         limits = {name: limit for name, limit in limits.items() if any(one.taskset == name for one in asked.values())}
@@ -82,8 +83,8 @@ class RolloutLimits:
         return {**turns, "straggler_limit": float(max(limits.values())), "stragglers_cut": float(cut)}
 
     def _lengths(self, step: int, tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, list[int]]:
-        """By taskset: how long its rollouts were, but for those in which nothing was sampled. What a tool returned
-        beyond a limit was read by nobody."""
+        """Returns completion lengths by taskset, of rollouts with sampled tokens. Clips tool output beyond a limit,
+        which nobody read."""
         limits, asked = self.max_completion(step), {task.id: task for task in tasks}
         found: defaultdict[str, list[int]] = defaultdict(list)
         for one in of_attempts(of_solvers(judged)):
@@ -94,13 +95,12 @@ class RolloutLimits:
         return found
 
     def _room(self, task: Task, rollout: Rollout) -> int:
-        """Tokens behind a rollout's prompt that agent and task allow."""
+        """Completion tokens that agent and task allow."""
         most = self._recipe.agent.max_tokens
         return min(most, task.tokens or most) - len(rollout.nodes[0].ids)
 
 
 def completion_of(rollout: Rollout) -> int:
-    """Counts the tokens behind a rollout's prompt, of its longest conversation where it has several: what its model
-    wrote and was given back."""
+    """Counts the tokens after a rollout's prompt, model and tool output, in its longest conversation."""
     longest = max((sum(len(node.ids) for node in sample) for sample in rollout.samples), default=0)
     return longest - sum(len(node.ids) for node in rollout.nodes[:1])

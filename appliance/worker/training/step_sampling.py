@@ -1,13 +1,12 @@
-"""Samples what the steps of training are learned from: one step alone, or those that come next beside it.
+"""Samples rollouts for training steps, one step at a time or looking ahead.
 
-What always holds. The tasks of a step depend on the cycle's seed and the step alone, however far ahead they are
-sampled, and on what was proposed for it, which was executed or proved. A group that carries no signal stays on record
-and is made up for with a fresh task, a few rounds at most.
+Invariants: a step's tasks depend only on the cycle's seed, the step and its executed or proved proposals, however far
+ahead they are sampled. A group without signal stays recorded and is replaced by a fresh task, for a few rounds at most.
 
-Looking ahead: the rollouts of step t begin at the earliest when the weights have learned t - S steps, S being the bound
-on staleness, and go on under newer weights as these arrive, each token with the version that drew it. So no token that
-step t learns from is of weights older than t - S, however long its rollout waited or was under way, and nothing that
-was sampled is thrown away for its age. The learner's steps are taken in order, from the rollouts of that very step.
+Look-ahead: with staleness bound S, rollouts of step t begin once the weights have learned t - S steps, and continue
+under newer weights as these arrive; each token records the version that drew it. So step t never learns from a token of
+weights older than t - S, and no rollout is dropped for its age. The learner takes steps in order, each from its own
+rollouts.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ T = TypeVar("T")
 
 
 class StepSample:
-    """Is what one step is learned from, as it comes in, round by round."""
+    """Tasks and judged rollouts of one step, collected round by round."""
 
     def __init__(
         self,
@@ -58,9 +57,9 @@ class StepSample:
         max_calls: int | None = None,
         max_completion: Mapping[str, int] = NO_LIMITS,
     ) -> None:
-        """`refilled`: fresh tasks make up for those without signal. `known`: which levels are asked more often.
-        `proposed`: what takes the place of as many tasks of the stream. `max_calls` of each rollout, and by taskset
-        `max_completion` (tokens behind the prompt), where that is fewer than the agent's."""
+        """`refilled` replaces tasks without signal by fresh ones. `known` weights the choice of levels. `proposed`
+        tasks replace as many of the stream. `max_calls` per rollout and `max_completion` by taskset lower the agent's
+        limits."""
         self._known = known
         self._max_calls, self._max_completion = max_calls, max_completion
         self._proposed = proven_tasks(proposed)
@@ -77,7 +76,7 @@ class StepSample:
         self._rounds = 1 + (self._training.refills if refilled else 0)
 
     def next_round(self) -> list[Assignment]:
-        """Says which rollouts to make next; none when the step has all that it gets."""
+        """Returns the next rollouts to make; empty when the step is complete."""
         if not self._missing or not self._rounds:
             return []
         self._rounds -= 1
@@ -102,11 +101,11 @@ class StepSample:
 
     @property
     def branching(self) -> Branching | None:
-        """Says how the rollouts of a round branch; None where they do not."""
+        """Branching rule of a round; None without branching."""
         return self._training.branching.of_task(self._training.rollouts_per_task)
 
     def judge(self, rollouts: Sequence[Rollout], cause: str) -> None:
-        """Takes the rollouts of a round. Raises InfrastructureError when most were lost, the last for this cause."""
+        """Judges a round's rollouts. Raises InfrastructureError, with this cause, if most were lost."""
         started = self._context.clock()
         some = judge(rollouts, {task.id: task for task in self._fresh}, self._context.checker)
         self.verifying_seconds += self._context.clock() - started
@@ -118,21 +117,21 @@ class StepSample:
 
 @dataclass(frozen=True)
 class SamplingTook:
-    """Seconds of sampling and of verifying, and the tokens that engines sampled meanwhile."""
+    """Seconds of sampling and of verifying, and the tokens that engines sampled in that time."""
 
     sampling: float = 0.0
     verifying: float = 0.0
     tokens: int = 0
 
     def figures(self) -> dict[str, float]:
-        """A step's metrics; no `tokens_per_second` where nothing was sampled."""
+        """Returns a step's metrics; omits `tokens_per_second` if nothing was sampled."""
         rate = {"tokens_per_second": self.tokens / self.sampling} if self.tokens and self.sampling > 0 else {}
         return {"sampling_seconds": self.sampling, "verifying_seconds": self.verifying, **rate}
 
 
 class LookAhead:
-    """Samples several steps at once, also while the learner works. Not thread-safe; what the learner does is run in a
-    thread of its own, always the same one, and everything else in the caller's."""
+    """Samples several steps concurrently, also while the learner works. Not thread-safe: the learner's work runs in one
+    dedicated thread, everything else in the caller's."""
 
     def __init__(
         self,
@@ -141,37 +140,36 @@ class LookAhead:
         clock: Callable[[], float],
         tokens: Callable[[], int],
     ) -> None:
-        """`tokens`: how many the engines have sampled by now, for whomever."""
+        """`tokens` returns the total tokens that the engines have sampled."""
         self._agent = agent
         self._sample_of = sample_of
         self._clock, self._tokens = clock, tokens
         self._took = SamplingTook()
-        """Since somebody asked for it."""
+        """Totals since the last `take_took`."""
         self._samples: dict[int, StepSample] = {}
         self._asked: dict[int, list[str]] = {}
-        """By step: the rollouts of the round that is under way; none where the step has all that it gets."""
+        """Rollouts of the current round by step; empty when the step is complete."""
         self._came: dict[int, dict[str, Rollout]] = {}
         self._learner = ThreadPoolExecutor(
             1, "learner", initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),)
         )
 
     def begin(self, steps: Iterable[int]) -> None:
-        """Begins to sample these steps, unless they have begun."""
+        """Begins to sample these steps, unless already begun."""
         for step in steps:
             if step not in self._samples:
                 self._samples[step] = self._sample_of(step)
                 self._ask(step)
 
     def take(self, step: int) -> StepSample:
-        """Goes on until the step has all that it gets, and hands it out. Raises as `Agent.advance`, and
-        InfrastructureError."""
+        """Samples until the step is complete, and returns it. Raises as `Agent.advance`, and InfrastructureError."""
         while self._asked[step]:
             self._advance()
         del self._asked[step], self._came[step]
         return self._samples.pop(step)
 
     def during(self, work: Callable[[], T]) -> T:
-        """Goes on while the learner does this work, and returns what it came to."""
+        """Keeps sampling while the learner does this work, and returns the work's result."""
         learned = self._learner.submit(work)
         try:
             while self._agent.unfinished and not learned.done():
@@ -181,13 +179,12 @@ class LookAhead:
         return learned.result()
 
     def take_took(self) -> SamplingTook:
-        """Returns what was sampled and verified since the last time that this was asked, for whichever steps: what goes
-        on at once cannot be told apart."""
+        """Returns and resets the sampling totals over all steps: concurrent steps cannot be separated."""
         taken, self._took = self._took, SamplingTook()
         return taken
 
     def close(self) -> None:
-        """Drops what is under way, and ends the learner's thread."""
+        """Drops running rollouts and ends the learner's thread."""
         self._agent.drop()
         self._learner.shutdown()
 
@@ -215,8 +212,8 @@ class LookAhead:
 
 
 def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
-    """Counts the tasks whose rollouts earned different rewards; infrastructure failures earn none, and a task that they
-    left too little of is none."""
+    """Counts tasks whose rollouts earned different rewards. Ignores infrastructure errors, and tasks that lost too many
+    rollouts."""
     rewards: dict[str, list[float]] = {}
     for one in judged:
         earned = rewards.setdefault(one.rollout.task, [])
@@ -227,8 +224,8 @@ def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
 
 
 def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
-    """Says what came of each task of a step that has a level; what the infrastructure lost says nothing, and neither do
-    branches: with them a level would look harder than it is."""
+    """Returns pass counts per generated task of a step. Ignores infrastructure errors, and branches, which would make a
+    level look harder."""
     passed: dict[str, list[bool]] = {}
     for one in of_attempts(judged):
         if not is_masked(one):
@@ -241,8 +238,7 @@ def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
 
 
 def staleness(judged: Sequence[Judged], cycle: str, step: int) -> list[int]:
-    """Returns by how many steps the weights that drew a token are older than those that learn from it: one for each
-    sampled token."""
+    """Returns, per sampled token, the age in steps of the weights that drew it."""
     return [
         step - int(span.version.removeprefix(f"{cycle}@"))
         for one in judged

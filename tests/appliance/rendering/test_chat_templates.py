@@ -180,7 +180,7 @@ def test_a_system_s_text_that_a_template_would_not_keep_is_put_before_the_questi
     last = "{{ messages[0].content + '\\n' if loop.last and messages[0].role == 'system' else '' }}"
     renderer = made(OWN.replace(LOOP, brief + last))
     told = (TextMessage("Be short.", "system"), *ASKED)
-    assert renderer.name.endswith("(found: turns extend their prefix; a system's text is put before the question)")
+    assert renderer.name.endswith("(found: turns extend their prefix; a system text goes before the question)")
     ids = renderer.prompt(told)
     assert "<|im_start|>user\nBe short.\n\ngcd of" in renderer.text(ids)
     call = renderer.call("1")

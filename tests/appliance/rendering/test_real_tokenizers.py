@@ -29,11 +29,11 @@ SEARCH = ToolSchema(
 NAMED = {"gptoss": {"format": "gpt-oss"}}
 """What a model names that has no chat template among its files here."""
 FOUND = {
-    "qwen3": "qwen3 (found: it writes as the model's chat template does)",
-    "llama3_2": "llama-3 (found: it writes as the model's chat template does)",
+    "qwen3": "qwen3 (found: identical to the model's chat template)",
+    "llama3_2": "llama-3 (found: identical to the model's chat template)",
     "gptoss": "gpt-oss (named)",
     "gemma3": "its own chat template (found: turns extend their prefix)",
-    "deepseek_v3": "deepseek-v3 (found: it writes as the model's chat template does)",
+    "deepseek_v3": "deepseek-v3 (found: identical to the model's chat template)",
     "mistral_nemo": "its own chat template (found: turns extend their prefix; "
     "a system's text is put before the question)",
     "command_r_plus": "its own chat template (found: turns extend their prefix)",

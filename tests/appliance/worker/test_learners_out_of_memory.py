@@ -78,7 +78,7 @@ def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_c
         assert _rewards(ledger) == rewards != []
         run_cycle("train", "n", tmp_path, settings, ledger, policy)
         events = [event.text for _, event in ledger.events(limit=1000) if event.kind == "resume"]
-        assert events == ["goes on from step 1"]
+        assert events == ["resumes from step 1"]
         assert ledger.recorded_steps("n") == list(range(STEPS))
         assert ledger.rollout_counts("n") == COUNTS
         assert _rewards(ledger)[: len(rewards)] == rewards

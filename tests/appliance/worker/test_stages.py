@@ -139,7 +139,7 @@ def test_the_last_stage_asks_what_was_not_always_solved_and_no_step_is_sampled_t
     assert left
     assert set(later[: min(4, len(left))]) <= left
     assert staged.ledger.rollout_counts("t")["train"] == 4 * 4 * 8
-    assert sum("goes on from step" in text for text in texts(staged.ledger, "resume")) == 1
+    assert sum("resumes from step" in text for text in texts(staged.ledger, "resume")) == 1
 
 
 def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
@@ -160,9 +160,9 @@ def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
     # Nothing was learned before it: what is good is the model that it began with.
     assert cycle.plan["candidate"] == cycle.plan["start"]
     (said,) = texts(ledger, "collapse")
-    assert "goes back to step 0" in said
+    assert "back to step 0" in said
     (warning,) = (text for text in texts(ledger, "warning") if "nothing" in text)
-    assert warning == "nothing that was learned is kept: the weights are those that the night began from"
+    assert warning == "nothing learned was kept: the weights are the starting model's"
     weights = safetensors.torch.load_file(context.data / "models" / ended["checkpoint"] / "model.safetensors")
     assert all(bool(torch.isfinite(tensor).all()) for tensor in weights.values())
 
@@ -203,7 +203,7 @@ def test_sft_that_collapses_goes_back_to_its_best_validation_and_leaves_the_stag
     assert "stage_2" not in cycle.plan
     assert cycle.plan["candidate"] == cycle.plan["start"]
     (said,) = texts(ledger, "collapse")
-    assert "goes back to step 0" in said
+    assert "back to step 0" in said
 
 
 def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_what_the_next_stage_begins_from(
@@ -234,7 +234,7 @@ def test_an_adapter_that_learned_from_demonstrations_goes_on_after_a_cut_and_is_
     with monkeypatch.context() as slower:
         slower.setattr(sft, "play", lambda *given, **more: play(*given, **more)[1:])  # a call times out this time
         train_night(context, "t")
-    assert texts(ledger, "resume") == ["goes on from step 2"]
+    assert texts(ledger, "resume") == ["resumes from step 2"]
     put_training(context, "whole", adapted)
     train_night(context, "whole")
     first, second = (plan_of(ledger, "t")[f"stage_{number}"] for number in (1, 2))
@@ -267,4 +267,4 @@ def test_what_a_policy_gives_no_share_any_more_is_learned_from_no_longer(
     train_night(context, "t")
     (said,) = texts(ledger, "warning")
     dropped = sum(one.task.taskset == name for one in kept(file))
-    assert said.startswith(f"{dropped} demonstrations are of tasksets that the policy gives no share any more")
+    assert said.startswith(f"{dropped} demonstrations are from tasksets without a share in the policy")

@@ -1,1 +1,5 @@
-"""This package is the half of the vLLM engine that runs in vLLM's own environment: plain files, no other of ours."""
+"""Server side of the vLLM engine, running in vLLM's own environment: imports nothing else of this program.
+
+`serve` is the process, `core` drives vLLM, `worker` loads weights inside vLLM's workers, and `wire` is the message
+format.
+"""

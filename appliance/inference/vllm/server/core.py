@@ -1,7 +1,7 @@
 """Drives one vLLM engine in this process: opens it, loads weights, samples, scores.
 
-What always holds: each call returns plain values (numbers, strings, lists) that a message can carry. Weights change
-only while no request is under way. A request's `salt` keeps what it may find in the prefix cache apart.
+Invariants: each call returns plain values (numbers, strings, lists) that fit in a message. Weights change only while no
+request runs. A request's `salt` isolates its prefix cache entries.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 EXTENSION = "appliance.inference.vllm.server.worker.WeightsExtension"
 BLOCK = 32
-"""Tokens of a block of the key-value cache: vLLM's processor build wants multiples of it."""
+"""Tokens per KV block: vLLM's CPU build requires multiples of it."""
 
 DECODING_GRAPHS = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
-"""Graphs of whole decoding steps, and no compiler, whose own cache would outlive a push."""
+"""CUDA graphs of whole decoding steps, without the compiler, whose cache would outlive a push."""
 PREEMPTIONS = "vllm:num_preemptions"
 
 NEEDED = {
@@ -29,7 +29,7 @@ NEEDED = {
     "vllm.model_executor.model_loader.reload.utils": ("get_layer_tensors", "get_tensor_load_numel"),
     "vllm.sampling_params": ("RequestOutputKind",),
 }
-"""What this program uses of vLLM, by module."""
+"""vLLM names that this program uses, by module."""
 NEEDED_OF_ARGUMENTS = (
     "logprobs_mode",
     "worker_extension_cls",
@@ -53,7 +53,7 @@ NEEDED_OF_CORE = ("set_weight_version", "get_weight_version")
 
 
 class UnfitError(Exception):
-    """This vLLM, or this model in it, cannot be used; trying again is useless."""
+    """Unusable vLLM, or a model that it does not support; a retry is useless."""
 
 
 class Diverged(Exception):
@@ -61,7 +61,7 @@ class Diverged(Exception):
 
 
 def missing_features() -> list[str]:
-    """Lists what this program needs and the installed vLLM does not have."""
+    """Lists the required features that the installed vLLM lacks."""
     import importlib
 
     lacks = []
@@ -85,7 +85,7 @@ def missing_features() -> list[str]:
 
 
 class VllmCore:
-    """Is one engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
+    """One engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
 
     extension = EXTENSION
 
@@ -107,14 +107,14 @@ class VllmCore:
         """Raises UnfitError."""
         lacks = missing_features()
         if lacks:
-            raise UnfitError(f"this vLLM has no {', '.join(lacks)}")
+            raise UnfitError(f"unsupported vLLM: it lacks {', '.join(lacks)}")
         from vllm import EngineArgs
         from vllm.v1.engine.llm_engine import LLMEngine
 
         self._adapters: dict[str, Any] = {}
         self._reports: dict[int, dict[str, Any]] = {}
         self._running: dict[int, str] = {}
-        """Requests under way, and the adapter that each is sampled with."""
+        """Running requests, with their adapter."""
         self._made = 0
         self._loaded = False
         lora: dict[str, Any] = {}
@@ -135,7 +135,7 @@ class VllmCore:
                     dtype=dtype,
                     enforce_eager=not graphs,
                     **({"compilation_config": DECODING_GRAPHS} if graphs else {}),
-                    # One more than a conversation has: a whole one can be scored, which samples a token behind it.
+                    # One more than a conversation: scoring a full one samples another token.
                     max_model_len=slots + 1,
                     max_num_seqs=rows,
                     block_size=BLOCK,
@@ -153,19 +153,19 @@ class VllmCore:
                     **lora,
                 )
             )
-            # What a model cannot do here shows at its first token at the latest.
+            # An unsupported model fails at its first token at the latest.
             self.score([[0, 0]], 1.0)
         except (MemoryError, OSError):
             raise
         except Exception as error:
             said = in_one_line(error)
-            if "memory" in said.lower():  # which another time may have more of
+            if "memory" in said.lower():  # a retry may find more memory
                 raise RuntimeError(said) from error
             raise UnfitError(said) from error
 
     def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Replaces the weights, forgets what was computed under others, and only then sets the version. Where the first
-        ones are refused, that is the answer: no other engine would take them."""
+        """Replaces the weights, clears the prefix cache, then sets the version. Returns a refusal of the first weights
+        instead of raising, since no other engine would accept them."""
         self.drain()
         found = self._engine.collective_rpc("assay_load", kwargs={"weights": weights, "aliases": aliases})
         self.forget()
@@ -180,16 +180,16 @@ class VllmCore:
         return {**found[0], "version": self._version()}
 
     def forget(self) -> None:
-        """Empties the prefix cache."""
+        """Clears the prefix cache."""
         self._engine.reset_prefix_cache()
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name, and drops others: requests that are sampled with those have an asker no
-        more, and end. One that went on would have vLLM read its adapter in again."""
+        """Adds a LoRA adapter under a new name and removes others. Aborts requests that use those, which have no caller
+        any more: a running one would make vLLM load its adapter again."""
         from vllm.lora.request import LoRARequest
 
         if name in self._adapters:
-            raise RuntimeError(f"the adapter {name} is there already")
+            raise RuntimeError(f"adapter {name} exists already")
         files = [(Path(path) / one).read_bytes() for one in ("adapter_config.json", "adapter_model.safetensors")]
         digest = hashlib.sha256(b"".join(files)).hexdigest()
         self._made += 1
@@ -198,14 +198,14 @@ class VllmCore:
         for old in drop:
             self._engine.remove_lora(self._adapters.pop(old).lora_int_id)
         if not self._engine.add_lora(request):
-            raise RuntimeError(f"the adapter {name} was not taken")
+            raise RuntimeError(f"adapter {name} was not accepted")
         self._adapters[name] = request
         if self._engine.list_loras() != {one.lora_int_id for one in self._adapters.values()}:
-            raise RuntimeError(f"with {name}, vLLM keeps other adapters than it was given")
+            raise RuntimeError(f"after {name}, vLLM has other adapters than expected")
         return {"digest": digest, "bound": min(self._engine.collective_rpc("assay_bound", args=(self._made,)))}
 
     def sleep(self, level: int) -> None:
-        """Gives back what the engine holds of its GPU, and all adapters; see `wake`."""
+        """Frees the engine's GPU memory and all adapters; see `wake`."""
         self.drain()
         for old in list(self._adapters):
             self._engine.remove_lora(self._adapters.pop(old).lora_int_id)
@@ -214,7 +214,7 @@ class VllmCore:
         self._engine.sleep(level)
 
     def wake(self) -> None:
-        """Takes it again. What the weights then are is of no interest: they are replaced before anything is sampled."""
+        """Allocates GPU memory again. The weights are undefined until the next load."""
         self._engine.wake_up()
 
     def submit(
@@ -228,8 +228,8 @@ class VllmCore:
         salt: str,
         adapter: str,
     ) -> None:
-        """Begins to sample at most `tokens` behind `ids`. vLLM draws from the beginning of a seed's numbers, whatever a
-        request begins with, so what goes on is given a seed of its own."""
+        """Samples at most `tokens` after `ids`. vLLM always draws from the start of a seed's numbers, so a continued
+        conversation gets a derived seed."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
@@ -246,7 +246,7 @@ class VllmCore:
         self._add(f"s{number}", ids, params, salt, adapter)
 
     def probe(self, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Samples these requests to their end and returns their reports; those of others stay."""
+        """Samples these requests to their end and returns their reports; other requests' reports stay."""
         numbers = {request["number"] for request in requests}
         for request in requests:
             self.submit(**request)
@@ -260,22 +260,22 @@ class VllmCore:
             self._running.pop(number, None)
 
     def drain(self) -> None:
-        """Ends every request; what it sampled stays in the reports."""
+        """Aborts every request; sampled tokens stay in the reports."""
         self._engine.abort_request([f"s{number}" for number in self._running])
         self._running.clear()
 
     def figures(self) -> dict[str, int]:
-        """Returns the tokens that the key-value cache holds, those of its blocks, and how many requests were preempted
-        since the engine was made, as vLLM's own metrics count them."""
+        """Returns the KV cache's tokens, the block size, and the preemptions since the engine was created, from vLLM's
+        metrics."""
         counted = [int(metric.value) for metric in self._engine.get_metrics() if metric.name == PREEMPTIONS]
         if not counted:
             raise UnfitError(f"this vLLM does not count {PREEMPTIONS}")
         cache = self._engine.vllm_config.cache_config
-        blocks = cache.num_gpu_blocks - 1  # one stands for all that is empty
+        blocks = cache.num_gpu_blocks - 1  # one is reserved for empty slots
         return {"tokens": blocks * cache.block_size, "block": cache.block_size, "preemptions": sum(counted)}
 
     def step(self) -> bool:
-        """Takes one step with all requests; says whether there was any. Raises Diverged."""
+        """Takes one step for all requests; False without any. Raises Diverged."""
         if not self._running:
             return False
         for output in self._engine.step():
@@ -283,23 +283,23 @@ class VllmCore:
         return True
 
     def reports(self) -> list[dict[str, Any]]:
-        """Takes out what was sampled since the last time: by request its new tokens, and how it ended."""
+        """Returns and clears new reports: new tokens by request, and how it ended."""
         found = list(self._reports.values())
         self._reports = {}
         return found
 
     @property
     def working(self) -> bool:
-        """Whether a request is under way."""
+        """True if a request is running."""
         return bool(self._running)
 
     @property
     def ended(self) -> bool:
-        """Whether some request in the reports has ended."""
+        """True if a reported request has ended."""
         return any(report["ended"] for report in self._reports.values())
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
-        """Returns the log-probability of each token but the first; reads nothing from the prefix cache."""
+        """Returns the log-probability of each token but the first, without the prefix cache."""
         from vllm import SamplingParams
 
         self._engine.collective_rpc("assay_score_at", args=(temperature,))
@@ -354,11 +354,12 @@ class VllmCore:
 
 
 def continued_seed(seed: int, known: int) -> int:
-    """Derives the seed of a request that goes on behind so many tokens: no two parts of a conversation share one."""
+    """Derives the seed of a request that continues after `known` tokens, so that no two parts of a conversation share
+    one."""
     digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 
 
 def in_one_line(error: BaseException) -> str:
-    """Says what an error says, in one line of bounded length."""
+    """Formats an error as one line of bounded length."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:400]

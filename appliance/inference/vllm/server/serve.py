@@ -1,10 +1,8 @@
-"""Serves one engine, of vLLM or of torch, to the process that started this one, over a socket that was inherited.
+"""Serves one engine (vLLM or torch) to the parent process, over an inherited socket.
 
-What always holds: this process listens nowhere, ends when the one that started it ends or hangs up, and answers each
-message once and in order. After an error inside vLLM it answers and ends: such an engine may hold anything.
-
-It is started by `process` with `-I`, our folder last on its path, and two numbers: the socket's descriptor, and
-the process that it works for.
+Invariants: this process listens nowhere, dies with its parent or the connection, and answers each request once, in
+order. After an error inside vLLM it reports the error and exits, since the engine's state is undefined. `process`
+starts it with `-I`, our folder last on its path, and two numbers: the socket's descriptor and the parent's process id.
 """
 
 from __future__ import annotations
@@ -29,11 +27,11 @@ PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 AHEAD = 4
-"""Steps that are taken while nobody asks: who reads a turn keeps nobody waiting, and nothing is overtaken by far."""
+"""Maximum steps taken without a request, so that the client's processing delays nobody."""
 
 
 class EngineCore(Protocol):
-    """Is what is driven here; `VllmCore` says what each call does."""
+    """Interface of the driven engine, documented in `VllmCore`."""
 
     @property
     def working(self) -> bool: ...
@@ -79,7 +77,7 @@ class EngineCore(Protocol):
 
 
 class VllmServer:
-    """Answers messages about one engine, and has it sample meanwhile."""
+    """Answers requests for one engine, and samples in between."""
 
     def __init__(
         self, connection: socket.socket, core: Callable[..., EngineCore] = VllmCore, network: str = "shared"
@@ -90,12 +88,12 @@ class VllmServer:
         self._make = core
         self._core: EngineCore | None = None
         self._asked = False
-        """A question for progress that is answered after the next step."""
+        """True if a progress request is to be answered after the next step."""
         self._ahead = 0
         """Steps since the last answer."""
 
     def run(self) -> None:
-        """Works until the other side hangs up. Raises WireError for what is no message."""
+        """Serves until the other side disconnects. Raises WireError for a malformed message."""
         while True:
             going = self._core is not None and (self._asked or self._ahead < AHEAD)
             busy = going and self._core is not None and self._core.step()
@@ -118,7 +116,7 @@ class VllmServer:
             return
         core = self._core
         if core is None:
-            raise WireError("nothing is open")
+            raise WireError("no model is open")
         if kind == "step":
             core.abort(message["abort"])
             for one in message["submit"]:
@@ -144,7 +142,7 @@ class VllmServer:
         elif kind == "score":
             self._send({"scores": core.score(**message)})
         else:
-            raise WireError(f"nobody knows what {kind!r} asks")
+            raise WireError(f"unknown request {kind!r}")
 
     def _send(self, message: dict[str, Any]) -> None:
         self._connection.setblocking(True)
@@ -152,7 +150,7 @@ class VllmServer:
 
 
 def main(core: Callable[..., EngineCore] = VllmCore) -> None:
-    """Serves until the end."""
+    """Serves until the connection ends."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
@@ -162,21 +160,20 @@ def main(core: Callable[..., EngineCore] = VllmCore) -> None:
         server.run()
     except WireError:
         pass
-    except Exception as error:  # noqa: BLE001 - the outermost frame: said to the other side, and the end
+    except Exception as error:  # noqa: BLE001 - the outermost frame: reported to the client, then exit
         traceback.print_exc()
         kind = {UnfitError: "unfit", Diverged: "diverged"}.get(type(error), "broken")
         said = {"error": str(error) if kind == "unfit" else in_one_line(error), "kind": kind}
         with suppress(OSError):
             connection.sendall(packed(said))
-    # What vLLM leaves running (threads, workers) must not keep this process: the group ends with it.
+    # Leftover threads and workers of vLLM must not keep this process alive: kill the group.
     sys.stderr.flush()
     os.killpg(0, signal.SIGKILL) if os.getpgid(0) == os.getpid() else os._exit(0)
 
 
 def leave_network() -> bool:
-    """Gives this process a network of its own with a loopback and nothing else; says whether it has the rights to.
-
-    Torch's process groups listen on the loopback, whatever they are for."""
+    """Moves this process to a network namespace with only a loopback; False without the right to. Torch's process
+    groups always listen on the loopback."""
     if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
         return False
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:

@@ -1,6 +1,6 @@
-"""Sends JSON objects over a stream socket, each behind its length in four bytes. Standard library only.
+"""Sends JSON objects over a stream socket, each after its length in four bytes. Standard library only.
 
-What always holds: nothing is unpickled, no frame is larger than `MOST_BYTES`, and what is no JSON object is refused.
+Invariants: nothing is unpickled, no frame exceeds `MOST_BYTES`, and anything but a JSON object is refused.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ _LENGTH = struct.Struct(">I")
 
 
 class WireError(Exception):
-    """What came is no message, or the other side is gone."""
+    """Malformed message, or closed connection."""
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """Raises WireError for what is too large or holds a number that is not finite."""
+    """Encodes a message. Raises WireError if it is too large or has a non-finite number."""
     try:
         body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
-        raise WireError(f"it cannot be sent: {error}") from error
+        raise WireError(f"the message cannot be sent: {error}") from error
     if len(body) > MOST_BYTES:
-        raise WireError(f"a message of {len(body)} bytes is too large: {MOST_BYTES} are allowed")
+        raise WireError(f"a message of {len(body)} bytes is too large: at most {MOST_BYTES} are allowed")
     return _LENGTH.pack(len(body)) + body
 
 
 class JsonFrames:
-    """Collects what is read from a socket into messages."""
+    """Assembles messages from the bytes of a socket."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def read(self, connection: socket.socket) -> None:
-        """Takes what one `recv` gives. Raises WireError at the end of the stream."""
+        """Appends the bytes of one `recv`. Raises WireError at the end of the stream."""
         try:
             part = connection.recv(1 << 20)
         except OSError as error:
@@ -46,12 +46,12 @@ class JsonFrames:
         self._buffer += part
 
     def next(self) -> dict[str, Any] | None:
-        """Takes out the first whole message; None while there is none. Raises WireError."""
+        """Removes and returns the first complete message, or None. Raises WireError."""
         if len(self._buffer) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._buffer)
         if length > MOST_BYTES:
-            raise WireError(f"a message of {length} bytes was announced: {MOST_BYTES} are allowed")
+            raise WireError(f"a message of {length} bytes was announced: at most {MOST_BYTES} are allowed")
         if len(self._buffer) < _LENGTH.size + length:
             return None
         body = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
@@ -59,7 +59,7 @@ class JsonFrames:
         try:
             message = json.loads(body)
         except (ValueError, RecursionError) as error:
-            raise WireError("what came is no JSON") from error
+            raise WireError("the message is not JSON") from error
         if not isinstance(message, dict):
-            raise WireError("what came is no JSON object")
+            raise WireError("the message is not a JSON object")
         return message

@@ -1,7 +1,7 @@
 """Loads weights into a live vLLM model, inside each of vLLM's worker processes.
 
-What always holds: what is loaded was read whole, by one of the `transfers`, and hashed before a tensor of the model
-changes. A failure in the middle leaves a model of two halves: whoever sees one ends the whole engine.
+Invariants: weights are read completely, by one of the `transfers`, and hashed before any tensor of the model changes. A
+failure midway leaves mixed weights, and ends the whole engine.
 """
 
 from __future__ import annotations
@@ -19,19 +19,17 @@ from appliance.inference.vllm.transfers import received_tensors
 
 
 class WeightsExtension:
-    """vLLM mixes this class into its worker (`worker_extension_cls`); methods are called by their names."""
+    """Mixin for vLLM's worker (`worker_extension_cls`); vLLM calls the methods by name."""
 
     model_runner: Any
     vllm_config: Any
     rank: int
-    """Of this worker, among those that hold the model together."""
+    """Rank of this worker among those that share the model."""
 
     def assay_load(self, weights: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
-        """Replaces all weights by those that an offer's `weights` tell of; `aliases` names tensors that are another's
-        twin.
-
-        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`), and as `refused` why the
-        model takes no weights of these names. Raises RuntimeError where a layer did not take all that it has."""
+        """Replaces all weights by those of an offer; `aliases` maps tied tensors to their twin. Returns the digest of
+        what was read (see `appliance.inference.weights.weights_digest`), and as `refused` the reason that the model
+        rejects these names. Raises RuntimeError if a layer was not completely loaded."""
         from vllm.config import set_current_vllm_config
 
         with received_tensors(weights, self.rank) as tensors, set_current_vllm_config(self.vllm_config):
@@ -44,26 +42,26 @@ class WeightsExtension:
                 return {"digest": digest, "refused": in_one_line(error)}
             mend_tied(model)
         if lacking:
-            raise RuntimeError(f"no weights, or not all of them, came to {', '.join(lacking[:4])}")
+            raise RuntimeError(f"missing or incomplete weights of {', '.join(lacking[:4])}")
         return {"digest": digest}
 
     def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields what the model is to load, layer by layer."""
+        """Yields the tensors to load, layer by layer."""
         yield from tensors.items()
 
     def assay_bound(self, adapter: int) -> int:
-        """Counts the layers of the model that compute with something of this adapter; `adapter` is vLLM's number."""
+        """Counts the layers that compute with this adapter; `adapter` is vLLM's number."""
         manager = self.model_runner.lora_manager._adapter_manager
         slot = manager.lora_index_to_id.index(adapter)
         return sum(bool(part[slot].any()) for part in lora_parts(manager.modules.values()))
 
     def assay_score_at(self, temperature: float) -> None:
-        """Has the log-probabilities of prompts be those of the distribution at this temperature from now on."""
+        """Sets the temperature of prompt log-probabilities."""
         runner = self.model_runner
         plain = getattr(type(runner), "_get_prompt_logprobs_dict", None)
         if plain is None or not hasattr(getattr(runner, "sampler", None), "compute_logprobs"):
             if temperature != 1.0:
-                raise RuntimeError("this vLLM scores prompts at temperature 1 only")
+                raise RuntimeError("this vLLM scores prompts only at temperature 1")
             return
 
         def scored(*args: Any, **named: Any) -> Any:
@@ -87,9 +85,8 @@ class WeightsExtension:
 
 
 class _NoHeadAdapter:
-    """Stands for vLLM's LoRA kernels in the head, which would take the rows of a prompt for those that sample.
-
-    Adapters of heads are refused before they come here, so there is nothing to add."""
+    """Replacement for vLLM's LoRA kernels in the head, which would mistake prompt rows for sampling rows. Adapters of
+    heads are refused earlier, so nothing is added."""
 
     def add_lora_logits(self, logits: torch.Tensor, *_others: Any, **_named: Any) -> torch.Tensor:
         return logits
@@ -100,8 +97,8 @@ def _is_head(module: nn.Module) -> bool:
 
 
 def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
-    """Yields the first halves of all adapters `[adapters, 1, rank, inputs]`, part by part of each layer: vLLM joins
-    layers that read the same inputs."""
+    """Yields the first factors of all adapters `[adapters, 1, rank, inputs]`, by part of each layer: vLLM joins layers
+    with a common input."""
     for layer in layers:
         stacked = layer.lora_a_stacked
         yield from (stacked,) if isinstance(stacked, torch.Tensor) else stacked
@@ -109,11 +106,11 @@ def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 @contextmanager
 def watched(model: Any) -> Iterator[list[str]]:
-    """Yields the names of layers that lack some of their weights: all of them, until weights were offered.
+    """Yields a list of incompletely loaded layers: all of them until weights arrive.
 
-    vLLM counts the numbers that come to each layer, and puts it into service once they are as many as it holds. So it
-    does not when some are kept back, whatever they are: but for vocabularies, which are padded, and for a layer whose
-    weight is another's."""
+    vLLM counts the numbers that reach each layer, and activates it once complete. Incomplete layers are found by that
+    count, except padded vocabularies and layers that share another's weight.
+    """
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
 
@@ -144,8 +141,8 @@ def watched(model: Any) -> Iterator[list[str]]:
 
 
 def _held(layer: Any, info: Any) -> int:
-    """Counts the numbers that a layer is to be given: not those that pad a vocabulary, and of buffers only those that
-    were given, for a layer computes most of them itself."""
+    """Returns the numbers that a layer must receive: without vocabulary padding, and with only those buffers that were
+    sent, since a layer computes most of them."""
     from vllm.model_executor.model_loader.reload.meta import SKIP_LOAD_TENSORS
     from vllm.model_executor.model_loader.reload.utils import get_layer_tensors, get_tensor_load_numel
 
@@ -157,10 +154,11 @@ def _held(layer: Any, info: Any) -> int:
 
 
 def mend_tied(model: nn.Module) -> list[str]:
-    """Packs the weights of layers anew that share them with another layer, and returns the layers' names.
+    """Repacks the weights of layers that share them with another layer, and returns the layers' names.
 
-    vLLM's processor build keeps a packed copy of each linear layer's weights. A layerwise reload makes that copy anew
-    only where a tensor arrived; a head that is tied to the embedding gets none, and would keep the old one."""
+    vLLM's CPU build keeps a packed copy of each linear layer's weights. A layerwise reload renews it only where a
+    tensor arrived; a head tied to the embedding would keep the old copy.
+    """
     owners: dict[int, int] = {}
     for module in model.modules():
         weight = module._parameters.get("weight")
@@ -176,7 +174,7 @@ def mend_tied(model: nn.Module) -> list[str]:
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor], aliases: Mapping[str, str]) -> str:
-    """Computes SHA-256 over names, types, shapes and bytes, in the order of names, the twins among them."""
+    """SHA-256 over names, types, shapes and bytes in name order, including aliases."""
     named = dict(tensors) | {name: tensors[twin] for name, twin in aliases.items()}
     found = hashlib.sha256()
     for name, tensor in sorted(named.items()):

@@ -1,8 +1,8 @@
-"""Ways to get a model's tensors into the processes of an engine: one module each, with both of its sides.
+"""Transfers of a model's tensors to the processes of an engine: one module per way, with both sides.
 
-What always holds: what goes from process to process beside the tensors is plain data in a message, and nothing is
-unpickled. A way says nothing about whether the weights arrived: the engine's digest and its answers do. A reader's side
-needs torch and safetensors only, for it runs in the engine's environment.
+Invariants: besides the tensors only plain data is exchanged, and nothing is unpickled. A transfer does not confirm
+arrival: the engine's digest and answers do. The reader's side needs only torch and safetensors, since it runs in the
+engine's environment.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 WAYS = {"file": "file", "ipc": "ipc", "nccl": "collective"}
-"""By the name that the configuration gives: the module of this folder that has `offer` and `received`."""
+"""Module in this folder, with `offer` and `received`, by its configured name."""
 
 
 @dataclass(frozen=True)
 class OfferSettings:
     shared: Path
-    """A folder in memory, for what is a file."""
+    """Folder in memory, for files."""
     device: str
-    """What a way computes on that needs a device: `cpu`, or a GPU of the offering process that no engine samples on."""
+    """Device for transfers that need one: `cpu`, or a GPU of the offering process that no engine uses."""
 
 
 class WeightOffer(Protocol):
-    """Holds tensors for engines to take, as often as an engine has to be started anew."""
+    """Tensors offered to engines, repeatedly if an engine restarts."""
 
     def taken(self, readers: int) -> AbstractContextManager[dict[str, Any]]:
-        """Yields what to tell so many readers; they read before it is left. Raises what went wrong on this side."""
+        """Yields the message for `readers` readers, who must read within the context. Raises errors of this side."""
 
     def remove(self) -> None:
-        """Gives its memory back. Doing so again does nothing."""
+        """Frees the memory. Removing again does nothing."""
 
 
 def offer_tensors(way: str, tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightOffer:
-    """Copies tensors to where engines can take them. Raises OSError when there is no room."""
+    """Copies tensors to where engines can read them. Raises OSError without space."""
     made: WeightOffer = import_module(f"{__name__}.{WAYS[way]}").offer(tensors, settings)
     return made
 
 
 @contextmanager
 def received_tensors(told: Mapping[str, Any], reader: int) -> Iterator[dict[str, Tensor]]:
-    """Yields an offer's tensors by their names, layer by layer; `reader` counts from 0. They are gone afterwards."""
+    """Yields an offer's tensors by name, layer by layer, valid within the context; `reader` counts from 0."""
     with import_module(f"{__name__}.{WAYS[told['way']]}").received(told, reader) as tensors:
         yield tensors

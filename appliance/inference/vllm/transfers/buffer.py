@@ -1,6 +1,6 @@
-"""Lays tensors out behind one another in one piece of memory, and finds them there again.
+"""Packs tensors into one block of memory, and views them there.
 
-What always holds: each begins at a multiple of `ALIGNMENT` bytes, and what is found is a view, not a copy.
+Invariants: each tensor begins at a multiple of `ALIGNMENT` bytes, and a view is not a copy.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ DTYPES = {
 }
 
 Layout = list[dict[str, Any]]
-"""A row for each tensor: `name`, `dtype`, `shape`, and `at`, its first byte."""
+"""One row per tensor: `name`, `dtype`, `shape`, and `at`, its first byte."""
 
 
 def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
-    """Gives each tensor its place; returns the places and the bytes of it all."""
+    """Assigns offsets to tensors; returns the layout and the total bytes."""
     layout: Layout = []
     size = 0
     for name, tensor in tensors.items():
@@ -37,7 +37,7 @@ def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
 
 
 def views(memory: Tensor, layout: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-    """Finds the tensors in memory `[bytes]` of type uint8."""
+    """Returns views of the tensors in memory `[bytes]` of type uint8."""
     found = {}
     for row in layout:
         dtype, shape = DTYPES[row["dtype"]], row["shape"]
@@ -47,6 +47,6 @@ def views(memory: Tensor, layout: Sequence[Mapping[str, Any]]) -> dict[str, Tens
 
 
 def fill(memory: Tensor, tensors: Mapping[str, Tensor], layout: Sequence[Mapping[str, Any]]) -> None:
-    """Copies the tensors to their places."""
+    """Copies the tensors to their offsets."""
     for name, place in views(memory, layout).items():
         place.copy_(tensors[name])

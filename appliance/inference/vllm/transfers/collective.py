@@ -1,8 +1,8 @@
-"""Hands weights over by a broadcast from the offering process to all readers: NCCL from GPU to GPU, gloo on processors.
+"""Broadcasts weights from the offering process to all readers: NCCL between GPUs, gloo on CPUs.
 
-What always holds. Both sides meet through a file in a folder of mode 0700, and a group lasts for one handing-over: an
-engine that is replaced leaves nothing of it behind. The tensors wait in memory of the machine on both sides, and a GPU
-holds one piece of them at a time. Who offers goes on when readers die, hang or never come.
+Invariants: both sides meet through a file in a folder of mode 0700, and a group lasts for one transfer, so a replaced
+engine leaves nothing behind. The tensors stay in main memory on both sides, and a GPU has one piece at a time. The
+sender survives readers that die, hang or never connect.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from appliance.inference.vllm.transfers.buffer import DTYPES
 from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 
 PIECE = 256 << 20
-"""Bytes that are sent at once."""
+"""Bytes per broadcast."""
 DEADLINE = timedelta(minutes=10)
-"""How long a group waits for one of its members inside of a piece, and in meeting."""
+"""Timeout of a group for a missing member, during a piece and while meeting."""
 POLL_SECONDS = 0.01
 END_SECONDS = 10.0
-"""In which one that was given up ends, before the file is gone that it looks into: else torch looks for that for
-minutes, and the tensors wait with it."""
+"""Seconds for an abandoned sender to end before its file is removed; without the file torch retries for minutes, and
+keeps the tensors."""
 
 
 class Broadcast:
-    """Is an offer that is sent anew to each engine."""
+    """Offer that is broadcast again to each engine."""
 
     def __init__(self, tensors: Mapping[str, Tensor], settings: OfferSettings) -> None:
         self._settings = settings
@@ -43,7 +43,7 @@ class Broadcast:
 
     @contextmanager
     def taken(self, readers: int) -> Iterator[dict[str, Any]]:
-        """Sends to one engine at a time. Raises RuntimeError where the group broke although its readers say nothing."""
+        """Sends to one engine at a time. Raises RuntimeError if the group broke without an error from its readers."""
         with self._lock, self._sent(readers) as told:
             yield told
 
@@ -75,7 +75,7 @@ class Broadcast:
 
 
 class _Sending(threading.Thread):
-    """Sends tensors once all readers are there."""
+    """Thread that sends tensors once all readers are connected."""
 
     def __init__(self, tensors: list[Tensor], store: Path, readers: int, backend: str, device: torch.device) -> None:
         super().__init__(name="weights", daemon=True)
@@ -98,14 +98,14 @@ class _Sending(threading.Thread):
                     if self._given_up.is_set():
                         return
                     _broadcast(self._group, piece.to(self._device))
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is said by who waits
-            # Without what was under way, which would keep the group, and so its readers waiting.
+        except Exception as error:  # noqa: BLE001 - any error is raised by the waiting caller
+            # Without the traceback, whose frames would keep the group alive and its readers waiting.
             self.error = error.with_traceback(None)
         finally:
             self._group = None
 
     def give_up(self) -> None:
-        """Ends it soon. What waits inside of the group ends with its readers, and in meeting them by `DEADLINE`."""
+        """Ends the thread soon: during a broadcast with its readers, while meeting by `DEADLINE`."""
         self._given_up.set()
         if (group := self._group) is not None:
             with suppress(RuntimeError):
@@ -140,7 +140,7 @@ def _ready(reader: int) -> str:
 
 
 def _make_group(store: Any, rank: int, size: int, backend: str) -> Any:
-    """Makes a group of its own, beside whatever group this process is in."""
+    """Creates a separate group, beside this process's own."""
     apart = PrefixStore("weights", store)
     if backend == "nccl":
         os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")

@@ -1,4 +1,4 @@
-"""Hands weights over in a safetensors file in a folder of mode 0700, in memory where there is room."""
+"""Transfers weights in a safetensors file in a folder of mode 0700, in memory if it fits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from appliance.inference.vllm.transfers.folders import private_folder, remove_fo
 
 
 class WeightFile:
-    """Is an offer whose file stays until it is removed."""
+    """Offer whose file stays until removed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,13 +32,13 @@ class WeightFile:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightFile:
-    """Raises OSError when there is no room."""
+    """Raises OSError without space."""
     folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), settings.shared)
     try:
         save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / "model.safetensors")
     except BaseException as error:
         remove_folder(folder)
-        if isinstance(error, SafetensorError):  # which has the number of the system's error in its words only
+        if isinstance(error, SafetensorError):  # its errno appears only in the message
             said = re.search(r"os error (\d+)", str(error))
             raise OSError(int(said[1]) if said else errno.EIO, str(error)) from error
         raise

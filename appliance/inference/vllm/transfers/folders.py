@@ -1,7 +1,7 @@
-"""Makes folders that one process fills, and removes those whose process was killed.
+"""Creates private folders for one process, and removes those of killed processes.
 
-What always holds: a folder has mode 0700 and is locked for as long as the process that made it lives. One that nobody
-holds any more goes when the next is made, a minute after it was made: until then it may not be locked yet.
+Invariants: a folder has mode 0700 and is locked while its creator lives. An unlocked folder is removed when the next is
+created, if older than a minute, since a new one may not be locked yet.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 SETTLED_SECONDS = 60.0
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 SPARE = 2
-"""Times its size that must be free in shared memory: of two pushes, both may be there for a while."""
+"""Multiple of its size that must be free in shared memory: two pushes may coexist for a while."""
 _held: dict[Path, int] = {}
-"""Open descriptors; what is locked through one is free when the process has ended, however it did."""
+"""Open descriptors by folder; their locks end with the process."""
 
 
 def make_folder(prefix: str, parent: Path | None = None) -> Path:
-    """Makes one in `parent`, otherwise among temporary files, and removes what killed processes left there."""
+    """Creates a folder in `parent`, by default the temporary folder, and removes those of killed processes there."""
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     for left in parent.glob(f"{prefix}*"):
         with suppress(OSError):
@@ -36,13 +36,13 @@ def make_folder(prefix: str, parent: Path | None = None) -> Path:
 
 
 def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
-    """Makes a folder of mode 0700 in shared memory, or among temporary files where that has no room for `size`."""
+    """Creates a folder of mode 0700 in shared memory, or in the temporary folder if `size` does not fit."""
     roomy = os.access(shared, os.W_OK) and shutil.disk_usage(shared).free > SPARE * size
     return make_folder("assay-weights-", shared if roomy else None)
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes one of ours. Removing it again does nothing."""
+    """Removes one of our folders. Removing it again does nothing."""
     shutil.rmtree(folder, ignore_errors=True)
     descriptor = _held.pop(folder, None)
     if descriptor is not None:
@@ -50,7 +50,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _remove_if_left(folder: Path) -> None:
-    """Raises OSError where it is somebody else's, or in use."""
+    """Removes an abandoned folder. Raises OSError if it is in use, or another user's."""
     found = folder.lstat()
     if found.st_uid != os.getuid() or time.time() - found.st_mtime < SETTLED_SECONDS:
         return

@@ -1,9 +1,8 @@
-"""Hands weights over in memory that both sides see: of the machine, or of a GPU where the model is on one.
+"""Transfers weights in shared memory: main memory, or a GPU's if the model is on one.
 
-What always holds. Memory of the machine has no name (memfd_create(2)) and cannot be changed once it is offered; readers
-of the same user open it through the offerer's /proc, and it goes with the last process that has it, however that ends.
-It takes no room in /dev/shm. Of a GPU's memory a reader gets CUDA's handle and the counter by which torch knows when
-nobody reads it any more, as numbers and text.
+Invariants: main memory is anonymous (memfd_create(2)) and sealed once offered; readers of the same user open it through
+the offerer's /proc, and it is freed with its last process, however that ends. It uses no space in /dev/shm. For GPU
+memory a reader gets CUDA's handle and torch's reference counter, as numbers and text.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ CUDA_HANDLE = (
     ("event", bytes),
     ("event_sync", bool),
 )
-"""What `torch.UntypedStorage._share_cuda_` gives behind the number of the device, and `_new_shared_cuda` takes."""
+"""Values of `torch.UntypedStorage._share_cuda_` after the device number, as `_new_shared_cuda` takes them."""
 
 
 class SharedMemory:
-    """Is an offer in memory of this machine."""
+    """Offer in main memory."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._layout, size = lay_out(tensors)
@@ -69,7 +68,7 @@ class SharedMemory:
 
 
 class GpuMemory:
-    """Is an offer in memory of the GPU that the tensors are on."""
+    """Offer in memory of the tensors' GPU."""
 
     def __init__(self, tensors: Mapping[str, Tensor], device: torch.device) -> None:
         self._layout, size = lay_out(tensors)
@@ -85,7 +84,7 @@ class GpuMemory:
         yield {"way": "ipc", "layout": self._layout, "gpu": self._gpu, "handles": handles}
 
     def _handle(self, memory: Tensor) -> dict[str, Any]:
-        """Each is good for one reader: torch counts them."""
+        """Returns a handle for exactly one reader, since torch counts them."""
         given = memory.untyped_storage()._share_cuda_()[1:]  # type: ignore[no-untyped-call]
         return {
             name: base64.b64encode(value).decode() if kind is bytes else value
@@ -97,7 +96,7 @@ class GpuMemory:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> SharedMemory | GpuMemory:
-    """Raises OSError when there is no room."""
+    """Raises OSError without space."""
     devices = {tensor.device for tensor in tensors.values()}
     if len(devices) == 1 and (device := next(iter(devices))).type == "cuda":
         return GpuMemory(tensors, device)
@@ -114,7 +113,7 @@ def received(told: Mapping[str, Any], reader: int) -> Iterator[dict[str, Tensor]
 
 def _in_memory(place: str, layout: Layout) -> Iterator[dict[str, Tensor]]:
     with Path(place).open("rb") as file:
-        # A copy that is made where somebody writes, for torch wants memory that can be written to.
+        # Copy on write, because torch requires writable memory.
         memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     yield views(torch.frombuffer(memory, dtype=torch.uint8), layout)
 
@@ -122,7 +121,7 @@ def _in_memory(place: str, layout: Layout) -> Iterator[dict[str, Tensor]]:
 def _on_gpu(gpu: str, handle: Mapping[str, Any], layout: Layout) -> Iterator[dict[str, Tensor]]:
     here = [str(torch.cuda.get_device_properties(number).uuid) for number in range(torch.cuda.device_count())]
     if gpu not in here:
-        raise RuntimeError(f"the weights are on the GPU {gpu}, which this engine does not see: vllm.transfer = 'file'")
+        raise RuntimeError(f"the weights are on GPU {gpu}, which this engine does not see: set vllm.transfer = 'file'")
     given = [base64.b64decode(handle[name]) if kind is bytes else handle[name] for name, kind in CUDA_HANDLE]
     storage = torch.UntypedStorage._new_shared_cuda(here.index(gpu), *given)
     memory = torch.empty(0, dtype=torch.uint8, device=storage.device).set_(storage)

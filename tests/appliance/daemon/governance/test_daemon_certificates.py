@@ -84,5 +84,5 @@ def test_a_cycle_trains_on_what_is_certified_and_no_more_on_what_was_taken_back(
     assert "own/words" not in cycle.plan["tasksets"]
     assert "not certified" in cycle.plan["left_out"]["own/words"]
     assert assay("cycle", "cancel", cycle.id).returncode == 0
-    assert any("own/words is left out: it is not certified" in one.event.text for one in api.events(limit=1000))
+    assert any("own/words is skipped: not certified" in one.event.text for one in api.events(limit=1000))
     assert assay("audit", "verify").returncode == 0

@@ -35,7 +35,7 @@ def test_a_gpu_is_taken_where_there_is_one(
 @pytest.mark.parametrize(
     ("asked", "learners", "gpus", "message", "key"),
     [
-        ("cuda", 1, 0, "model.device is cuda, and torch finds no GPU here", "model.device"),
+        ("cuda", 1, 0, "model.device is cuda, but torch finds no GPU here", "model.device"),
         ("auto", 2, 1, "2 learners train on a GPU each, and there is 1", "model.learners to 1 at most"),
         ("cuda", 4, 2, "4 learners train on a GPU each, and there are 2", "model.learners to 2 at most"),
     ],

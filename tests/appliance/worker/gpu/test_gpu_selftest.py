@@ -46,7 +46,7 @@ def test_a_graph_that_kept_its_old_weights_fails_its_row(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(probes, "_recorded", deaf)
     (result,) = run_selftest(1, vllm=True, only="G3", probes={"G3": ON_A_PROCESSOR["G3"][0]})
-    assert (result.outcome, result.seen) == ("failed", "a recorded pass computes with the weights from before the push")
+    assert (result.outcome, result.seen) == ("failed", "a recorded pass uses the weights from before the push")
 
 
 def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ RECIPE = SHORT.model_copy(
         "evaluation": SHORT.evaluation.model_copy(update={"sealed_items": 4, "unsolvable_items": 2}),
     }
 )
-FOUND = "qwen3 (found: it writes as the model's chat template does)"
+FOUND = "qwen3 (found: identical to the model's chat template)"
 
 
 def test_a_night_runs_from_a_chat_model_whose_format_is_found(

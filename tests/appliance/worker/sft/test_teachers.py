@@ -150,8 +150,8 @@ def test_a_training_learns_from_a_file_a_teacher_and_a_model_that_scores(
     assert all(one.verdict.passed and one.source == f"{url} m" for one in of_teacher)
     assert len(api.asked) == 5 * 3 * 2
     told = texts(ledger, "traces")
-    assert told[0].startswith("1 of 3 conversations are learned from: 2 failed their check")
-    assert told[1].startswith("5 of 15 conversations are learned from: 10 failed their check")
+    assert told[0].startswith("1 of 3 conversations are used for training: 2 failed their check")
+    assert told[1].startswith("5 of 15 conversations are used for training: 10 failed their check")
     record = ledger.step("t", 0)
     assert record is not None
     assert {group.selector for group in record.groups} == {"teacher"}

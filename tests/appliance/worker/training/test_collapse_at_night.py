@@ -51,7 +51,7 @@ def test_a_stage_whose_figures_break_a_rule_of_the_recipe_goes_back_to_its_last_
     good = max(of("watch"), key=lambda event: (event.figures["success"], -event.figures["step"])).figures["step"]
     (collapse,) = of("collapse")
     seen = f"a collapse, step 1: {said.format(*figures)}"
-    assert collapse.text == f"training stops: {seen}; it goes back to step {good:.0f}"
+    assert collapse.text == f"training stops: {seen}; back to step {good:.0f}"
     ended = ledger.cycle("t")
     assert ended is not None
     found = ended.plan["stage_1"]
