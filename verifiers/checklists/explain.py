@@ -1,4 +1,4 @@
-"""A checklist in plain words, item by item; and what a verdict about a text carries. Pure."""
+"""Plain description of a checklist, item by item; and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.contract.text import one_line
 from verifiers.contract.verdict import Verdict
 
 MOST_ITEMS = 100
-"""Of those that a statement has a part for."""
+"""Maximum number of items that become statement parts."""
 GUARDS = {
     "repetition": "repetition",
     "stuffing": "keywords without sentences",

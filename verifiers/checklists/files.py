@@ -35,7 +35,7 @@ HINT = "See docs/verifiers/checklist.md for the items of a checklist."
 
 
 def checklist_from(text: str, folder: Path) -> ChecklistSpec:
-    """The list that a file's text is; `folder` is where its sources lie. Raises SpecError, with a hint."""
+    """Parses a checklist; source files are relative to `folder`. Raises SpecError, with a hint."""
     kind, loads = ("JSON", json.loads) if text.lstrip().startswith("{") else ("TOML", tomllib.loads)
     try:
         content = loads(text)

@@ -1,4 +1,4 @@
-"""The kind `checklist`: a text that has everything on a list."""
+"""Kind `checklist`: a text that has everything on a list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy
 
 
 def judged(spec: Any) -> bool:
-    """Whether a model has a part in it."""
+    """True if a model grades a part of the spec."""
     return bool(spec.soft)
 
 

@@ -1,4 +1,4 @@
-"""Items about how a text is built: headings, order, tables, code, format, JSON."""
+"""Decides items about the structure of a text: headings, order, tables, code, format, JSON."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from verifiers.checklists.words.prose import words
 from verifiers.contract.text import escaped
 
 SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")
-"""What a cell may have beside letters, digits and signs of a currency."""
+"""Characters allowed in a numeric cell besides letters, digits and currency signs."""
 
 LONGEST_ENDING = 3
-"""`Kind` and `Kinder` are counted alike, `Euro` and `Eurocent` are not."""
+"""`Kind` and `Kinder` count as the same word, `Euro` and `Eurocent` do not."""
 
 
 def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
-    """Why the last cell is not the sum of the others; empty where it is."""
+    """Returns the reason why the last cell is not the sum of the others, or an empty text."""
     if len(cells) < 2:
         return f"{column!r} has nothing to add up"
     read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
@@ -52,13 +52,13 @@ def _is_plain(cell: str) -> bool:
 
 
 def _rest(cell: str, number: Figure) -> tuple[str, ...]:
-    """The words that stand beside the number."""
+    """Words beside the number."""
     beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
     return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
 
 
 def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ...]]) -> bool:
-    """Whether two cells have one unit, or the same words up to their endings."""
+    """True if two cells have the same unit, or the same words up to their endings."""
     (unit, rest), (other_unit, other_rest) = first, second
     if unit and other_unit:
         return unit == other_unit
@@ -79,7 +79,7 @@ OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.Formatt
 
 
 def is_idle_python(tree: ast.Module) -> bool:
-    """Whether nothing in it does or defines anything."""
+    """True if the code neither does nor defines anything."""
     nodes = list(ast.walk(tree))
     within = {id(part) for node in nodes if isinstance(node, DEFINITIONS) for part in ast.walk(node)}
     known = set(dir(builtins)) | {name for node in nodes for name in _defined(node)}
@@ -119,7 +119,7 @@ JSON_NAMES = ("", "json")
 TEXT_NAMES = ("text", "txt", "plain", "md", "markdown", "diff")
 PYTHON_NAMES = ("python", "py", "python3")
 PLAIN_TOO = re.compile(r"(?m)^(?:\d{1,2}\. (?=[^\W\d_]+ (?:1\d|20)\d\d\b)|--[ \t]*$)()")
-"""What CommonMark takes for a list or a heading, and people write in a letter: a day, the line above a signature."""
+"""Plain letter text that CommonMark reads as a list or heading: a date, the line above a signature."""
 ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w+);")
 
 

@@ -1,4 +1,4 @@
-"""Texts close to the expected one that a check should reject. Pure: the verifier decides on each."""
+"""Near misses of the expected text that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An expected text in plain words, and what a verdict about it carries. Pure."""
+"""Plain description of an exact spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `exact`: an answer that has to be this very text."""
+"""Kind `exact`: the answer must equal a given text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers that are compared as text. Nothing is computed."""
+"""Text comparison for answers. Nothing is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ExactVerifier:
     version = EXACT.version
 
     def check(self, spec: ExactSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for an expected text that is empty: it would accept an agent that says nothing."""
+        """Raises SpecError for an empty expected text, which would accept an empty answer."""
         if not spec.expected.strip():
             raise SpecError("the expected answer is empty", hint="Give the text that the answer must be.")
 

@@ -1,4 +1,4 @@
-"""Files that a check should reject. Pure: the verifier decides on each."""
+"""Files that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 

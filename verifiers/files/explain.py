@@ -1,4 +1,4 @@
-"""Conditions of files in plain words, and what a verdict about them carries. Pure."""
+"""Plain description of a files spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `files`: declared files that hold what they should, and do what they should in a fresh sandbox."""
+"""Kind `files`: declared files with the right content and the right behaviour in a fresh sandbox."""
 
 from __future__ import annotations
 

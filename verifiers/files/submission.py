@@ -1,4 +1,4 @@
-"""Reads what was submitted: hostile text, in JSON. Pure."""
+"""Parser of the submitted files: untrusted JSON. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SubmittedFile(NamedTuple):
 
 
 def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
-    """The files by path, or what is wrong, in a sentence."""
+    """Returns the files by path, or a sentence that describes the problem."""
     if len(submission) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
     try:
@@ -50,7 +50,7 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
 
 
 def same_lines(one: str, other: str) -> bool:
-    """Whether they have the same lines, apart from blanks at their ends and empty lines at the end of all."""
+    """True if both have the same lines, ignoring trailing blanks and trailing empty lines."""
     return _lines(one) == _lines(other)
 
 

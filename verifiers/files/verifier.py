@@ -1,9 +1,9 @@
-"""The verdict about declared files: what they hold, and what commands make of them in a fresh sandbox.
+"""Verifier of declared files: their content, and the results of commands in a fresh sandbox.
 
-What always holds: nothing of the place in which the files were made takes part, only their text and mode. Each command
-has a sandbox of its own with the declared files and what the spec adds. What comes of it is compared on this side, so
-there is no judge in the sandbox that a file could change, and a command that takes its sandbox down with it has failed.
-The score of a foreign test is evidence and never a pass.
+Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
+own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
+tamper with the judge; a command that crashes its sandbox has failed. The score of a foreign test is evidence and never
+a pass.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ ENDED = {
 
 
 def conductor(parts: ConductorParts) -> FilesVerifier:
-    """Judges in sandboxes of these parts."""
+    """Builds a verifier that runs commands in sandboxes of these parts."""
     return FilesVerifier(parts.sessions(), isolation=parts.isolation)
 
 
 def check(spec: FilesSpec) -> None:
-    """Raises SpecError for a spec that says nothing of the files, or nothing that could fail."""
+    """Raises SpecError for a spec that requires nothing of the files, or nothing that could fail."""
     for condition in spec.files:
         if condition.path not in spec.declared:
             raise SpecError(f"{condition.path} has a condition and is not declared", hint="Declare it.")
@@ -64,7 +64,7 @@ def check(spec: FilesSpec) -> None:
 
 
 class FilesVerifier:
-    """Safe to use from several threads. The pool stays whose it is."""
+    """Thread-safe verifier of the kind `files`. The caller keeps ownership of the session pool."""
 
     name = FILES.name
     version = FILES.version
@@ -78,7 +78,8 @@ class FilesVerifier:
         check(spec)
 
     def verify(self, spec: FilesSpec, submission: str, seconds: float | None = None) -> Verdict:
-        """`seconds` shortens what one command may take. Raises SpecError; SandboxError where there is no sandbox."""
+        """Checks the files. `seconds` lowers the time limit of each command. Raises SpecError, or SandboxError if no
+        sandbox is available."""
         check(spec)
         begun = time.monotonic()
         judgement = self._judged(spec, submission, min(spec.seconds, seconds or spec.seconds))
@@ -87,7 +88,7 @@ class FilesVerifier:
         return judgement.verdict(self.name, self.version, seconds=time.monotonic() - begun, tools=tools)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """No-op: this verifier holds no resources."""
 
     def _judged(self, spec: FilesSpec, submission: str, seconds: float) -> Judgement:
         submitted = read(spec, submission)
@@ -119,8 +120,8 @@ class FilesVerifier:
     def _tried(
         self, submitted: dict[str, SubmittedFile], command: CommandCondition, seconds: float
     ) -> Judgement | None:
-        """What was wrong; None where all of it holds. Raises SandboxError for what is not the submission's doing: a
-        sandbox that is lost again, in a second try, is."""
+        """Returns the failure of one command, or None. Raises SandboxError for infrastructure errors; a sandbox lost
+        twice is the submission's failure."""
         for _ in range(2):
             with closing(self._sandbox()) as sandbox:
                 _place(sandbox, FOLDER, submitted, command.files)
@@ -135,7 +136,7 @@ class FilesVerifier:
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
-    """Raises InfrastructureError where the sandbox is lost."""
+    """Runs one command and returns its failure, or None. Raises InfrastructureError if the sandbox is lost."""
     shown = _shown(condition)
     try:
         ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
@@ -159,8 +160,8 @@ def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds
 
 
 def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], more: Iterable[PlacedFile]) -> None:
-    """Puts what was submitted into a new sandbox, and `more` instead where it has the same name. Raises SandboxError:
-    nothing that was submitted has run there, and modes are set last."""
+    """Writes the submitted files into a new sandbox, with `more` replacing files of the same name. Raises SandboxError.
+    Nothing submitted runs here, and modes are set last."""
     files = {path: PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()}
     modes: dict[str, list[str]] = {}
     for file in (files | {file.path: file for file in more}).values():
@@ -172,7 +173,7 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
 
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """The score that the test wrote, between 0 and 1; None where it wrote none."""
+    """Returns the score that the test wrote, between 0 and 1, or None."""
     _place(sandbox, "/work", submitted, test.files)
     try:
         sandbox.exec(test.command, seconds=test.seconds)
@@ -199,7 +200,7 @@ def _number(text: str) -> float | None:
 
 
 def _folders(path: str) -> list[str]:
-    """The folders that it lies in."""
+    """Returns the parent folders of a path."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 

@@ -1,4 +1,4 @@
-"""Plays close to the solution that a check should reject. Pure: the verifier decides on each."""
+"""Variants of the solution that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A game in plain words, and what a verdict about a play carries. Pure."""
+"""Plain description of a game spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `game`: a list of actions that wins a game whose rules the player had to find out."""
+"""Kind `game`: a list of actions that wins a game whose rules the player had to discover."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judges a play by replaying its actions in a fresh game. Exact, without a clock or chance."""
+"""Judges a play by replaying its actions in a fresh game. Exact and deterministic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GameVerifier:
     version = GAME.version
 
     def check(self, spec: GameSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for a game that cannot be played, or whose own solution does not win it."""
+        """Raises SpecError for a game that cannot be played, or that its own solution does not win."""
         _checked(spec)
 
     def verify(self, spec: GameSpec, submission: str) -> Verdict:

@@ -1,6 +1,6 @@
-"""Values that a predicate accepts, and others close to them that it does not. Pure: the verifier decides on each.
+"""Values that a predicate accepts, and nearby ones that it rejects. Pure: the verifier decides each.
 
-Small numbers are gone through, and those near the predicate's own constants.
+Tries small numbers and numbers near the predicate's own constants.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SHOWN_VALUES = 8
 
 
 def examples(spec: PredicateSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    """Tries small numbers and those near the constants; shows what is accepted, and what beside it is not."""
+    """Tries small numbers and those near the constants; shows accepted values and rejected neighbours."""
     values = values_for(spec)
     tried = try_([ExampleInput("example", "a value that was tried", spec, _text(value)) for value in values])
     other = [ExampleInput("mutant", what, spec, text) for what, text in _outside(spec)]
@@ -50,7 +50,7 @@ def _changed(tried: CheckedExample) -> CheckedExample:
 
 
 def values_for(spec: PredicateSpec) -> list[Fraction]:
-    """At most MOST_VALUES, ascending: whole ones, and halves and quotients where the domain has them."""
+    """Returns at most MOST_VALUES values, ascending: integers, and halves and quotients if the domain has them."""
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)})[:12]
     values = dict.fromkeys(Fraction(number) for number in range(-10, 11))
     for constant in constants:
@@ -68,7 +68,7 @@ def values_for(spec: PredicateSpec) -> list[Fraction]:
 
 
 def _roots(spec: PredicateSpec) -> list[str]:
-    """Values that no fraction is, where the domain has them."""
+    """Returns irrational or imaginary values, if the domain has them."""
     if spec.domain in ("integer", "rational"):
         return []
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)} - {0, 1})[:6]

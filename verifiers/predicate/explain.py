@@ -1,4 +1,4 @@
-"""A predicate in plain words, and what a verdict about it carries. Pure."""
+"""Plain description of a predicate spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kind `predicate`: any value that makes a condition true; no known answer is needed."""
+"""Kind `predicate`: any value that makes a condition true; no known answer is needed."""
 
 from __future__ import annotations
 

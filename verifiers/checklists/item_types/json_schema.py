@@ -1,8 +1,8 @@
-"""JSON read strictly and exactly, and the schemas that it is checked against.
+r"""Strict, exact JSON parsing, and validation against JSON schemas.
 
-Numbers are exact: decimals are read as such. `format` is asserted, in all drafts. A `pattern` is what ECMA-262 with
-its flag `u` says: no `\\A`, no `(?P<...>)`, `\\d` is an ASCII digit, `$` the very end. The names of
-`patternProperties` are matched by the library's own engine, so there what the two would read differently is refused.
+Decimals are read exactly. `format` is asserted, in all drafts. A `pattern` follows ECMA-262 with its flag `u`: no `\A`,
+no `(?P<...>)`, `\d` is an ASCII digit, `$` the very end. The names of `patternProperties` are matched by the library's
+own engine, so names that the two would read differently are refused.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from verifiers.contract.text import escaped
 SYNTAX = r"^$\.*+?()[]{}|/"
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 OTHERWISE = re.compile(r"\[[^\]]*(?<!\\)(?:\[|&&|--|~~)")
-"""Classes within classes and their algebra: the library's own engine knows them, ECMA-262 does not."""
+"""Nested classes and class algebra, which the library's engine supports and ECMA-262 does not."""
 MAX_EXPONENT = 4_300
-"""As many digits as Python reads of a whole number."""
+"""Maximum digits of an integer that Python parses."""
 PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-schema.org on regular expressions."
 
 
@@ -33,7 +33,7 @@ class JsonError(ValueError):
 
 
 def read_json(text: str) -> Any:
-    """RFC 8259 strictly: no NaN, no name twice in an object. Raises JsonError."""
+    """Parses RFC 8259 strictly: no NaN, no duplicate name in an object. Raises JsonError."""
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
@@ -47,7 +47,7 @@ def read_json(text: str) -> Any:
 
 
 class Pattern:
-    """The keyword `pattern`, by an engine of ECMA-262."""
+    """Keyword `pattern`, matched by an ECMA-262 engine."""
 
     def __init__(self, _parent: Any, pattern: Any, _path: Any) -> None:
         self._pattern = ecma(pattern)
@@ -58,7 +58,7 @@ class Pattern:
 
 
 def ecma(pattern: Any) -> regress.Regex:
-    """The pattern with flag `u`; a sign that is escaped without need (`\\-`, `\\@`) is that sign. Raises ValueError."""
+    r"""Compiles a pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal. Raises ValueError."""
     if not isinstance(pattern, str):
         raise ValueError("a pattern is text")
     plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
@@ -78,7 +78,7 @@ def _is_pattern(value: str) -> bool:
 
 @lru_cache(maxsize=64)
 def validator(rules: str) -> jsonschema_rs.Validator:
-    """The validator of a schema. Nothing is ever fetched: a reference that leaves the schema is refused (SpecError)."""
+    """Builds the validator of a schema. Nothing is fetched: a reference that leaves the schema raises SpecError."""
     try:
         schema = read_json(rules)
     except JsonError as error:
@@ -106,7 +106,8 @@ def validator(rules: str) -> jsonschema_rs.Validator:
 
 
 def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
-    """Where a value breaks its schema, and which rule: `$.a[2]`, `type`. In order; raises SpecError and JsonError."""
+    """Returns where a value violates its schema, and which rule: `$.a[2]`, `type`. Sorted; raises SpecError and
+    JsonError."""
     checker = validator(rules)
     try:
         faults = list(checker.iter_errors(value))
@@ -122,7 +123,7 @@ def _path(parts: list[str | int]) -> str:
 
 
 def _found(schema: Any, *names: str) -> list[Any]:
-    """What stands behind these names, anywhere."""
+    """Returns the values of these names, anywhere in the schema."""
     found, waiting = [], [schema]
     while waiting:
         part = waiting.pop()
