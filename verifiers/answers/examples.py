@@ -1,7 +1,7 @@
-"""Makes answers that a check should accept, and others close to them that it should not. Pure: a verifier decides.
+"""Answers that a check should accept, and near misses that it should not. Pure: the verifier decides each.
 
-Equal forms and neighbours of the expected answer are made from its text, by rules that know numbers, units, lists and
-signs and no algebra.
+Equal forms and near misses come from the text of the expected answer, by rules that know numbers, units, lists and
+signs, but no algebra.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MASSES = ("kg", "g", "mg", "t")
 
 
 def examples(spec: AnswerSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
-    """Tries examples around the expected answer. `answer` is what the job came to, if anything."""
+    """Tries examples around the expected answer. `answer` is the job's own answer, if any."""
     inputs = [*e.of_the_job(spec, answer), *(_written(spec, one) for one in _around(spec))]
     tried = try_(e.distinct(inputs, _submitted(spec, spec.expected)))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))
@@ -39,7 +39,7 @@ def _submitted(spec: AnswerSpec, text: str) -> str:
 
 
 def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
-    """Gives sort, how it is made, and the text of each example."""
+    """Yields the sort, description and text of each example."""
     expected = spec.expected
     yield "example", e.EXPECTED, expected
     if spec.notation == "digits":
@@ -93,7 +93,7 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Gives the same number, written otherwise."""
+    """Yields the same number in other notations."""
     sign = "-" if value < 0 else ""
     over, under = abs(value.numerator), value.denominator
     if under != 1:
@@ -108,7 +108,7 @@ def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Gives decimals on both sides of a tolerance."""
+    """Yields decimals on both sides of a tolerance."""
     reach = _reach(spec, value)
     if reach <= 0:
         return
@@ -120,7 +120,7 @@ def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str
 
 
 def _reach(spec: AnswerSpec, value: Fraction) -> Fraction:
-    """Says how far away a decimal is accepted."""
+    """Returns the largest accepted distance of a decimal."""
     absolute, relative = (_fraction(text) or Fraction(0) for text in (spec.absolute, spec.relative))
     return max(absolute, relative * abs(value))
 
@@ -143,7 +143,7 @@ def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple
 
 
 def number_in(text: str) -> Fraction | None:
-    """Returns the number that this text is, where it is written plainly."""
+    """Returns the number if the text is a plainly written one, else None."""
     if found := LATEX.fullmatch(text):
         return _fraction(f"{found['sign']}{found['over']}/{found['under']}")
     return _fraction(text) if NUMBER.fullmatch(text) else None
@@ -157,7 +157,7 @@ def _fraction(text: str) -> Fraction | None:
 
 
 def _decimal(value: Fraction) -> str | None:
-    """Writes a number as an exact decimal; None where it does not end, or only after 40 places."""
+    """Returns the exact decimal of a number, or None if it needs more than 40 places."""
     for places in range(41):
         if (value * 10**places).denominator == 1:
             return _rounded(value, places)
@@ -171,7 +171,7 @@ def _rounded(value: Fraction, places: int) -> str:
 
 
 def _items(text: str) -> tuple[str, list[str], str] | None:
-    """Splits a list, a tuple, a set or an interval into opening, parts and closing; None for anything else."""
+    """Splits a list, tuple, set or interval into opening, parts and closing; None for anything else."""
     opening, closing = "", ""
     inner = text
     for one, other in (("\\{", "\\}"), ("{", "}"), ("(", ")"), ("[", "]"), ("(", "]"), ("[", ")")):

@@ -1,4 +1,4 @@
-"""Puts an expected answer into plain words, and says what a verdict about it carries. Pure."""
+"""Plain description of an expected answer, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the kind `answer`: an answer that has to say the same as the expected one."""
+"""Kind `answer`: an answer that must say the same as the expected one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def is_integer(spec: Any) -> bool:
 
 
 def form(spec: Any) -> AnswerForm:
-    """Gives the whole turn to a spec that looks for the box itself."""
+    """Returns WHOLE for a spec that looks for the box itself, else BOXED."""
     return AnswerForm.WHOLE if spec.final == "boxed" else AnswerForm.BOXED
 
 
 def asks_for(spec: Any) -> str:
-    """Tells of the box where a spec looks for it itself."""
+    """Returns the sentence about the box for a spec that looks for it itself."""
     return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
 
 

@@ -1,9 +1,9 @@
-"""Compares what expressions in one symbol give for whole numbers: residue classes, trigonometric solutions.
+"""Compares the values of expressions over whole numbers: residue classes, trigonometric solutions.
 
-Over the whole numbers, images of the form a + b k are classes of numbers modulo b; over the natural ones they are
-progressions with a beginning. Two unions of classes are equal when their offsets agree modulo a common multiple of all
-steps, which is exact arithmetic where the steps are rational multiples of one of them. What is not of that form is only
-ever equal when the expressions are, written with the same symbol.
+Over the integers, images of the form a + b k are residue classes modulo b; over the natural numbers they are
+progressions. Two unions of classes are equal if their offsets agree modulo a common multiple of all steps, which is
+exact arithmetic if the steps are rational multiples of one of them. Other images are equal only if their expressions
+are, written with the same symbol.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from verifiers.answers.grammar.values import Builder, Images, NumberSet, SetOper
 
 MAX_CLASSES = 120
 MAX_DENOMINATOR = 1_000
-"""Of the ratio of two steps."""
+"""Maximum denominator of the ratio of two steps."""
 PARAMETER = "#"
 
 
 @dataclass(frozen=True)
 class ResidueLine:
-    """Is start + step * k."""
+    """Progression start + step * k."""
 
     start: n.Expression
     step: n.Expression
 
 
 def as_images(value: Value) -> Images | None:
-    """Returns the value as images of whole numbers: of one symbol that has a name of its own; None where it is none.
+    """Returns the value as images of whole numbers under a standard symbol, or None.
 
-    `{k in Z}` is all whole numbers, a union of images is one set of them.
+    `{k in Z}` is all whole numbers; a union of images is one set of images.
     """
     match value:
         case Images(of, symbol, within, name):
@@ -61,7 +61,7 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images. Raises GrammarError where a part has no value."""
+    """Compares two sets of images. Raises GrammarError if a part has no value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
         return different("about another unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
@@ -75,7 +75,7 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Returns each expression as start + step * k; None where one is proved to be none, or may be none."""
+    """Returns each expression as start + step * k; None if any is not provably linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):
@@ -92,7 +92,7 @@ def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
 
 
 def _is_polynomial(node: n.Expression) -> bool:
-    """Says whether it has a value for every number: nothing is divided by the symbol, and no function takes it."""
+    """True if the expression has a value everywhere: the symbol is in no denominator and no function."""
     if PARAMETER not in symbols(node):
         return True
     match node:
@@ -111,7 +111,7 @@ def _is_polynomial(node: n.Expression) -> bool:
 
 
 def _alike(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares expression by expression: the same ones of the same numbers have the same images. Never a difference."""
+    """Compares expression by expression, over the same numbers; never finds a difference."""
     if answer.within == expected.within and len(answer.of) == len(expected.of):
         pairs = zip(answer.of, expected.of, strict=True)
         if all(one == other or _is_same_polynomial(one, other, scalars) for one, other in pairs):
@@ -153,11 +153,11 @@ def _classes(first: Sequence[ResidueLine], second: Sequence[ResidueLine], scalar
 
 
 Placed = tuple[n.Expression, tuple[Fraction, Fraction]]
-"""An offset, and bounds of how many whole periods it is."""
+"""An offset, and bounds of its quotient by the period."""
 
 
 def _turns(offset: n.Expression, whole: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
-    """Counts turns. Raises OpenError where it is not certainly real."""
+    """Returns bounds of the offset in periods. Raises OpenError if it is not certainly real."""
     turns = n.Quotient(offset, whole)
     value = rational(turns)
     return (value, value) if value is not None else scalars.enclosed(turns)
@@ -179,7 +179,7 @@ def _same_places(first: list[Placed], second: list[Placed], whole: n.Expression,
 
 
 def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars) -> bool | None:
-    """Says whether two offsets differ by whole periods; None where that is open."""
+    """True if two offsets differ by whole periods; None if undecided."""
     low, high = one[1][0] - other[1][1], one[1][1] - other[1][0]
     turns = math.ceil(low)
     if turns > high:
@@ -194,7 +194,7 @@ def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars
 
 
 def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fraction | None:
-    """Returns the rational number that one step is of another; None where none is found and proved."""
+    """Returns the proved rational ratio of two steps, or None."""
     exact = rational(n.Quotient(step, unit))
     if exact is not None:
         return exact
@@ -213,14 +213,14 @@ def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fractio
 
 
 def _begun(lines: list[ResidueLine], of: Images) -> list[ResidueLine]:
-    """Makes the first term the start."""
+    """Shifts each line so that its first term is the start."""
     if of.within == NumberSet("N0"):
         return lines
     return [ResidueLine(folded(n.Sum((line.start, line.step))), line.step) for line in lines]
 
 
 def _progressions(first: list[ResidueLine], second: list[ResidueLine], scalars: Scalars) -> EqualityFinding:
-    """Compares progressions: two are equal when their beginnings and their steps are; several, each with its own."""
+    """Compares progressions by beginning and step; several are matched in pairs."""
 
     def same(one: ResidueLine, other: ResidueLine) -> EqualityFinding:
         pairs = ((one.start, other.start), (one.step, other.step))

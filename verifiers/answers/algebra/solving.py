@@ -1,8 +1,8 @@
 """Solves equations and inequalities in one symbol.
 
 An equation between rational functions becomes its roots, complex ones included. An inequality becomes a set of real
-numbers: it is cut wherever its truth can change (zeros of numerator and denominator, and of what stands in absolute
-values), and then decided at each cut and inside each gap. Cuts that change nothing do no harm.
+numbers: it is cut at all points where its truth can change (zeros of numerator, denominator and contents of absolute
+values), and then decided at each cut and inside each gap. Redundant cuts do no harm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_DEGREE = 40
 MAX_ABSOLUTE = 4
 
 Coefficients = tuple[n.Expression, ...]
-"""Of 1, x, x^2, ..."""
+"""Coefficients of 1, x, x^2, ..."""
 PolynomialRatio = tuple[Coefficients, Coefficients]
 UNITY: PolynomialRatio = (ONE,), (ONE,)
 
@@ -85,7 +85,7 @@ def _times(first: Coefficients, second: Coefficients) -> Coefficients:
 
 
 def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
-    """Drops leading zeros. Raises UndecidedError where it is open whether one is zero."""
+    """Drops leading zeros. Raises UndecidedError if a coefficient may be zero."""
     found = list(of)
     while found:
         truth = scalars.compare(found[-1], ZERO).truth
@@ -98,7 +98,7 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
 
 
 def roots(of: Coefficients, scalars: Scalars, *, real: bool) -> list[n.Expression]:
-    """Returns all roots, or all real ones, each once or more. Raises UndecidedError, also for zero itself."""
+    """Returns all roots, or all real ones, possibly repeated. Raises UndecidedError, also for the zero polynomial."""
     found = trimmed(of, scalars)
     if not found:
         raise UndecidedError("it holds everywhere")
@@ -135,7 +135,7 @@ def _quadratic(a: n.Expression, b: n.Expression, c: n.Expression, scalars: Scala
 
 
 def _pure(of: Coefficients, scalars: Scalars) -> list[n.Expression]:
-    """Returns real roots of a x^n + c."""
+    """Returns the real roots of a x^n + c."""
     degree = len(of) - 1
     under = folded(n.Quotient(n.Negation(of[0]), of[-1]))
     sign = scalars.sign(under)
@@ -185,7 +185,7 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
 
 
 def zeros(of: n.Expression, name: str, scalars: Scalars, *, real: bool) -> Iterator[tuple[n.Expression, Truth]]:
-    """Gives the zeros of a numerator, and whether the denominator equals zero there. Raises UndecidedError."""
+    """Yields the zeros of a numerator, each with the truth of a zero denominator there. Raises UndecidedError."""
     above, below = fraction_of(of, name)
     for root in roots(above, scalars, real=real):
         yield root, scalars.compare(_at(below, root), ZERO).truth
@@ -197,7 +197,7 @@ def _at(of: Coefficients, point: n.Expression) -> n.Expression:
 
 
 def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) -> RealSet:
-    """Returns the real numbers that make it true. Raises UndecidedError."""
+    """Returns the real numbers that satisfy a comparison. Raises UndecidedError."""
     cuts: list[n.Expression] = []
     pairs = list(zip(comparison.operands, comparison.relations, comparison.operands[1:], strict=False))
     for first, _, second in pairs:
@@ -213,7 +213,7 @@ def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) ->
 
 
 def absolutes(node: n.Expression, name: str) -> list[n.FunctionCall]:
-    """Returns the absolute values that hold a symbol, the smallest first."""
+    """Returns the absolute values that contain a symbol, the smallest first."""
     calls = (part for part in walk(node) if isinstance(part, n.FunctionCall) and part.function == "abs")
     return sorted((part for part in calls if name in symbols(part)), key=lambda part: sum(1 for _ in walk(part)))
 
@@ -261,7 +261,7 @@ def _bounds(cut: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
 def _true(
     pairs: list[tuple[n.Expression, n.Relation, n.Expression]], name: str, point: n.Expression, scalars: Scalars
 ) -> bool | None:
-    """Says whether all hold at a point; None where one side has no value there. Raises UndecidedError."""
+    """True if all comparisons hold at a point; None if a side has no value there. Raises UndecidedError."""
     for first, relation, second in pairs:
         try:
             left, right = (substitute(side, {name: point}) for side in (first, second))

@@ -1,7 +1,7 @@
-"""Fills in the dots of an arithmetic progression: `1, 2, \\dots, 10` becomes its ten terms.
+r"""Expands the dots of an arithmetic progression: `1, 2, \dots, 10` becomes its ten terms.
 
-The terms before the dots say the step, one alone that it is 1; the term behind them must be reached. Refused where two
-terms begin another sequence that people write, too: `2, 4, \\dots, 64` may go by doubling.
+The terms before the dots give the step, which is 1 for a single term; the term after them must be reached. Refused if
+the progression is ambiguous: `2, 4, \dots, 64` may go by doubling.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from verifiers.answers.grammar.nodes import Negation, Number
 from verifiers.answers.grammar.values import Scalar, Value
 
 MAX_TERMS = 5_000
-"""That dots may stand for, in one text."""
+"""Maximum number of terms that dots expand to, in one text."""
 
 
 def between(items: list[Value], last: Value) -> list[Value]:
-    """Returns the terms that the dots between `items` and `last` stand for, and `last`. Raises GrammarError."""
+    """Returns the terms between `items` and `last`, and `last`. Raises GrammarError."""
     numbers = plain_numbers((*items, last))
     if numbers is None:
         raise GrammarError("dots between things that are no plain numbers")
@@ -43,7 +43,7 @@ def _written(value: Fraction) -> Number | Negation:
 
 
 def _multiplies(known: list[Fraction], end: Fraction) -> bool:
-    """Says whether multiplying leads from two numbers to the last one, too."""
+    """True if a geometric progression from the two numbers also reaches the last one."""
     first, term = known
     if first == 0 or abs(term) <= abs(first):
         return False

@@ -1,4 +1,4 @@
-"""Reads values with signs between them: equations and inequalities, definitions of functions, ratios."""
+"""Relations between values: equations and inequalities, definitions of functions, ratios."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]
 
 
 EVENT = frozenset({*RELATIONS, "|", "\\mid", "\\cap", "\\cup"})
-"""Signs of an event, and of no value of a function."""
+"""Signs that occur in an event, but not in function arguments."""
 
 
 def ratio(reader: Reader, first: Value) -> Value:
-    """Reads `3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
+    """Reads `3:2`. Within braces a colon begins a condition; with a spelled-out Greek letter the text is code."""
     if reader.depth:
         return first
     if any(token.kind == "word" and token.text in GREEK_NAMES for token in reader.tokens):
@@ -45,13 +45,13 @@ def ratio(reader: Reader, first: Value) -> Value:
 
 
 def defines_function(reader: Reader) -> bool:
-    """Reads `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
+    """True for `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
     texts = reader.texts(8)
     return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
 
 def event(reader: Reader) -> Value | None:
-    """Reads `P(X = 2)`, `\\Pr[A \\cap B]` and `\\mathbb{E}[X]` before an equals sign as names; else None."""
+    r"""Reads `P(X = 2)`, `\Pr[A \cap B]` and `\mathbb{E}[X]` before an equals sign as names; else None."""
     name, opening = reader.token.text, reader.peek().text
     if name not in ("P", "Pr", "E", "Var") or opening not in ("(", "[") or name in reader.variables:
         return None
