@@ -150,7 +150,7 @@ class Comparer:
     def _both_named(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         if not (isinstance(answer, v.Named) and isinstance(expected, v.Named)):
             if isinstance(answer, v.Tuple) or isinstance(expected, v.Tuple):
-                return undecided("which of its names comes first is open")
+                return undecided("the order of its names is open")
             return _other_kind(answer, expected)
         names = self.compare(answer.name, expected.name)
         if names.truth is not Truth.EQUAL:

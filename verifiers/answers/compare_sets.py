@@ -177,7 +177,7 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
 def _constant(item: v.Value, what: str) -> Expression:
     if isinstance(item, v.Scalar) and not symbols(item.of):
         return item.of
-    raise r.UndecidedError(f"{what} that is no constant")
+    raise r.UndecidedError(f"{what} that is not a constant")
 
 
 def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalars) -> EqualityFinding:

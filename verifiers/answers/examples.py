@@ -50,7 +50,7 @@ def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
         yield "mutant", "with a word", f"{value} units"
     else:
         yield from _mathematics(spec)
-    yield "mutant", "nothing at all", ""
+    yield "mutant", "empty", ""
 
 
 def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
@@ -77,7 +77,7 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
             sort = "mutant" if ordered and "{" not in opening else "example"
             yield sort, "in the opposite order", f"{opening}{', '.join(parts[::-1])}{closing}"
         yield "mutant", "without its last part", f"{opening}{', '.join(parts[:-1])}{closing}"
-        yield "mutant", "with a further part", f"{opening}{', '.join([*parts, '917'])}{closing}"
+        yield "mutant", "with an extra part", f"{opening}{', '.join([*parts, '917'])}{closing}"
     elif WORD.fullmatch(bare) and (len(bare) > 1 or bare.isupper()):
         yield "mutant", "another choice", "B" if bare != "B" else "C"
         return
@@ -89,7 +89,7 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
             yield "mutant", "with the opposite sign", f"-({bare})"
     for place, digits in enumerate(islice(INSIDE.finditer(bare), 3), 1):
         more = f"{bare[: digits.start()]}{int(digits[0]) + 1}{bare[digits.end() :]}"
-        yield "mutant", f"with {int(digits[0]) + 1} in the place of {digits[0]}, its number {place}", more
+        yield "mutant", f"with {int(digits[0]) + 1} instead of {digits[0]}, number {place} in it", more
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
@@ -135,7 +135,7 @@ def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple
         yield "mutant", "with the opposite sign", text(-value)
         yield "mutant", "ten times as much", text(value * 10)
     if value.denominator != 1:
-        yield "mutant", "upside down", text(1 / value)
+        yield "mutant", "inverted", text(1 / value)
     decimal = _decimal(value)
     if decimal is not None and "." in decimal:
         last = Fraction(1, 10 ** len(decimal.partition(".")[2]))

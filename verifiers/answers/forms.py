@@ -47,7 +47,7 @@ def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) ->
     if reason or form == "worked_out":
         return reason
     if form == "same":
-        return "" if alike(answer, expected) else "not written as it was asked for"
+        return "" if alike(answer, expected) else "not in the required notation"
     return next((reason for node in expressions(answer) if (reason := unsimplified(node))), "")
 
 

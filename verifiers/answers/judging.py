@@ -68,7 +68,7 @@ def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
             power = _whole(exponent)
             return value * Fraction(10) ** power, _place(value, written) * Fraction(10) ** power
         case _:
-            raise GrammarError("an approximation that is no decimal")
+            raise GrammarError("an approximation that is not a decimal")
 
 
 def _place(value: Fraction, written: str) -> Fraction:
@@ -76,7 +76,7 @@ def _place(value: Fraction, written: str) -> Fraction:
         return Fraction(1)
     whole, point, digits = written.partition(".")
     if not (whole + digits).isdigit() or not point:
-        raise GrammarError("an approximation that is no decimal")
+        raise GrammarError("an approximation that is not a decimal")
     return Fraction(1, 10 ** len(digits))
 
 
@@ -87,7 +87,7 @@ def _whole(node: Expression) -> int:
         case Negation(Number(value)) if value.denominator == 1 and value <= MAX_POWER:
             return -int(value)
         case _:
-            raise GrammarError("an approximation that is no decimal")
+            raise GrammarError("an approximation that is not a decimal")
 
 
 NO_ANSWERS = frozenset({"nan", "inf", "oo", "zoo", "null"})
@@ -132,14 +132,14 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
             hint="Write one answer in plain mathematics or simple LaTeX.",
         ) from error
     if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
-        raise SpecError(f"{expected.text!r} is no answer", hint="Give an answer that exists, or say it in words.")
+        raise SpecError(f"{expected.text!r} is not an answer", hint="Give an answer that exists, or put it in words.")
     product = isinstance(expected, Scalar) and spec.notation == "any" and not spec.variables
     return PreparedAnswer(expected, comparer, formula_of(spec.expected, certain=False) if product else None)
 
 
 @lru_cache(maxsize=512)
 def in_units(spec: AnswerSpec) -> Value | None:
-    """Reads an expected answer such as `0.5 T` as a quantity, or returns None. Used if the submitted answer has a unit."""
+    """Reads `0.5 T` as a quantity, or returns None. Used if the submitted answer has a unit."""
     try:
         found = read_answer(spec.expected, variables=spec.variables, units=True)
     except GrammarError:
@@ -181,7 +181,7 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
         return
     except GrammarError as error:
         raise SpecError(
-            f"the expected answer has no value: {error}", hint="Give an answer that exists, or say it in words."
+            f"the expected answer has no value: {error}", hint="Give an answer that exists, or put it in words."
         ) from error
     if itself.truth is not Truth.EQUAL:
         raise SpecError(
@@ -232,4 +232,4 @@ def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] |
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None
     if relations or not extra:
         return ""
-    return f"holds symbols that the expected answer does not have: {', '.join(map(escaped, sorted(extra)))}"
+    return f"contains symbols that the expected answer does not have: {', '.join(map(escaped, sorted(extra)))}"

@@ -47,7 +47,7 @@ class AnswerSpec(SpecModel):
     @model_validator(mode="after")
     def _digits(self) -> AnswerSpec:
         if self.notation == "digits" and not INTEGER.fullmatch(self.expected):
-            raise ValueError("`expected` is no integer of at most 2,000 digits from 0 to 9")
+            raise ValueError("`expected` is not an integer of at most 2,000 digits from 0 to 9")
         return self
 
     @model_serializer(mode="wrap")

@@ -52,7 +52,7 @@ class AnswerVerifier:
             return self._verdict(Ground.UNREADABLE, reason, {"submitted": escaped(text)})
         if int(text) == int(spec.expected):
             return self._verdict(Ground.PROVED, "the same integer", {"read": escaped(text)})
-        return self._verdict(Ground.REFUTED, "another integer", {"read": escaped(text)})
+        return self._verdict(Ground.REFUTED, "a different integer", {"read": escaped(text)})
 
     def _verdict(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
         return judged(ground, reason, evidence, self.name, self.version)

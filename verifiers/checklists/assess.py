@@ -58,8 +58,8 @@ class ListAssessment(BaseModel):
 
     def lines(self) -> list[str]:
         """Returns the findings as lines for a person."""
-        counted = f"{self.texts} texts decided; {self.alone} items missed alone by one of them, {self.seconds:.1f} s"
-        nothing = [f"passes and does no work: {what}" for what in self.trivial]
+        counted = f"{self.texts} texts decided; {self.alone} items can be missed alone, {self.seconds:.1f} s"
+        nothing = [f"passes without doing any work: {what}" for what in self.trivial]
         implied = [f"{a} may imply {b}: no text was found that meets it and misses {b}" for a, b in self.implied]
         return [counted, *nothing, *implied]
 
@@ -88,7 +88,7 @@ def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessm
         raise InfrastructureError(f"the list cannot be decided here: {first.reason}")
     if right and not first.passed:
         raise SpecError(
-            f"the text that should meet the list does not: {first.reason}", hint="It, or an item, is wrong."
+            f"the text that should meet the list does not: {first.reason}", hint="Correct the text or the item."
         )
     trivial = tuple(what for what, text in idle(spec) if decided(spec, text).passed)
     plain = spec.model_copy(update={"allowed": GUARDS_OFF, "question": "", "items": spec.hard, "credit": "none"})
@@ -116,13 +116,13 @@ def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
     """Yields texts that do no work, each with a description."""
     yield from ((f"{text!r}", text) for text in EMPTY_ANSWERS)
     if spec.question:
-        yield "the instruction, handed back", spec.question
+        yield "the instruction, copied", spec.question
         yield "the instruction, announced", f"Here is the text that was asked for.\n\n{spec.question}"
     phrases = [phrase for item in spec.hard for phrase in item.wanted]
     length = min(_length(spec), MOST_STUFFED)
     if phrases:
         yield "the keywords in a row", ", ".join(phrases)
-        yield "the keywords again and again", " ".join(islice(cycle(phrases), max(length, len(phrases))))
+        yield "the keywords repeated", " ".join(islice(cycle(phrases), max(length, len(phrases))))
         yield "the keywords, a sentence each", " ".join(f"{phrase.capitalize()}." for phrase in phrases)
     said = [line for item in spec.items for line in item.lines()]
     yield "the list itself", "\n".join(said)
@@ -183,9 +183,9 @@ def _length(spec: s.ChecklistSpec) -> int:
 
 def _reason(first: Verdict, trivial: Sequence[str], implied: Sequence[tuple[str, str]], count: int) -> str:
     if not first.passed:
-        return f"no text that meets it could be made here ({first.reason}): give one as --submission"
+        return f"no text that meets the list could be built ({first.reason}): give one as --submission"
     if trivial:
-        return f"a text that does no work passes: {trivial[0]}"
+        return f"an idle text passes: {trivial[0]}"
     if implied:
         return f"{implied[0][0]!r} may imply {implied[0][1]!r}: change or leave out one of them"
-    return f"a text meets it, nothing idle does, and none of its {count} hard items follows from another"
+    return f"a text meets the list, no idle text does, and none of its {count} hard items follows from another"

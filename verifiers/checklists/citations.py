@@ -25,12 +25,12 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
     found = list(passages(document, known))
     own = document.notes | _own_notes(document)
     cited = list(dict.fromkeys(key for passage in found for key in _keys(passage, known)))
-    wrong = [f"no source is called [{escaped(key)}]" for key in cited if key not in known and key not in own]
+    wrong = [f"unknown source [{escaped(key)}]" for key in cited if key not in known and key not in own]
     real = list(dict.fromkeys([*(key for key in cited if key in known), *_cited_otherwise(document, sources)]))
     if len(real) < item.least:
         wrong.append(f"{len(real)} of at least {item.least} sources cited")
     if item.most is not None and len(real) > item.most:
-        wrong.append(f"{len(real)} sources cited, at most {item.most} may be")
+        wrong.append(f"{len(real)} sources cited, at most {item.most} allowed")
     texts = {source.key: same_text(source.text) for source in sources}
     quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
     true_ones: list[str] = []
@@ -45,7 +45,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
             true_ones.append(same_text(true).casefold())
     different = _different(true_ones)
     if different < item.least_quotations:
-        wrong.append(f"{different} different ones of at least {item.least_quotations} quotations")
+        wrong.append(f"{different} different quotations of at least {item.least_quotations}")
     if item.addresses:
         given = {same_address(source.url) for source in sources if source.url}
         hosts = {address.partition("/")[0] for address in given}
@@ -56,7 +56,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
         ]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
     shown = [escaped(key) for key in real[:50]]
-    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=different)
+    return finding(item, not wrong, listed(wrong) or "all citations exist", cited=shown, quotations=different)
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:

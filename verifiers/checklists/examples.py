@@ -40,25 +40,25 @@ FORMS = {
 
 
 def examples(spec: s.ChecklistSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    inputs = [ExampleInput("example", "the text that the job came to", spec, answer)] if answer is not None else []
-    inputs.append(ExampleInput("example", "a text put together from the items alone", spec, made(spec)))
+    inputs = [ExampleInput("example", "the job's text", spec, answer)] if answer is not None else []
+    inputs.append(ExampleInput("example", "a text built from the items alone", spec, made(spec)))
     found = try_(inputs)
     right = next((one.given.submission for one in found if one.accepted), None)
     notes: list[str] = []
     changed: list[tuple[str, str]] = []
     if right is None:
-        notes.append("no text that meets the list could be made here, so none that misses just one item")
+        notes.append("no text that meets the list could be built, so none that misses just one item")
     for item in spec.hard if right is not None else ():
         other = missing(item, right or "")
         if other is None or other == right:
-            notes.append(f"no text that misses {item.name!r} alone could be made")
+            notes.append(f"no text that misses {item.name!r} alone could be built")
         else:
             changed.append((f"the text made to miss {item.name!r}", other))
     changed.append(("another text", OTHER))
     if spec.soft:
-        notes.append("what a model judges was not asked here; it never makes a text pass")
+        notes.append("soft items were not judged here; they never make a text pass")
     tried = try_(distinct([ExampleInput("mutant", what, spec, text) for what, text in changed], right or ""))
-    shown = [one for one in found if one.accepted or one.given.what.startswith("the text that")]
+    shown = [one for one in found if one.accepted or one.given.what.startswith("the job's text")]
     return ExampleReport((*(shown or found[:1]), *tried), (), tuple(notes))
 
 

@@ -78,7 +78,7 @@ def _repetition(document: Document) -> Alarm | None:
     lines = [sentence for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
     lines += [block.text for block in document.of("item")]
     lines = [" ".join(said) for sentence in lines if len(said := words(plain(sentence))) >= 3]
-    again = "says the same again and again"
+    again = "repeats itself"
     most = MAX_REPEATED if len(lines) >= 6 else MAX_REPEATED_OF_FEW
     if len(lines) >= 4 and len(lines) - len(set(lines)) > most * len(lines):
         return Alarm("repetition", again, {"repeated_share": round(1 - len(set(lines)) / len(lines), 3)})
@@ -89,7 +89,7 @@ def _repetition(document: Document) -> Alarm | None:
     counted = Counter(word.casefold() for word in words(document.prose))
     for word, times in counted.most_common()[:5]:
         if len(word) >= 4 and counted.total() >= 50 and times > MAX_ONE_WORD * counted.total():
-            return Alarm("repetition", "repeats one word again and again", {"word": escaped(word), "times": times})
+            return Alarm("repetition", "repeats one word too often", {"word": escaped(word), "times": times})
     return None
 
 
@@ -113,7 +113,7 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
     tokens = words(plain("\n".join(block.text for block in blocks)))
     keys = [word for word in tokens if word in single and len(word) > 3]
     if len(keys) >= 8 and len(keys) > 0.5 * len(tokens):
-        return Alarm("stuffing", "keywords are the greater part of it", {"keywords": len(keys), "words": len(tokens)})
+        return Alarm("stuffing", "consists mostly of keywords", {"keywords": len(keys), "words": len(tokens)})
     return None
 
 

@@ -57,7 +57,7 @@ class HardVerifier:
             for text in (*EMPTY_ANSWERS, spec.question):
                 if self.verify(spec, text).passed:
                     raise SpecError(
-                        f"a text that says nothing fulfils the list: {escaped(text)!r}",
+                        f"a text without content fulfils the list: {escaped(text)!r}",
                         hint="Add an item that only a real answer fulfils, such as a length or required words.",
                     )
 
@@ -73,7 +73,7 @@ class HardVerifier:
             return self._verdict(Ground.UNREADABLE, f"cannot be read at {faults[0]}{more}", listing)
         structured = any(block.rows or block.kind == "code" for block in document.blocks)
         if not structured and not words(document.prose):
-            return self._verdict(Ground.UNREADABLE, "there is no text", {})
+            return self._verdict(Ground.UNREADABLE, "the text is empty", {})
         alarm = next(alarms(spec, document), None)
         if alarm is not None:
             alarmed = {"guard": alarm.guard, **alarm.evidence}

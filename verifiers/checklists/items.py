@@ -159,7 +159,7 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
         bad = next((line for line in lines if not pattern.fullmatch(line)), None)
         if bad is not None:
             return finding(item, False, "a line does not match", line=escaped(bad))
-        return finding(item, bool(lines), "every line matches" if lines else "there is no line")
+        return finding(item, bool(lines), "every line matches" if lines else "the text has no lines")
     if item.how == "absent":
         found = next(filter(None, (pattern.search(text) for text in _faces(item.pattern, document))), None)
     else:
@@ -208,7 +208,7 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     found = list(document_numbers(document, keys, marks=marks))
     needing = [one for one in found if not (_free(one, item) or is_two_of_prose(one, things))]
     strange = [one for one in needing if not any(known.agree(one) for known in facts)]
-    wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
+    wrong = [f"{escaped(number.text)} is not a fact and does not follow from the facts" for number in strange]
     outside = list(document_numbers(document, keys, code=False, marks=marks))
     wrong += [
         f"{escaped(text)} does not occur"

@@ -53,7 +53,7 @@ def _probabilities(judge: Judge, asked: str, order: Sequence[int]) -> tuple[floa
     answer = [float(share) for share in judge.judge(asked, LETTERS)]
     total = sum(answer)
     if len(answer) != len(LETTERS) or not math.isfinite(total) or total <= 0 or min(answer) < 0:
-        raise JudgeError("the judge's answer is no probabilities")
+        raise JudgeError("the judge returned invalid probabilities")
     by_grade = [0.0] * len(GRADES)
     for letter, grade in enumerate(order):
         by_grade[grade] = answer[letter] / total

@@ -145,7 +145,7 @@ class MarkdownReader:
         if data:
             self.blocks.append(MarkdownBlock("paragraph", visible(text)))
         elif text.count("[") - text.count("]") > MAX_OPEN_BRACKETS:
-            self._fault("nesting", None, "[", f"more than {MAX_OPEN_BRACKETS:,} brackets that are not closed")
+            self._fault("nesting", None, "[", f"more than {MAX_OPEN_BRACKETS:,} unclosed brackets")
         else:
             self._markdown(text)
 
@@ -157,7 +157,7 @@ class MarkdownReader:
         for at in (*unused, *(twice["map"] for twice in known.get("duplicate_refs", ()))):
             self._fault("definitions", at, "[", "a definition that nothing cites")
         for name in known["footnote_faults"]:
-            what = "a footnote that nothing shown cites, or that is there twice"
+            what = "an uncited or duplicate footnote"
             self._fault("definitions", known["footnote_maps"][name], "[^", what)
         if not self.faults:
             # What signs cut into pieces, and what entities stand for.
@@ -251,7 +251,7 @@ class MarkdownReader:
         )
         language, _, more = token.info.strip().lower().partition(" ")
         if more:
-            self._fault("titles", token.map, token.info.strip(), "words behind the language of a code block")
+            self._fault("titles", token.map, token.info.strip(), "words after the language of a code block")
         return MarkdownBlock("code", visible(token.content.removesuffix("\n")), language=language, closed=closed)
 
     def _html(self, token: Token) -> str:
@@ -342,6 +342,4 @@ class MarkdownReader:
 
 
 def _refused(tag: str) -> str:
-    return (
-        f"a comment that no reader sees: {escaped(tag)}" if "<!--" in tag else f"no tag that is allowed: {escaped(tag)}"
-    )
+    return f"a comment that no reader sees: {escaped(tag)}" if "<!--" in tag else f"tag not allowed: {escaped(tag)}"

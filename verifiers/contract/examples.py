@@ -57,7 +57,7 @@ REFUSED = "THE EXPECTED ANSWER ITSELF IS REFUSED"
 
 def of_the_job(spec: SpecModel, answer: str | None) -> list[ExampleInput]:
     """Returns the job's own answer as an example, or an empty list without an answer."""
-    return [ExampleInput("example", "the answer that the job came to", spec, answer)] if answer is not None else []
+    return [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
 
 
 def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ class SubmissionOption:
     flag: str = "--submission"
     takes: Literal["text", "file"] = "file"
     metavar: str = "FILE"
-    help: str = "What is checked, a file; `-` for standard input."
+    help: str = "The submission, a file; `-` for standard input."
     key: str = "submission"
     """Name of the submission in a line of a file of pairs."""
     default: Lazy[Callable[[Any], str | None]] | None = None

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from verifiers.contract.text import clip
 
-WORDS = {"extra_forbidden": "there is no such field", "missing": "is missing"}
+WORDS = {"extra_forbidden": "unknown field", "missing": "is missing"}
 MOST_PLACE, MOST_WORDS = 60, 300
 
 

@@ -53,7 +53,7 @@ def decided(verdict: Verdict, part: str, detail: str = "") -> StatementPart:
     if verdict.ground is Ground.PROVED:
         return StatementPart(part=part, standing=Assurance.PROVED, by=by)
     if verdict.ground is not Ground.TESTED:  # a pass from before verdicts had grounds
-        by = f"{by}; its ground was not recorded"
+        by = f"{by}; its basis was not recorded"
     return StatementPart(part=part, standing=Assurance.TESTED, by=by)
 
 
@@ -64,4 +64,4 @@ def not_covered(part: str, why: str, *, needed: bool = False) -> StatementPart:
 
 def given() -> StatementPart:
     """Limit of every check that compares with an expected answer."""
-    return not_covered("that the expected answer is right", "it came with the job, and nobody derived it here")
+    return not_covered("that the expected answer is right", "it came with the job and was not derived here")

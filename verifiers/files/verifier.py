@@ -45,22 +45,22 @@ def check(spec: FilesSpec) -> None:
     """Raises SpecError for a spec that requires nothing of the files, or nothing that could fail."""
     for condition in spec.files:
         if condition.path not in spec.declared:
-            raise SpecError(f"{condition.path} has a condition and is not declared", hint="Declare it.")
+            raise SpecError(f"{condition.path}: condition on an undeclared file", hint="Add it to `declared`.")
         if condition.mode is None and not (condition.equals or "").strip():
-            raise SpecError(f"the condition of {condition.path} says nothing", hint="Give its text or its mode.")
+            raise SpecError(f"{condition.path}: empty condition", hint="Set `equals` or `mode`.")
     for command in spec.commands:
         if command.stdout is None and not command.leaves:
-            raise SpecError("a command has to print something known, or to leave a file", hint="Give stdout or leaves.")
+            raise SpecError("a command has no expected result", hint="Set `stdout` or `leaves`.")
     if len(set(spec.declared)) != len(spec.declared):
         raise SpecError("a file is declared twice")
     for files in [*(command.files for command in spec.commands), spec.foreign.files if spec.foreign else ()]:
         paths = {*spec.declared, *(file.path for file in files)}
         if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
-            raise SpecError(f"{inside} lies in what is a file itself", hint="Give one of the two another name.")
+            raise SpecError(f"{inside}: a parent folder is itself a file", hint="Rename one of the two.")
     if spec.foreign is not None and not spec.foreign.command and not set(spec.foreign.rewards) <= set(spec.declared):
-        raise SpecError("the foreign score is in no declared file", hint="Declare it, or give a command.")
+        raise SpecError("no declared file has the foreign score", hint="Declare one of `rewards`, or set a command.")
     if not (spec.files or spec.commands or spec.foreign):
-        raise SpecError("nothing is asked of the files", hint="Give conditions of files, or commands.")
+        raise SpecError("the files have no conditions", hint="Add conditions on files, or commands.")
 
 
 class FilesVerifier:
@@ -99,7 +99,7 @@ class FilesVerifier:
             if condition.mode is not None and one.mode != condition.mode:
                 return _refuted(f"{condition.path} has the mode {one.mode}, not {condition.mode}")
             if condition.equals is not None and not same_lines(one.text, condition.equals):
-                return _refuted(f"{condition.path} does not hold what it should").noting(read=escaped(one.text))
+                return _refuted(f"{condition.path} has the wrong content").noting(read=escaped(one.text))
         facts: dict[str, object] = {"files": len(spec.declared), "commands": len(spec.commands)}
         for command in spec.commands:
             failed = self._tried(submitted, command, seconds)
@@ -115,7 +115,7 @@ class FilesVerifier:
             said = facts[FOREIGN_REWARD]
             reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
-        return Judgement(Ground.TESTED, "all that was asked of the files holds", facts, isolation=self._isolation)
+        return Judgement(Ground.TESTED, "all conditions on the files hold", facts, isolation=self._isolation)
 
     def _tried(
         self, submitted: dict[str, SubmittedFile], command: CommandCondition, seconds: float
@@ -129,7 +129,7 @@ class FilesVerifier:
                     return _failure(sandbox, FOLDER, command, seconds)
                 except InfrastructureError:
                     continue
-        return _refuted(f"`{_shown(command)}` took its sandbox down, twice")
+        return _refuted(f"`{_shown(command)}` crashed its sandbox twice")
 
     def _sandbox(self) -> Sandbox:
         return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
@@ -146,16 +146,16 @@ def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds
         ground = ENDED.get(ran.status, Ground.REFUTED)
         return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))
     if condition.exit_code is not None and ran.exit_code != condition.exit_code:
-        return _refuted(f"`{shown}` ended with code {ran.exit_code}").noting(**_said(ran))
+        return _refuted(f"`{shown}` exited with code {ran.exit_code}").noting(**_said(ran))
     if condition.stdout is not None and not same_lines(ran.stdout.decode(errors="replace"), condition.stdout):
-        return _refuted(f"`{shown}` printed something else").noting(**_said(ran))
+        return _refuted(f"`{shown}` printed unexpected output").noting(**_said(ran))
     for left in condition.leaves:
         try:
             found = sandbox.read(f"{folder}/{left.path}").decode(errors="replace")
         except BadRequestError as error:
             return _refuted(f"`{shown}` left no readable {left.path}: {clip(str(error), 80)}")
         if not same_lines(found, left.text):
-            return _refuted(f"`{shown}` left something else in {left.path}").noting(read=escaped(found))
+            return _refuted(f"`{shown}` left unexpected content in {left.path}").noting(read=escaped(found))
     return None
 
 

@@ -55,16 +55,16 @@ class Level:
         self.width, self.height = len(rows[0]), len(rows)
         self.cells = "".join(rows)
         if any(len(row) != self.width for row in rows) or set(self.cells) - set(MARKS):
-            raise ValueError("a map has rows of one length, and marks that are known")
+            raise ValueError("rows of different lengths, or an unknown mark")
         if self.cells.count("P") != 1 or self.cells.count("G") != 1:
-            raise ValueError("a map has one start and one goal")
+            raise ValueError("a map needs exactly one start and one goal")
         self.plates = self._all("_")
         self.tokens = self._all("*")
         self.ends: dict[int, int] = {}
         for mark in "xy":
             found = sorted(self._all(mark))
             if len(found) not in (0, 2):
-                raise ValueError("a teleport has two ends")
+                raise ValueError("a teleport needs two ends")
             self.ends.update(zip(found, reversed(found), strict=True))
         self.beside = _neighbours(self.width, self.height, wrap)
         """Neighbour cell by direction and cell, or -1 beyond the edge."""

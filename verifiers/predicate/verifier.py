@@ -38,7 +38,7 @@ SCALARS = {prove: Scalars(0, "complex", prove=prove) for prove in (True, False)}
 FOUND = {
     True: (Ground.PROVED, "makes the predicate true"),
     False: (Ground.REFUTED, "makes the predicate false"),
-    None: (Ground.UNKNOWN, "not decided: the predicate has no certain truth value there"),
+    None: (Ground.UNKNOWN, "undecided: the predicate has no certain truth value for this answer"),
 }
 PROVED_SAMPLES = (1, 2, -3, 10)
 """Samples for SymPy, which is slow, used if arithmetic alone decided nothing."""
@@ -64,12 +64,12 @@ class PredicateVerifier:
             if not any(spec.variable in symbols(operand) for operand in comparison.operands):
                 raise SpecError(
                     f"a comparison does not mention {spec.variable}: it says nothing about the answer",
-                    hint=f"Remove it, or name the variable that the answer stands for (it is {spec.variable} now).",
+                    hint=f"Remove it, or set the variable of the answer (now {spec.variable}).",
                 )
         if _vacuous(condition, spec, prove=prove):
             raise SpecError(
                 "the predicate holds for every value tried: it would accept nearly any answer",
-                hint="Say what only a right answer fulfils, such as an equation.",
+                hint="Write a condition that only a right answer satisfies, such as an equation.",
             )
 
     def verify(self, spec: PredicateSpec, submission: str) -> Verdict:

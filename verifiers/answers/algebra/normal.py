@@ -130,7 +130,7 @@ def _exponential_of_logarithm(monomial: m.Monomial, factor: Fraction) -> m.Polyn
 
 
 def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None:
-    """Computes exp(i n f(t)) for an inverse circular function f of a number t and an integer n; None for anything else."""
+    """Computes exp(i n f(t)) for an inverse circular f of a number t and an integer n; None for anything else."""
     powers = dict(monomial)
     if len(powers) != 2 or powers.pop(m.IMAGINARY, None) != 1 or factor.denominator != 1:
         return None

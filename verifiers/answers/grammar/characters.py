@@ -82,4 +82,4 @@ def _meant(character: str) -> str:
     name = unicodedata.name(character, f"U+{ord(character):04X}")
     if re.match(r"LATIN (SMALL|CAPITAL) LETTER [A-Z]( WITH |$)", name) or character in "ßæœøÆŒØ":
         return unicodedata.normalize("NFC", character)
-    raise GrammarError(f"contains {name}, which is not a sign of mathematics that is read here")
+    raise GrammarError(f"contains {name}, which is not a supported mathematical sign")

@@ -37,7 +37,7 @@ def named_points(name: v.Tuple, value: v.Value, refusal: Refusal) -> v.Value:
         or not value.items
         or not all(isinstance(item, v.Tuple) for item in value.items)
     ):
-        raise refusal("a tuple that is a member of something else than a set of points")
+        raise refusal("a tuple as a member of anything but a set of points")
     return v.Named(name, value.items[0] if len(value.items) == 1 else v.Listing(value.items))
 
 
@@ -158,9 +158,9 @@ def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
         case v.RelationValue(_, (n.ComparisonNode((n.Symbol(), exact), ("==",)),)), v.Scalar(decimal):
             pass
         case _:
-            raise refusal("an approximation of something else than one number")
+            raise refusal("an approximation of anything but one number")
     if symbols(exact) or symbols(decimal):
-        raise refusal("an approximation of something that is no number")
+        raise refusal("an approximation of something that is not a number")
     return v.Approximated(value, exact, decimal)
 
 
@@ -172,7 +172,7 @@ def only_decimal(value: v.Value, refusal: Refusal) -> v.Value:
         case n.Number() | n.Product((n.Number(), n.Power(n.Number(), n.Number() | n.Negation(n.Number())))):
             return value
         case _:
-            raise refusal("an approximation that is no decimal")
+            raise refusal("an approximation that is not a decimal")
 
 
 def together(conditions: list[v.RelationValue]) -> v.RelationValue:
@@ -206,7 +206,7 @@ def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Val
         case v.Builder(name, within, None):
             pass
         case _:
-            raise refusal("a set builder over something else than one symbol")
+            raise refusal("a set builder over anything but one symbol")
     match condition:
         case v.RelationValue():
             return v.Builder(name, within, condition)

@@ -136,7 +136,7 @@ class Reader:
     def take(self) -> Token:
         token = self.tokens[self.index]
         if token.kind == "end":
-            raise self.error("it ends too early")
+            raise self.error("unexpected end")
         self.index += 1
         return token
 
@@ -367,13 +367,13 @@ class Reader:
     def operand(self) -> Value:
         """Reads one value of any kind. Raises GrammarError in languages of expressions only."""
         if self.language.value is None:
-            raise self.error("a value that is no expression")
+            raise self.error("a value that is not an expression")
         return self.language.value(self)
 
     def item(self) -> Value:
         """Reads a value with its infix signs: an equation, a ratio, a membership."""
         if self.language.item is None:
-            raise self.error("a value that is no expression")
+            raise self.error("a value that is not an expression")
         return self.language.item(self)
 
     def infinity(self) -> Infinity | None:

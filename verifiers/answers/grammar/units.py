@@ -211,9 +211,9 @@ def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimensio
     for name, power in unit:
         known = UNITS.get(name)
         if known is None or abs(power) > MAX_POWER:
-            raise UnitError(f"{name!r} is not a unit that is known here")
+            raise UnitError(f"{name!r} is not a known unit")
         if known.offset is not None:
-            raise UnitError(f"{name!r} is a point on a scale: it converts only where it stands alone")
+            raise UnitError(f"{name!r} is a point on a scale: it converts only alone")
         factor *= known.factor**power
         turns += power if known.turns else 0
         for base, exponent in known.dimension:

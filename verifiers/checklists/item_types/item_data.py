@@ -59,7 +59,7 @@ def amount_faults(least: int | None, most: int | None) -> Faults:
     if least is None and most is None:
         yield "asks for nothing", "Give it `least`, `most` or both."
     elif least is not None and most is not None and least > most:
-        yield "asks for more than it allows", "Let `least` be at most `most`."
+        yield "asks for more than it allows", "Set `least` to at most `most`."
 
 
 def listed(texts: Sequence[str]) -> str:

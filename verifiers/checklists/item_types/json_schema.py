@@ -60,12 +60,12 @@ class Pattern:
 def ecma(pattern: Any) -> regress.Regex:
     r"""Compiles a pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal. Raises ValueError."""
     if not isinstance(pattern, str):
-        raise ValueError("a pattern is text")
+        raise ValueError("a pattern must be text")
     plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
     try:
         return regress.Regex(plain, "u")
     except regress.RegressError as error:
-        raise ValueError(f"{escaped(pattern)} is no pattern of ECMA-262: {escaped(str(error))}") from None
+        raise ValueError(f"{escaped(pattern)} is not a valid ECMA-262 pattern: {escaped(str(error))}") from None
 
 
 def _is_pattern(value: str) -> bool:
@@ -94,7 +94,8 @@ def validator(rules: str) -> jsonschema_rs.Validator:
         wrong = [name for name in given if not _is_pattern(name) or OTHERWISE.search(name)]
         if wrong:
             raise SpecError(
-                f"the JSON schema has a name that is no pattern of ECMA-262: {escaped(wrong[0])}", hint=PATTERN_HINT
+                f"the JSON schema has a name that is not a valid ECMA-262 pattern: {escaped(wrong[0])}",
+                hint=PATTERN_HINT,
             )
     try:
         return jsonschema_rs.validator_for(
@@ -112,7 +113,7 @@ def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
     try:
         faults = list(checker.iter_errors(value))
     except UnicodeEncodeError:
-        raise JsonError("a text has half a character in it") from None
+        raise JsonError("a text contains a lone surrogate") from None
     except ValueError as error:
         raise JsonError(escaped(str(error))) from None
     return sorted((_path(fault.instance_path), str((fault.schema_path or [""])[-1])) for fault in faults)
@@ -138,7 +139,7 @@ def _found(schema: Any, *names: str) -> list[Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise JsonError("an object has a name twice")
+        raise JsonError("an object has a duplicate name")
     return content
 
 
@@ -146,18 +147,18 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:  # Python reads no more than 4,300 digits
-        raise JsonError(f"a number of {len(text)} digits is not read") from None
+        raise JsonError(f"a number of {len(text)} digits is too long") from None
 
 
 def _decimal(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except DecimalException:
-        raise JsonError("an exponent is too large to be read") from None
+        raise JsonError("an exponent is too large") from None
     if abs(number.adjusted()) > MAX_EXPONENT or len(text) > MAX_EXPONENT:
-        raise JsonError(f"a number beyond {MAX_EXPONENT:,} digits is not read")
+        raise JsonError(f"a number of more than {MAX_EXPONENT:,} digits is too long")
     return number
 
 
 def _constant(name: str) -> Any:
-    raise JsonError(f"{name} is no JSON")
+    raise JsonError(f"{name} is not valid JSON")

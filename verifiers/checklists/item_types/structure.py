@@ -59,7 +59,7 @@ class TableItem(ItemData):
     def faults(self, sources: Sources) -> Faults:
         columns = set(map(plain, self.columns))
         if len(columns) < len(self.columns) or not columns.issuperset(map(plain, self.sums)):
-            yield "names a column twice, or adds up one that is not there", "Mend `columns` and `sums`."
+            yield "names a column twice, or sums an unknown one", "Correct `columns` and `sums`."
 
 
 class CodeItem(ItemData):

@@ -105,7 +105,7 @@ class WordsItem(ItemData):
             yield "names a word without letters", "Write words, or use a pattern."
         both = set(map(plain, self.required)) & set(map(plain, self.forbidden))
         if both:
-            yield f"requires and forbids {escaped(min(both))!r}", "Take it out of one of the two."
+            yield f"requires and forbids {escaped(min(both))!r}", "Remove it from one of the two."
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ class PatternItem(ItemData):
         try:
             re.compile(self.pattern, re.MULTILINE)
         except (re.error, RecursionError, OverflowError) as error:
-            yield f"has a pattern that is none: {error}", "Write it as Python's `re` reads it."
+            yield f"has an invalid pattern: {error}", "Use the syntax of Python's `re`."
 
 
 class ScriptItem(ItemData):

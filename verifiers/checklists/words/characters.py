@@ -136,16 +136,16 @@ def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround
         if category[0] == "M":
             marks += 1
             if marks > MAX_MARKS or not _may_carry(before, character):
-                yield at, "characters", f"{_named(character)}, a mark where none can be read"
+                yield at, "characters", f"{_named(character)}, a misplaced mark"
             continue
         if character == BLANK and ord(before) not in CELLS:
-            yield at, "characters", f"{_named(character)}, which looks like a space and is none"
+            yield at, "characters", f"{_named(character)}, which looks like a space but is not one"
         before, marks = character, 0
         if category[0] in "LNPS" or category == "Zs" or character in "\n\t" or ord(character) in PICTOGRAPHS:
             continue
         if character in VISIBLE_FORMATS:
             continue
-        yield at, "characters", f"{_named(character)}, which is no letter, mark or sign"
+        yield at, "characters", f"{_named(character)}, which is not a letter, mark or sign"
 
 
 def _is_joined(before: str, joiner: str) -> bool:

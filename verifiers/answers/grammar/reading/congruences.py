@@ -30,7 +30,7 @@ def congruence(reader: Reader, first: Value) -> Images | RelationValue:
     values = [None if symbols(residue) else rational(residue) for residue in found]
     if any(value is None or value.denominator != 1 for value in values):
         # 1/2 modulo 3 may be 2, or no whole number at all.
-        raise reader.error("a congruence whose residue is no whole number")
+        raise reader.error("a congruence whose residue is not a whole number")
     classes: list[n.Expression] = [n.Sum((residue, step)) for residue in found]
     return Images(tuple(classes), PARAMETER, NumberSet("Z"), first.of.name)
 
@@ -41,7 +41,7 @@ def _modulus(reader: Reader) -> int:
     braced = reader.accept("{")
     token = reader.take()
     if token.kind != "number" or not token.integer or not 0 < token.value <= MAX_MODULUS:
-        raise reader.error("a modulus that is no whole number")
+        raise reader.error("a modulus that is not a whole number")
     if braced:
         reader.expect("}")
     return int(token.value)

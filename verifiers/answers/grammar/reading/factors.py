@@ -25,7 +25,7 @@ def beside_plain(reader: Reader, factors: list[Expression]) -> None:
     if token.kind == "number" and not backward_product(reader, before):
         raise reader.error("a number directly after another value: write the sign between them")
     if token.text == "(" and isinstance(factors[-1], Symbol) and factors[-1].name in FUNCTION_LETTERS:
-        raise reader.error(f"{factors[-1].name}(...) reads as a function that is not known")
+        raise reader.error(f"{factors[-1].name}(...) reads as an unknown function")
     _append(reader, factors, before, token)
 
 
@@ -48,7 +48,7 @@ def beside(reader: Reader, factors: list[Expression]) -> None:
     if token.text == "(":
         last = factors[-1]
         if isinstance(last, Power) and isinstance(last.base, Symbol) and last.base.name in CALLED:
-            raise reader.error("a power of a function that is not known")
+            raise reader.error("a power of an unknown function")
         if token.glued and isinstance(last, Symbol) and _is_value(reader.peek()) and reader.peek(2).text == ")":
             raise reader.error("a letter before one letter or number in brackets: a value of a function, or a product")
     _append(reader, factors, before, token)

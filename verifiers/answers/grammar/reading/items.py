@@ -96,7 +96,7 @@ def run_on(reader: Reader, found: list[v.Value]) -> None:
         raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
     found.extend(more)
     if reader.at(",", ";"):
-        raise reader.error("an item behind the end of dots")
+        raise reader.error("an item after the end of dots")
 
 
 def items(reader: Reader) -> list[v.Value]:

@@ -60,7 +60,7 @@ def transposed(value: Matrix | Tuple) -> Matrix:
         return Matrix(tuple(zip(*value.rows, strict=True)))
     entries = [item.of for item in value.items if isinstance(item, Scalar)]
     if len(entries) < len(value.items):
-        raise GrammarError("a transpose of something else than numbers")
+        raise GrammarError("a transpose of anything but numbers")
     return Matrix(tuple((entry,) for entry in entries))
 
 
@@ -91,7 +91,7 @@ def of_letter(reader: Reader) -> Expression:
         reader.expect(")")
     bound = reader.at("^", "'") or reader.token.kind in ("word", "symbol", "text", "number") or reader.at("(")
     if not isinstance(of, Symbol) or (bound and not opened):
-        raise reader.error(f"{function} of something else than one letter is not read: write {function}(A)")
+        raise reader.error(f"{function} of anything but one letter is not supported: write {function}(A)")
     return FunctionCall(function, (of,))
 
 

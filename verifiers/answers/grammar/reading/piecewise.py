@@ -60,6 +60,6 @@ def _piecewise(rows: list[tuple[Value, Value | None]], reader: Reader) -> Piecew
     branches: list[tuple[Expression, Value | None]] = []
     for index, (value, condition) in enumerate(rows):
         if not isinstance(value, Scalar) or (condition is None and index < len(rows) - 1):
-            raise reader.error("a case that is no value with its condition")
+            raise reader.error("a case that is not a value with its condition")
         branches.append((value.of, condition))
     return Piecewise(tuple(branches))

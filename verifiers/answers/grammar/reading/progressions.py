@@ -22,19 +22,19 @@ def between(items: list[Value], last: Value) -> list[Value]:
     """Returns the terms between `items` and `last`, and `last`. Raises GrammarError."""
     numbers = plain_numbers((*items, last))
     if numbers is None:
-        raise GrammarError("dots between things that are no plain numbers")
+        raise GrammarError("dots between items that are not plain numbers")
     *known, end = numbers
     steps = {after - before for before, after in pairwise(known)} or {Fraction(1)}
     if len(steps) != 1:
-        raise GrammarError("dots behind numbers that rise by different steps")
+        raise GrammarError("dots after numbers with different steps")
     (step,) = steps
     if step == 0 or (end - known[-1]) / step < 1 or ((end - known[-1]) / step).denominator != 1:
-        raise GrammarError("dots that do not lead to the number behind them")
+        raise GrammarError("dots that do not lead to the number after them")
     count = int((end - known[-1]) / step)
     if count > MAX_TERMS:
         raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
     if len(known) == 2 and step != 1 and _multiplies(known, end):
-        raise GrammarError("dots that may go on by adding or by multiplying: write a third number")
+        raise GrammarError("dots that may continue by adding or by multiplying: write a third number")
     return [Scalar(_written(known[-1] + step * index)) for index in range(1, count + 1)]
 
 

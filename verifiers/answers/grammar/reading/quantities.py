@@ -342,7 +342,7 @@ def spread(reader: Reader) -> None:
     if token.kind == "text" and token.text not in reader.context.units:
         inside = ANSWERS.tokens(plain(token.text.replace("\\ ", " ")))[: -len(ENDS)]
         if not inside or any(part.kind == "text" for part in inside):
-            raise reader.error("a text that is no unit")
+            raise reader.error("a text that is not a unit")
         if reader.peek().kind == "number":
             reader.peek().glued = False
         reader.tokens[reader.index : reader.index + 1] = inside
@@ -369,7 +369,7 @@ def _atom(reader: Reader) -> tuple[str, int]:
         follows = reader.token.kind in ("word", "text") and reader.token.text in SCALES
         return (SCALES[reader.take().text] if follows else "degree"), power
     if token.kind not in ("word", "unit", "text") or token.text not in reader.context.units:
-        raise reader.error(f"{token.text[:20]!r} is not a unit that is known")
+        raise reader.error(f"{token.text[:20]!r} is not a known unit")
     if reader.token.kind == "word" and reader.token.text in AFTER:
         power *= AFTER[reader.take().text]
     elif reader.accept("^"):

@@ -40,7 +40,7 @@ def ratio(reader: Reader, first: Value) -> Value:
         found.append(reader.operand())
     items = tuple(part.of for part in found if isinstance(part, Scalar))
     if len(items) < len(found):
-        raise reader.error("a ratio of things that are no numbers")
+        raise reader.error("a ratio of things that are not numbers")
     return Ratio(items)
 
 
@@ -93,5 +93,5 @@ def related(reader: Reader, first: Value) -> Value:
         return RelationValue("and", (ComparisonNode(tuple(expressions), tuple(signs)),))
     name, *values = operands
     if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
-        raise reader.error("a relation between things that are no numbers")
+        raise reader.error("a relation between things that are not numbers")
     return Named(name, values[0])

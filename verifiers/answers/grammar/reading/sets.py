@@ -67,7 +67,7 @@ def angle_bracket(reader: Reader) -> v.Value | None:
 
 
 def round_bracket(reader: Reader) -> v.Value:
-    """Reads a point, an interval, an expression that begins with a bracket, a set in brackets, or digits with a base."""
+    """Reads a point, an interval, a bracketed set, digits with a base, or an expression that begins with a bracket."""
     if has_items(reader):
         reader.take()
         return _closed(reader, "(", elements(reader))
