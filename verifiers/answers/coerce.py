@@ -103,7 +103,7 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
     if isinstance(expected, v.RelationValue):
         match answer:
             case v.Interval(low, high, False, False) if len(solved(expected) or ()) > 1:
-                # The pair that an open interval looks like, too.
+                # An open interval looks like a pair.
                 answer = v.Tuple((end_of(low), end_of(high)))
         if isinstance(answer, v.Listing | v.Tuple):
             return answer, _unnamed(expected, answer)

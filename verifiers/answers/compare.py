@@ -116,16 +116,16 @@ class Comparer:
             case (v.Scalar() | v.Quantity() | v.BaseNumber(), v.Scalar() | v.Quantity() | v.BaseNumber()):
                 return self._numbers(answer, expected)
             case v.Infinity(), v.Infinity():
-                return equal("the same infinity") if answer == expected else different("the other infinity")
+                return equal("the same infinity") if answer == expected else different("the opposite infinity")
             case v.Choice(), v.Choice():
-                return equal("the same choice") if answer == expected else different("another choice")
+                return equal("the same choice") if answer == expected else different("a different choice")
             case v.TextAnswer(text, written), v.TextAnswer(other, wanted):
                 same = same_words(text, other) and same_case(written, wanted)
-                return equal("the same words") if same else different("other words, or other capitals")
+                return equal("the same words") if same else different("different words or capitals")
             case (v.Choice(label), v.Scalar(Symbol(name))) | (v.Scalar(Symbol(name)), v.Choice(label)):
-                return equal("the same letter") if label == name else different("another letter")
+                return equal("the same letter") if label == name else different("a different letter")
             case v.ChemicalFormula(), v.ChemicalFormula():
-                return equal("the same formula") if answer == expected else different("another formula")
+                return equal("the same formula") if answer == expected else different("a different formula")
             case v.Matrix(), v.Matrix():
                 return self._matrices(answer, expected)
             case v.Tuple(), v.Tuple():
@@ -154,7 +154,7 @@ class Comparer:
             return _other_kind(answer, expected)
         names = self.compare(answer.name, expected.name)
         if names.truth is not Truth.EQUAL:
-            return EqualityFinding(names.truth, "another name")
+            return EqualityFinding(names.truth, "a different name")
         return self.compare(answer.value, expected.value)
 
     def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
@@ -171,7 +171,7 @@ class Comparer:
     def _mixed(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         names = claimed(answer), claimed(expected)
         if names[0] != names[1] and None not in names:
-            return different("about another unknown")
+            return different("about a different unknown")
         match answer, expected:
             case (v.TextAnswer(text), other) | (other, v.TextAnswer(text)) if is_set(other):
                 if same_words(text, "no solution"):
@@ -211,7 +211,7 @@ class Comparer:
         found = self.scalars.compare(first.of, second.of)
         if found.truth is Truth.EQUAL:
             return found
-        # A tolerance is in the unit that was expected.
+        # The tolerance is in the expected unit.
         return self.tolerance.judge(in_unit(first.of, expected.unit), expected.of, self.scalars) or found
 
     def _close(self, answer: Expression, expected: Expression) -> EqualityFinding:
@@ -254,7 +254,7 @@ class Comparer:
             if all(self.scalars.compare(part, ZERO).truth is Truth.DIFFERENT for part in (a, b)):
                 crossed = ((Product((one, b)), Product((other, a))) for one, other in pairs)
                 return decided((self.scalars.compare(*products) for products in crossed), "in proportion")
-        return undecided("no two numbers that are certainly not zero")
+        return undecided("no two numbers are certainly non-zero")
 
 
 def _other_kind(answer: v.Value, expected: v.Value) -> EqualityFinding:

@@ -59,7 +59,7 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
     found = matched(one, other, lambda a, b: compare_pieces(a, b, scalars), repeats=True)
     if found.truth is Truth.EQUAL:
         return found
-    return undecided("not the same equations, and whether they have the same solutions is open")
+    return undecided("different equations; equality of their solutions is undecided")
 
 
 def _nests(relation: RelationValue) -> bool:
@@ -81,7 +81,7 @@ def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, sc
         found = matched(one, other, lambda a, b: compare_relations(a, b, same, scalars), repeats=True)
         if found.truth is Truth.EQUAL:
             return found
-    return undecided("not the same conditions, and whether they have the same solutions is open")
+    return undecided("different conditions; equality of their solutions is undecided")
 
 
 def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
@@ -99,14 +99,14 @@ def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalar
     if first is None or second is None:
         return None
     if first.keys() != second.keys():
-        return different("other unknowns")
+        return different("different unknowns")
     opened = False
     for name, value in second.items():
         found = scalars.compare(first[name], value)
         if found.truth is Truth.DIFFERENT:
-            return different(f"another value of {name}", found.witness)
+            return different(f"a different value of {name}", found.witness)
         opened = opened or found.truth is Truth.OPEN
-    return undecided("one value is open") if opened else equal("the same values")
+    return undecided("one value is undecided") if opened else equal("the same values")
 
 
 def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
@@ -152,12 +152,12 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
             if not keeps_solutions(first, second, scalars, equation=True):
                 return LOST
             return equal("the same equation wherever the expected one has a value")
-        return undecided("whether the two equations have the same solutions is open")
+        return undecided("equality of their solutions is undecided")
     sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
     if witness and certain:
         return different("a point satisfies one of the two only", witness)
-    return undecided("whether the two have the same solutions is open")
+    return undecided("equality of their solutions is undecided")
 
 
 def _difference(of: n.ComparisonNode) -> n.Expression:

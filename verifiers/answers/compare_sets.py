@@ -58,7 +58,7 @@ def matched(
         if Truth.EQUAL not in truths and Truth.OPEN not in truths:
             return different("a member that was not expected")
         opened = opened or Truth.EQUAL not in truths
-    return undecided("whether two members are equal is open") if opened else equal("the same members")
+    return undecided("equality of two members is undecided") if opened else equal("the same members")
 
 
 def is_set(value: v.Value) -> bool:
@@ -139,7 +139,7 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
             below, above = (
                 None if isinstance(end, v.Infinity) else _constant(v.Scalar(end), "an end") for end in (low, high)
             )
-            # Infinity is no number, so a bracket beside it says nothing.
+            # Infinity is not a number, so its bracket has no meaning.
             return r.interval(below, above, closed_low, closed_high, scalars)
         case v.NumberSet("R"):
             return r.REALS
@@ -157,7 +157,7 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
         case v.Builder(symbol, within, v.RelationValue() as condition):
             total = r.REALS if within is None else real_set(within, scalars)
             if only_symbol(condition) != symbol:
-                raise r.UndecidedError("a condition on another symbol")
+                raise r.UndecidedError("a condition on a different symbol")
             return r.intersection(total, real_set(condition, scalars), scalars)
         case v.RelationValue(joined, parts):
             name = only_symbol(value)
@@ -211,7 +211,7 @@ def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFindi
     """Compares sets that contain symbols part by part; never finds a difference."""
     match answer, expected:
         case v.NumberSet(), v.NumberSet():
-            return equal("the same number set") if answer == expected else different("another number set")
+            return equal("the same number set") if answer == expected else different("a different number set")
         case v.Interval(), v.Interval():
             if (answer.closed_low, answer.closed_high) != (expected.closed_low, expected.closed_high):
                 return None

@@ -112,7 +112,7 @@ def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str
     reach = _reach(spec, value)
     if reach <= 0:
         return
-    # About the power of ten that the tolerance has.
+    # Approximate decimal order of the tolerance.
     magnitude = len(str(reach.numerator)) - len(str(reach.denominator))
     for sort, name, tenths in (("example", "nine", 9), ("mutant", "eleven", 11)):
         text = _rounded(value + reach * Fraction(tenths, 10), max(3, 3 - magnitude))

@@ -71,7 +71,7 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
     if not wanted:
         return ""
     if all(map(is_written, wanted)):
-        # An angle may be said in degrees or as a multiple of pi.
+        # An angle may be in degrees or a multiple of pi.
         turned = isinstance(expected, Quantity) != isinstance(answer, Quantity) or (
             isinstance(answer, Quantity) and answer.unit in RADIANS
         )

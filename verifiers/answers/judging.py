@@ -228,7 +228,7 @@ def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] |
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
     own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
     extra = free_symbols(answer) - allowed - {own or ""}
-    # Another unknown makes another equation: the comparison says so.
+    # Other unknowns make a different equation, which the comparison reports.
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None
     if relations or not extra:
         return ""

@@ -68,7 +68,7 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
     """Compares two values where both conditions hold."""
     where = r.intersection(first[1], second[1], scalars)
     if where.empty:
-        return equal("nowhere both")
+        return equal("the conditions never hold together")
     if not any(where.gaps):
         return _at_points(first[0], second[0], where.points, name, scalars)
     one, other = (_without_absolutes(value, where, name, scalars) for value in (first[0], second[0]))
@@ -79,8 +79,8 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
         points = [point for index, held in enumerate(where.gaps) if held for point in _inside(where.cuts, index)]
         sampled = _at_points(one, other, points, name, scalars)
         if sampled.truth is Truth.DIFFERENT:
-            return different("their values differ on a stretch", sampled.witness)
-    return undecided("whether two values agree on a stretch is open")
+            return different("their values differ on an interval", sampled.witness)
+    return undecided("equality on an interval is undecided")
 
 
 def _inside(cuts: tuple[n.Expression, ...], index: int) -> tuple[n.Expression, ...]:
@@ -103,7 +103,7 @@ def _at_points(
         if found.truth is Truth.DIFFERENT:
             return different("their values differ at a point", {name: written(point)})
         opened = opened or found.truth is Truth.OPEN
-    return undecided("a value at a point is open") if opened else equal("equal at each point")
+    return undecided("a value at a point is undecided") if opened else equal("equal at each point")
 
 
 def _without_absolutes(node: n.Expression, where: r.RealSet, name: str, scalars: Scalars) -> n.Expression:

@@ -63,7 +63,7 @@ def as_images(value: Value) -> Images | None:
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
     """Compares two sets of images. Raises GrammarError if a part has no value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
-        return different("about another unknown")
+        return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
     if first is None or second is None:
         return _alike(answer, expected, scalars)
@@ -116,7 +116,7 @@ def _alike(answer: Images, expected: Images, scalars: Scalars) -> EqualityFindin
         pairs = zip(answer.of, expected.of, strict=True)
         if all(one == other or _is_same_polynomial(one, other, scalars) for one, other in pairs):
             return equal("images under the same expressions")
-    return undecided("whether two sets of images are equal is open")
+    return undecided("equality of two sets of images is undecided")
 
 
 def _is_same_polynomial(one: n.Expression, other: n.Expression, scalars: Scalars) -> bool:
@@ -131,7 +131,7 @@ def _classes(first: Sequence[ResidueLine], second: Sequence[ResidueLine], scalar
     factors = [_factor(line.step, unit, scalars) for line in (*first, *second)]
     known = [abs(factor) for factor in factors if factor is not None]
     if len(known) < len(factors):
-        return undecided("steps of which no multiple is common, or not certainly")
+        return undecided("the steps have no certain common multiple")
     period = Fraction(
         math.lcm(*(factor.numerator for factor in known)), math.gcd(*(factor.denominator for factor in known))
     )
@@ -148,7 +148,7 @@ def _classes(first: Sequence[ResidueLine], second: Sequence[ResidueLine], scalar
     try:
         placed = [(offset, _turns(offset, whole, scalars)) for offset in offsets]
     except OpenError:
-        return undecided("a class whose place is open")
+        return undecided("the position of a class is undecided")
     return _same_places(placed[:split], placed[split:], whole, scalars)
 
 
@@ -174,7 +174,7 @@ def _same_places(first: list[Placed], second: list[Placed], whole: n.Expression,
                 return different("a number belongs to one of the two sets only", {"number": written(one[0])})
             opened = True
     if opened:
-        return undecided("whether two classes are the same is open")
+        return undecided("equality of two classes is undecided")
     return equal("the same classes of numbers")
 
 
@@ -227,7 +227,7 @@ def _progressions(first: list[ResidueLine], second: list[ResidueLine], scalars: 
         return decided([scalars.compare(*pair) for pair in pairs], "the same beginning and step")
 
     if len(first) == len(second) == 1 and same(first[0], second[0]).truth is Truth.DIFFERENT:
-        return different("another beginning, or another step")
+        return different("a different beginning or step")
     if matched(first, second, same, repeats=True).truth is Truth.EQUAL:
         return equal("the same progressions")
-    return undecided("whether two sets of progressions are equal is open")
+    return undecided("equality of two sets of progressions is undecided")

@@ -104,7 +104,7 @@ def in_part(found: int, asked: int) -> bool:
 def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
     holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
     half = not holds and in_part(found, item.least or 0) and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", half=half, found=found)
+    return finding(item, holds, f"{found} {what}, required: {amount(item.least, item.most)}", half=half, found=found)
 
 
 def _count(item: spec.CountItem, document: Document) -> ItemFinding:
@@ -114,7 +114,7 @@ def _count(item: spec.CountItem, document: Document) -> ItemFinding:
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
     found = COUNTED["words"](document) if item.unit == "words" else character_count(document.prose)
     grade = band(found, item.target, item.tolerance, item.fall)
-    reason = f"{found} {item.unit}, asked: {item.target} within {item.tolerance:.0%}"
+    reason = f"{found} {item.unit}, required: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})
 
 
@@ -141,7 +141,7 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
                 wrong.append(f"{escaped(phrase)!r} occurs in disguise")
     required = len(item.required)
     half = len(wrong) == len(missing) > 0 and in_part(required - len(missing), required)
-    return finding(item, not wrong, listed(wrong) or "the words are as asked", half=half)
+    return finding(item, not wrong, listed(wrong) or "all words are as required", half=half)
 
 
 def _spelled_out(naked: str, spread: str) -> bool:
@@ -185,7 +185,7 @@ def _is_shown(found: str, seen: str, sites: str) -> bool:
 
 
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    # A list may write its facts as English does, or as the text's language does.
+    # A list may write its facts in English style, or in that of the text's language.
     ways: tuple[Decimals, ...] = ("point", "comma") if decimals_of(document.everything) == "comma" else ("point",)
     read = [[figures(text, way) for text in item.facts] for way in ways]
     whole = [[one for found in facts if len(found) == 1 for one in found] for facts in read]
@@ -234,7 +234,7 @@ def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
     text = unicodedata.normalize("NFKC", RUN.sub(r"\1\1\1", document.shown))  # circled letters are letters
     counted = Counter(script_of(character) for character in text if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
-    reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
+    reason = f"{share:.1%} of the letters are {', '.join(item.scripts)}, required: {item.share:.0%}"
     return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))
 
 

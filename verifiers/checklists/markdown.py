@@ -160,7 +160,7 @@ class MarkdownReader:
             what = "an uncited or duplicate footnote"
             self._fault("definitions", known["footnote_maps"][name], "[^", what)
         if not self.faults:
-            # What signs cut into pieces, and what entities stand for.
+            # Words split by markup, and characters written as entities.
             starts = [0, *accumulate(len(text) + 1 for _, text in self._shown)]
             for at, ground, what in character_faults("\n".join(text for _, text in self._shown)):
                 line, _ = self._shown[bisect_right(starts, at) - 1]

@@ -218,7 +218,7 @@ def _code_fault(block: MarkdownBlock) -> str:
         elif block.language not in TEXT_NAMES and is_all_comment(block.text):
             return "the code is only comments"
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:
-        # The last two are what CPython's own reader makes of text that is nested too deeply.
+        # CPython's parser raises the last two for text that is nested too deeply.
         return f"the {escaped(block.language)} code cannot be parsed: {escaped(str(error))}"
     return ""
 

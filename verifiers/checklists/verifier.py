@@ -70,7 +70,7 @@ class ChecklistVerifier:
         changed: dict[str, Any] = {"evidence": evidence, "score": _score(spec, verdict.score, mean)}
         if verdict.passed and mean < spec.soft_needed:
             earned = changed["score"] if spec.credit == "items" else 0.0
-            reason = f"soft items: a mean grade of {mean:.2f}, asked: {spec.soft_needed:.2f}"
+            reason = f"soft items: a mean grade of {mean:.2f}, required: {spec.soft_needed:.2f}"
             changed |= {"outcome": Outcome.FAIL, "ground": Ground.REFUTED, "reason": reason, "score": earned}
         else:
             changed["reason"] = f"{verdict.reason}; soft items: a mean grade of {mean:.2f}"

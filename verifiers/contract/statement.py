@@ -52,7 +52,7 @@ def decided(verdict: Verdict, part: str, detail: str = "") -> StatementPart:
     by = ", ".join(filter(None, [one_line(f"{verdict.verifier} {verdict.version}"), detail]))
     if verdict.ground is Ground.PROVED:
         return StatementPart(part=part, standing=Assurance.PROVED, by=by)
-    if verdict.ground is not Ground.TESTED:  # a pass from before verdicts had grounds
+    if verdict.ground is not Ground.TESTED:  # a pass recorded before verdicts had a basis
         by = f"{by}; its basis was not recorded"
     return StatementPart(part=part, standing=Assurance.TESTED, by=by)
 

@@ -32,7 +32,7 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
     found: dict[str, SubmittedFile] = {}
     for path in spec.declared:
         if path not in data and not (spec.files or spec.commands):
-            continue  # a foreign test says itself what it misses
+            continue  # a foreign test reports missing files itself
         if path not in data:
             return f"{path} is missing"
         one = data[path]

@@ -196,7 +196,7 @@ def _number(text: str) -> float | None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if 0 <= found <= 1 else None  # no number of 400 digits becomes a float, and NaN is not between
+    return float(found) if 0 <= found <= 1 else None  # rejects NaN and integers too large for a float
 
 
 def _folders(path: str) -> list[str]:

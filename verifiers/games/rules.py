@@ -130,7 +130,7 @@ class Game:
         while most > 0 and not self._stops(level, state):
             at, boxes = place, _ = state[:2]
             while most > 0 and (following := beside[at]) >= 0 and cells[following] == "." and following not in boxes:
-                at, most = following, most - 1  # over bare floor nothing changes but the place
+                at, most = following, most - 1  # bare floor changes only the position
             if at != place:
                 state = _state((at, *state[1:]))
             if most > 0:
@@ -147,7 +147,7 @@ class Game:
         if mark == "#":
             return state, False
         _, boxes, gone, keys, colour, tick, down, heading = state
-        if mark == "." and place not in boxes:  # most of all cells
+        if mark == "." and place not in boxes:  # the most common cell
             return _state((place, boxes, gone, keys, colour, tick, down, heading)), True
         on = True
         if mark == "|" and tick:

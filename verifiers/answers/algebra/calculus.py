@@ -119,7 +119,7 @@ def _by_sympy(node: n.FunctionCall) -> n.Expression:
             raise UnresolvedError(f"a term of the {node.function} may have no value")
         found = _computed(node)
         if found is None or found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
-            raise UnresolvedError(f"the {node.function} has no value that could be found")
+            raise UnresolvedError(f"the {node.function} has no known value")
         return from_sympy(found)
     except (MemoryError, RecursionError, UnresolvedError):
         raise
@@ -160,7 +160,7 @@ def _computed(node: n.FunctionCall) -> Any:
             right = sympy.limit(body, variable, point, "+") if point.is_finite else sympy.limit(body, variable, point)
             return right if left is None or sympy.simplify(left - right) == 0 else None
         case _:
-            raise UnresolvedError(f"a {node.function} in a form that is not known")
+            raise UnresolvedError(f"an unsupported form of {node.function}")
 
 
 def _definite(body: Any, variable: Any, low: Any, high: Any) -> Any:

@@ -130,7 +130,7 @@ def _is_never_zero(
     built = build(part, scalars.domain)
     if built.is_zero is False:
         return True
-    # No common zero, not even a complex one, of the part and the equation where all of `known` are not zero.
+    # No common zero, not even a complex one, of the part and the equation where all of `known` are non-zero.
     together = [_above(built)]
     if expected is not None:
         together.append(_above(build(expected, scalars.domain)))

@@ -57,7 +57,7 @@ class Enclosure:
         except (ArithmeticError, ValueError, TypeError) as error:
             if isinstance(error, GrammarError):
                 raise
-            # mpmath's way of saying that an interval operation has no result here.
+            # mpmath raises these if an interval operation has no result.
             raise OpenError(str(error)) from error
 
     def real(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:

@@ -141,7 +141,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
     if not all(_is_real_power(*part) for monomial in (*over, *under) for part in monomial):
         return None
     argument = m.RationalFunction(over, under)
-    # A point of the unit circle: its inverse is its conjugate.
+    # On the unit circle the inverse is the conjugate.
     unit = UNIT if factor > 0 else -UNIT
     if generator[1] == "atan":
         point = (m.plain(1) + unit * argument) / broken_power(m.plain(1) + argument * argument, Fraction(1, 2))
@@ -304,7 +304,7 @@ def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: boo
         ):
             return _root(inside(argument), degree.numerator)
         case n.FunctionCall("min" | "max" | "gcd" | "lcm" as name, arguments):
-            # In any order, and none counts twice.
+            # Order and repetition do not matter.
             members = frozenset(inside(argument).key for argument in arguments)
             return m.RationalFunction(m.single(("call", name, members)))
         case n.FunctionCall(name, arguments):

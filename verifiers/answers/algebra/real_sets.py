@@ -68,7 +68,7 @@ def interval(
         case 1:
             return NOTHING
         case _:
-            raise UndecidedError("the order of an interval's ends is open")
+            raise UndecidedError("the order of an interval's ends is undecided")
 
 
 def finite(points: list[Expression], scalars: Scalars) -> RealSet:
@@ -90,7 +90,7 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
             middle = (low + high) // 2
             order = scalars.order(point, found[middle])
             if order is None:
-                raise UndecidedError("the order of two points is open, or they are not real")
+                raise UndecidedError("the order of two points is undecided, or they are not real")
             if order == 0:
                 break
             low, high = (low, middle) if order < 0 else (middle + 1, high)
@@ -173,7 +173,7 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
     for index, cut in enumerate(of.cuts):
         held = of.at[index]
         if of.kind == "rational" and rational(cut) is None:
-            raise UndecidedError("whether an end is rational is open")
+            raise UndecidedError("an end may be rational or irrational")
         if held == gaps[-1] == of.gaps[index + 1]:
             continue
         cuts.append(cut)
@@ -187,7 +187,7 @@ def _whole(of: RealSet, scalars: Scalars) -> RealSet:
     marks = sorted({floor_of(cut, scalars) + step for cut in of.cuts for step in (0, 1)})
     state = of.gaps[0]
     changes: list[int] = []
-    # A cut is below the upper mark of its pair, so between two pairs all are alike.
+    # A cut is below the upper mark of its pair, so points between two pairs are alike.
     for mark in marks:
         if holds(of, number(mark), scalars) != state:
             state = not state
@@ -210,7 +210,7 @@ def floor_of(cut: Expression, scalars: Scalars) -> int:
     try:
         found = scalars.enclosed(cut)
     except OpenError as error:
-        raise UndecidedError("the size of an end is open") from error
+        raise UndecidedError("the size of an end is undecided") from error
     low, high = math.floor(found[0]), math.floor(found[1])
     if low != high:
         raise UndecidedError("an end is too close to a whole number")
@@ -222,7 +222,7 @@ def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
     for index, cut in enumerate(of.cuts):
         order = scalars.order(point, cut)
         if order is None:
-            raise UndecidedError("the order of two points is open")
+            raise UndecidedError("the order of two points is undecided")
         if order <= 0:
             return of.at[index] if order == 0 else of.gaps[index]
     return of.gaps[-1]
@@ -246,7 +246,7 @@ def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression 
 def _kinds_differ(first: RealSet, second: RealSet) -> str:
     for part in (first, second):
         if any(part.gaps) and part.kind != "whole":
-            return "one holds numbers between any two numbers of a stretch that the other does not hold"
+            return "one is dense in an interval where the other is not"
     return "one is finite, the other is not"
 
 

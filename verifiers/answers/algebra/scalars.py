@@ -57,12 +57,12 @@ class Scalars:
             first, second = read
         except UnresolvedError as error:
             if first == second:
-                return undecided(f"the same text, but whether it has a value is open: {error}")
+                return undecided(f"the same text, but it may have no value: {error}")
             return undecided(str(error))
         first, second, certain = opaque_as_symbols(first, second)
         found = self._compare(first, second)
         if found.truth is Truth.DIFFERENT and not certain:
-            return undecided("it depends on values of a function that are not known")
+            return undecided("it depends on unknown values of a function")
         return found
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
@@ -128,7 +128,7 @@ class Scalars:
             for point in self.points(names, whole=whole):
                 differ, both, unreal = self._at_point(first, second, point, digits)
                 if differ and unreal and self._are_real(first, second):
-                    # Neither has a value here that is real: no difference, where both have one elsewhere.
+                    # Neither value is real here: not a difference if both are real elsewhere.
                     aside = aside or point
                     continue
                 if differ:
@@ -207,7 +207,7 @@ class Scalars:
             values = {name: next(coordinates) + shift * index for index, name in enumerate(ordered)}
             yield {name: n.Number(abs(of) if self.domain == "positive" else of) for name, of in values.items()}
         if self.domain == "real" and len(names) > 1:
-            # All negative: where products of roots and sums of logarithms go wrong.
+            # All negative: exposes wrong rules for products of roots and sums of logarithms.
             yield {name: n.Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
         for _ in range(RANDOM_POINTS):
             yield {name: self._random(draw) for name in ordered}

@@ -90,7 +90,7 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
     while found:
         truth = scalars.compare(found[-1], ZERO).truth
         if truth is Truth.OPEN:
-            raise UndecidedError("whether a coefficient is zero is open")
+            raise UndecidedError("a coefficient may be zero")
         if truth is Truth.DIFFERENT:
             break
         found.pop()
@@ -121,7 +121,7 @@ def _quadratic(a: n.Expression, b: n.Expression, c: n.Expression, scalars: Scala
     discriminant = folded(minus(n.Power(b, TWO), n.Product((number(4), a, c))))
     sign = scalars.sign(discriminant)
     if real and sign is None:
-        raise UndecidedError("the sign of a discriminant is open")
+        raise UndecidedError("the sign of a discriminant is undecided")
     if real and sign == -1:
         return []
     twice = folded(n.Product((TWO, a)))
@@ -140,7 +140,7 @@ def _pure(of: Coefficients, scalars: Scalars) -> list[n.Expression]:
     under = folded(n.Quotient(n.Negation(of[0]), of[-1]))
     sign = scalars.sign(under)
     if sign is None:
-        raise UndecidedError("the sign under a root is open")
+        raise UndecidedError("the sign under a root is undecided")
     if degree % 2 == 0:
         if sign < 0:
             return []
@@ -167,7 +167,7 @@ def _factored(of: Coefficients, scalars: Scalars, real: bool) -> list[n.Expressi
             if real and factor.count_roots() == 0:
                 continue
             if not (real and pure):
-                raise UndecidedError("a polynomial that does not fall into factors of degree two")
+                raise UndecidedError("a polynomial that does not factor into quadratics")
         found.extend(roots(parts, scalars, real=real))
     return found
 
@@ -180,7 +180,7 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
     """Returns all complex solutions of an equation between rational functions. Raises UndecidedError."""
     found = list(zeros(scalars.read(minus(first, second)), name, scalars, real=False))
     if any(truth is Truth.OPEN for _, truth in found):
-        raise UndecidedError("whether a denominator is zero is open")
+        raise UndecidedError("a denominator may be zero")
     return [root for root, truth in found if truth is Truth.DIFFERENT]
 
 
@@ -207,7 +207,7 @@ def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) ->
     at = tuple(_true(pairs, name, cut, scalars) is True for cut in ordered)
     gaps = [_true(pairs, name, n.Number(sample), scalars) for sample in samples]
     if None in gaps:
-        # Inside a gap all points are alike, but for some that a form like x^0 leaves without a value.
+        # Points inside a gap are alike, except where a form such as x^0 is undefined.
         raise UndecidedError("no value where one was expected")
     return RealSet("real", ordered, at, tuple(gap is True for gap in gaps))
 
@@ -244,7 +244,7 @@ def _samples(cuts: Sequence[n.Expression], scalars: Scalars) -> list[Fraction]:
     try:
         bounds = [_bounds(cut, scalars) for cut in cuts]
     except OpenError as error:
-        raise UndecidedError("the size of a cut is open") from error
+        raise UndecidedError("the size of a cut is undecided") from error
     middles: list[Fraction] = []
     for (_, below), (above, _) in itertools.pairwise(bounds):
         if below >= above:
@@ -269,7 +269,7 @@ def _true(
         except GrammarError:
             return None
         if order is None:
-            raise UndecidedError("open at a point")
+            raise UndecidedError("undecided at a point")
         if not HOLDS[relation](order, 0):
             return False
     return True

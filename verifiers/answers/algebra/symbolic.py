@@ -30,7 +30,7 @@ def _root(value: Any, degree: Any) -> Any:
         return value ** (1 / degree)
     if value.is_negative:
         return -((-value) ** (1 / degree))
-    # Real for what is real, which the principal power is not.
+    # Real for real arguments, unlike the principal power.
     if value.is_real:
         return sympy.sign(value) * sympy.Abs(value) ** (1 / degree)
     return sympy.Function("root")(value, degree)

@@ -219,4 +219,4 @@ def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Val
             ]
             if within is None and len(members) == 1 and len(relations) + 1 == len(parts):
                 return v.Builder(name, members[0].within, together(relations))
-    raise refusal("the condition of a set builder cannot be read")
+    raise refusal("an unreadable condition of a set builder")

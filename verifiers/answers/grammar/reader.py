@@ -219,7 +219,7 @@ class Reader:
             raise self.error("both signs at once")
         node = self.quotient()
         while self.starts_factor():
-            # Only after a fraction such as `3/4` and a blank: anything else would have been read on.
+            # Only after a fraction such as `3/4` and a blank: otherwise the factor was read already.
             node = n.Product((node, self.quotient()))
         if not both:
             return node

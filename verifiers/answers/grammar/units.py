@@ -110,7 +110,7 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     (("sec", "secs"), Fraction(1), TIME),
     (("day", "days"), Fraction(86_400), TIME),
     (("week", "weeks"), Fraction(604_800), TIME),
-    # A month and a year are no fixed number of days.
+    # A month and a year have no fixed number of days.
     (("month", "months"), Fraction(1), _dimension(month=1)),
     (("yr", "yrs", "year", "years"), Fraction(12), _dimension(month=1)),
     (("mph",), Fraction(63_360 * INCH / 3600), SPEED),

@@ -101,7 +101,7 @@ def boxed(text: str) -> str:
     if not boxes:
         raise GrammarError("no boxed answer")
     if len(boxes) > 1:
-        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is asked for")
+        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is required")
     bare = BARE_BOX.match(text, boxes[0].start())
     if bare:
         return bare[1]
@@ -112,5 +112,5 @@ def boxed(text: str) -> str:
         raise GrammarError("a box without braces")
     end = closing(text, start + 1)
     if end < 0:
-        raise GrammarError("a box that is not closed")
+        raise GrammarError("an unclosed box")
     return text[start + 1 : end]

@@ -73,7 +73,7 @@ class NumbersItem(ItemData):
             yield f"these have to stand in it: {listed(self.required)}"
 
     def faults(self, sources: Sources) -> Faults:
-        from verifiers.checklists.numerals.fact_figures import (  # its tables are for lists that have numbers
+        from verifiers.checklists.numerals.fact_figures import (  # only lists with numbers need its tables
             figure,
             figures,
         )
@@ -83,7 +83,7 @@ class NumbersItem(ItemData):
             yield f"has a fact without a number: {escaped(unread)!r}", "Write `12.5`, `40%` or `9:30`."
         unread = next((text for text in self.required if figure(text) is None), None)
         if unread is not None:
-            yield f"requires what is not one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
+            yield f"requires something other than one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
         if self.derived != "none" and len(self.facts) > MAX_DERIVING_FACTS:
             yield "has too many facts to derive from", f"At most {MAX_DERIVING_FACTS}, or `none`."
         if not (self.facts or self.required or self.from_sources):

@@ -87,7 +87,7 @@ def validator(rules: str) -> jsonschema_rs.Validator:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise SpecError(
                 f"the JSON schema refers to {escaped(str(reference))}, outside itself",
-                hint="Put what is referred to under $defs and refer to it with #/$defs/NAME.",
+                hint="Move the target to $defs and refer to it with #/$defs/NAME.",
             )
     for names in _found(schema, "patternProperties"):
         given = names if isinstance(names, dict) else ()

@@ -62,7 +62,7 @@ def is_negative(before: str, after: str, cell: bool) -> bool:
         return ahead.rstrip()[-1:] in ("=", ":", "(") or (sign[1] == "−" and not single)
     if re.search(r"[\w)\]%°]$", ahead):
         return False
-    # Dashes on both sides of a phrase are no minus: `the sum –200 tonnes– was`.
+    # Dashes around a phrase are not a minus: `the sum –200 tonnes– was`.
     closing = re.search(rf"(?<=[\w.%)]){re.escape(sign[1])}(?=[\s,.;:)]|$)", after)
     return cell or not closing
 

@@ -104,4 +104,4 @@ def angle(reader: Reader) -> Expression:
 
 
 def infinity(reader: Reader) -> Expression:
-    raise reader.error("infinity is not a number to compute with")
+    raise reader.error("infinity is not a number")

@@ -34,7 +34,7 @@ OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
 }
 CONNECTIVES = {"\\cup": "or", "\\land": "and", "\\lor": "or"}
 r"""Joiners of claims, not of values: `2 \lor 3` is not an answer, and `p \land q` is not p times q."""
-MIXED = "commas and semicolons in one list: which of them separates is not clear"
+MIXED = "commas and semicolons in one list: the separator is unclear"
 
 
 def answer(reader: Reader) -> v.Value:
@@ -62,7 +62,7 @@ def listed(reader: Reader) -> v.Value:
             continue
         more = items(reader)
         if claims and not all(isinstance(item, v.RelationValue | v.Builder) for item in (found[-1], *more)):
-            raise reader.error("a sign of logic or a union between things that are neither claims nor sets")
+            raise reader.error("a sign of logic or a union between items that are neither claims nor sets")
         found.extend(more)
         signs += [sign, *([""] * (len(more) - 1))]
         if len(found) - reader.dotted > MAX_ITEMS:
@@ -163,7 +163,7 @@ def _primary(reader: Reader, within: bool) -> v.Value:
         construct = None
     found = None if construct is None else construct(reader)
     found = found or reader.infinity() or scalar(reader)
-    # `[1, 2]` may be an interval, of which there is no transpose.
+    # `[1, 2]` may be an interval, which has no transpose.
     pair = isinstance(found, v.Tuple) and token.text == "[" and len(found.items) == 2
     return transposed(found) if isinstance(found, v.Matrix | v.Tuple) and not pair and transposes(reader) else found
 

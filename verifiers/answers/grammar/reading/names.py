@@ -45,8 +45,8 @@ def word(reader: Reader) -> n.Expression:
             RATE.fullmatch(name) or known.WORD_PARTS.search(name)
         )
     if not splits:
-        raise reader.error(f"{name[:20]!r} is not known here")
-    # `xy` is x times y: as TeX has it, a power behind it belongs to y alone.
+        raise reader.error(f"unknown name {name[:20]!r}")
+    # `xy` is x times y; as in TeX, a power after it applies to y alone.
     reader.index -= 1
     reader.tokens[reader.index : reader.index + 1] = [Token("word", letter) for letter in name]
     return reader.nested(reader.atom)
@@ -100,13 +100,13 @@ def subscript(reader: Reader) -> str:
     if not reader.accept("{"):
         token = reader.take()
         if token.kind not in ("number", "word", "symbol", "text"):
-            raise reader.error("a subscript that cannot be read")
+            raise reader.error("an unreadable subscript")
         return token.text
     parts: list[str] = []
     while not reader.at("}"):
         token = reader.take()
         if token.kind == "mark" and token.text not in ("+", "-", ",", "*", "\\times", "(", ")"):
-            raise reader.error("a subscript that cannot be read")
+            raise reader.error("an unreadable subscript")
         parts.append("*" if token.text == "\\times" else token.text)
     reader.take()
     if not parts:

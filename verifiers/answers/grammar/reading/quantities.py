@@ -54,13 +54,13 @@ def begins_unit(reader: Reader) -> bool:
             if _with_sign(reader) is not None:
                 return is_unit(reader, token)
             if len(name) > 1 and name in reader.context.units and reader.peek().text in ENDS_UNIT:
-                # `90 \text{ min}`: no function, where nothing follows that it could take.
+                # `90 \text{ min}`: not a function if no argument follows.
                 return True
             # `\\mathrm{M}v^2` is a product, `0.1\\text{ M}` has a unit.
             letter = len(name) == 1 and name.isalpha() and not (name in reader.context.units and _ends_item(reader))
             return not (name in CONSTANTS or letter or reader.is_function(name))
         case _ if token.text == "(":
-            # `2(1, 3)` is no product of numbers.
+            # `2(1, 3)` is not a product of numbers.
             return reader.peek(-1).kind not in ("word", "symbol") and has_items(reader)
         case _:
             return token.text == "\\frac" and _is_unit_fraction(reader)

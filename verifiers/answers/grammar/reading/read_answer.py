@@ -77,7 +77,7 @@ def read_answer(
         raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
     inner, upright = unwrapped(plain(text))
     if not inner:
-        raise GrammarError("nothing is written")
+        raise GrammarError("the answer is empty")
     named = not (inner[0] == "=" and inner[1:2] not in ("=", "<", ">"))
     if not named:
         inner = inner[1:].strip()

@@ -62,7 +62,7 @@ def angle_bracket(reader: Reader) -> v.Value | None:
     found = elements(reader)
     if not reader.accept("\\rangle"):
         reader.take()
-        raise reader.error("a bracket that is not closed")
+        raise reader.error("an unclosed bracket")
     return v.Tuple(tuple(found))
 
 
@@ -110,7 +110,7 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
     """Reads the closing bracket, and returns a point, an interval or the rows of a matrix. Raises GrammarError."""
     closing = reader.accept(")", "]", "[")
     if not closing:
-        raise reader.error("a bracket that is not closed")
+        raise reader.error("an unclosed bracket")
     pair = opening + closing
     if len(found) == 2:
         low, high = (item.of if isinstance(item, v.Scalar) else item for item in found)
@@ -125,10 +125,10 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
             if (isinstance(low, v.Infinity) and (closed_low or low.sign > 0)) or (
                 isinstance(high, v.Infinity) and (closed_high or high.sign < 0)
             ):
-                raise reader.error("infinity as an end that is reached")
+                raise reader.error("infinity as a closed end")
             return v.Interval(low, high, closed_low, closed_high)
     if pair not in ("()", "[]"):
-        raise reader.error("brackets that do not belong together")
+        raise reader.error("mismatched brackets")
     if pair == "[]" and all(isinstance(item, v.Tuple) for item in found):
         rows = [item.items for item in found if isinstance(item, v.Tuple)]
         entries = [[entry.of for entry in row if isinstance(entry, v.Scalar)] for row in rows]

@@ -42,7 +42,7 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | Non
         groups[-1].append(relation)
     names = {free_symbols(*group) for group in groups}
     if len(loose) > 1 or len(names) > 1:
-        raise GrammarError("relations whose grouping is not clear: write them as points, or in brackets")
+        raise GrammarError("relations with unclear grouping: write them as points, or in brackets")
     for group in groups:
         _check(group)
     return RelationValue(
