@@ -24,7 +24,7 @@ from policies.validation import (
 )
 
 REGISTER = register_of("ada", "bob")
-EXAMPLE = ShownExample(sort="mutant", what="one more", text="7", outcome="fail", reason="another integer")
+EXAMPLE = ShownExample(sort="mutant", what="one more", text="7", outcome="fail", reason="a different integer")
 PAGE = Page(
     question=("What is 2 * 3?",),
     words=("the whole number 6",),

@@ -1,6 +1,6 @@
-"""Brings kinds together: a value with its name and one without, a point that may be an interval, a calculation.
+"""Aligns the kinds of two values: a named value and a bare one, a point that may be an interval, a calculation.
 
-The expected answer says how the answer is meant. Nothing is accepted here: what comes out is compared.
+The expected answer determines how the answer is meant. Nothing is accepted here: the results are compared elsewhere.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from verifiers.answers.grammar.traverse import comparisons, free_symbols
 
 
 def is_value_of_unknown(node: n.Expression) -> bool:
-    """Reads `f(2)`, and `p(x)` where it is defined."""
+    """True for `f(2)`, and for `p(x)` where it is being defined."""
     if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
         return False
     return node.function in ("f", "g", "h", "y") or all(isinstance(part, n.Symbol) for part in node.arguments)
 
 
 def is_definition(left: n.Expression, *values: n.Expression) -> bool:
-    """Reads `a_n = 2^n` and `\\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
+    r"""True for `a_n = 2^n` and `\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
     if not isinstance(left, n.Symbol) or len(values) != 1:
         return False
     _, _, foot = left.name.partition("_")
@@ -33,7 +33,7 @@ def is_definition(left: n.Expression, *values: n.Expression) -> bool:
 
 
 def is_segment(node: n.Expression, *values: n.Expression) -> bool:
-    """Says whether it is AB of `AB = 5`: capital letters side by side, which name a length or are a product."""
+    """True for the `AB` of `AB = 5`: adjacent capital letters, which name a length or are a product."""
     letters = isinstance(node, n.Product) and all(
         isinstance(part, n.Symbol) and len(part.name) == 1 and part.name.isupper() for part in node.factors
     )
@@ -41,11 +41,12 @@ def is_segment(node: n.Expression, *values: n.Expression) -> bool:
 
 
 def is_formula(relation: v.RelationValue) -> bool:
-    """Says whether it is one equation that gives its left letter by others: `y = 2x + 1`, `v = v_0 + at`.
+    """True for one equation that gives its left letter by others: `y = 2x + 1`, `v = v_0 + at`.
 
-    Not where it relates things of one kind, whose places count: a letter with a foot and another of the same letter
-    (`x_1 = 2x_2`), unless a word names what follows from places (`R_{eq}` of R_1 and R_2); a letter with primes
-    (`y' = 2y`); a letter alone on the right (`x = y`)."""
+    False for a relation among symbols of one kind: a letter with an index and another index of the same letter (`x_1 =
+    2x_2`), unless a word is the index (`R_{eq}` of R_1 and R_2); a letter with primes (`y' = 2y`); a letter alone on
+    the right (`x = y`).
+    """
     match relation:
         case v.RelationValue(_, (n.ComparisonNode((n.Symbol(name), right), ("==",)),)):
             letter, _, foot = name.partition("_")
@@ -63,7 +64,7 @@ def _is_word(foot: str) -> bool:
 
 
 def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Value, v.Value]:
-    """Brings both to one kind where they say the same: `x = 5` and 5, `A = {1}` and {1}."""
+    """Converts both values to one kind if they say the same: `x = 5` and 5, `A = {1}` and {1}."""
     for one, other in ((answer, expected), (expected, answer)):
         if isinstance(one, v.Named) and isinstance(other, v.RelationValue):
             pair = _in_order(one, other) or _defined(one, other)
@@ -102,7 +103,7 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
     if isinstance(expected, v.RelationValue):
         match answer:
             case v.Interval(low, high, False, False) if len(solved(expected) or ()) > 1:
-                # The pair that an open interval looks like, too.
+                # An open interval looks like a pair.
                 answer = v.Tuple((end_of(low), end_of(high)))
         if isinstance(answer, v.Listing | v.Tuple):
             return answer, _unnamed(expected, answer)
@@ -112,7 +113,7 @@ def coerced(answer: v.Value, expected: v.Value, scalars: Scalars) -> tuple[v.Val
 
 
 def _counted(value: v.Value, other: v.Value) -> v.Value:
-    """Reads `$18` as 18 and `12 people` as 12 beside a bare number; anything else as it is."""
+    """Reads `$18` as 18 and `12 people` as 12 if the other value is a bare number; returns others unchanged."""
     match value, other:
         case v.Quantity(of, ((name, 1),)), v.Scalar(number) if not symbols(number):
             whole = isinstance(of, n.Number) and of.value.denominator == 1
@@ -125,7 +126,7 @@ VECTORS = (("unit i", "unit j", "unit k"), ("hat x", "hat y", "hat z"))
 
 
 def _as_vector(value: v.Value, other: v.Value) -> v.Value:
-    """Reads `3i - 4j` with unit vectors as (3, -4) beside a list in brackets or a column; anything else as it is."""
+    """Reads `3i - 4j` with unit vectors as (3, -4) beside a tuple or a column; returns others unchanged."""
     if not isinstance(value, v.Scalar) or not isinstance(other, v.Tuple | v.Matrix):
         return value
     size = len(other.items) if isinstance(other, v.Tuple) else len(other.rows) * len(other.rows[0])
@@ -137,7 +138,7 @@ def _as_vector(value: v.Value, other: v.Value) -> v.Value:
 
 
 def _components(node: n.Expression) -> dict[str, n.Expression] | None:
-    """Returns the factor of each unit vector in a sum of multiples of such; None for anything else."""
+    """Returns the coefficient of each unit vector in a sum of their multiples, or None."""
     match node:
         case n.Symbol(name) if any(name in names for names in VECTORS):
             return {name: n.ONE}
@@ -166,14 +167,14 @@ def _components(node: n.Expression) -> dict[str, n.Expression] | None:
 
 
 def _solutions(relation: v.RelationValue) -> dict[str, n.Expression]:
-    """Returns the values of `x_1 = 2, x_2 = 3`, solutions of one letter that are numbered from one; else none."""
+    """Returns the values of `x_1 = 2, x_2 = 3`, the numbered solutions of one letter, or an empty dict."""
     found = solved(relation) or {}
     letter = next(iter(found), "").partition("_")[0]
     return found if len(found) > 1 and list(found) == [f"{letter}_{place + 1}" for place in range(len(found))] else {}
 
 
 def _unnumbered(relation: v.RelationValue, other: v.RelationValue) -> v.Value:
-    """Reads `x_1 = 2, x_2 = 3` as `x = 2 or x = 3` where the other one is about x."""
+    """Reads `x_1 = 2, x_2 = 3` as `x = 2 or x = 3` if the other relation is about x."""
     found, unknown = _solutions(relation), only_symbol(other)
     if unknown is None or f"{unknown}_1" not in found:
         return relation
@@ -183,7 +184,7 @@ def _unnumbered(relation: v.RelationValue, other: v.RelationValue) -> v.Value:
 
 
 def _letters(name: v.Value) -> list[str]:
-    """Lists the symbols of `(x, y)`; none for any other name."""
+    """Lists the symbols of `(x, y)`; empty for any other name."""
     if not isinstance(name, v.Tuple):
         return []
     found = [part.of.name for part in name.items if isinstance(part, v.Scalar) and isinstance(part.of, n.Symbol)]
@@ -191,8 +192,8 @@ def _letters(name: v.Value) -> list[str]:
 
 
 def _without_name(named: v.Named) -> v.Value:
-    """Reads `(x, y) = (1, 2)` as (1, 2), and `(y, x) = (2, 1)`, too. Which order other letters are in is not known, so
-    those keep their names unless they follow the alphabet."""
+    """Reads `(x, y) = (1, 2)` and `(y, x) = (2, 1)` as (1, 2). The order of other letters is unknown, so they keep
+    their names unless they are in alphabetical order."""
     letters = _letters(named.name)
     if letters == sorted(letters):
         return named.value
@@ -205,7 +206,7 @@ def _without_name(named: v.Named) -> v.Value:
 
 
 def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
-    """Reads `5/16 = 0.3125` and `x = 17 + 25 = 42` as the last of them, where all are proved equal; else None."""
+    """Reads `5/16 = 0.3125` and `x = 17 + 25 = 42` as the last side if all are proved equal; else None."""
     match list(comparisons(relation)):
         case [n.ComparisonNode(operands, signs)] if set(signs) == {"=="}:
             sides = list(operands)
@@ -221,7 +222,7 @@ def _calculated(relation: v.RelationValue, scalars: Scalars) -> v.Value | None:
 
 
 def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
-    """Reads `x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; itself where it is none of these."""
+    """Reads `x = 5` as 5, `x = 2 or x = 3` as several answers, `y = 2x` as 2x; returns others unchanged."""
     points = _points(relation) if isinstance(other, v.Listing | v.FiniteSet) else None
     if points is not None:
         return points
@@ -250,7 +251,7 @@ def _unnamed(relation: v.RelationValue, other: v.Value) -> v.Value:
 
 
 def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval | None:
-    """Returns what `(low, high)` says as an interval; None where its ends are not in rising order."""
+    """Reads `(low, high)` as an open interval; None if its ends do not increase."""
     if not isinstance(low, v.Scalar | v.Infinity) or not isinstance(high, v.Scalar | v.Infinity):
         return None
     if isinstance(low, v.Scalar) and isinstance(high, v.Scalar):
@@ -262,7 +263,7 @@ def open_interval(low: v.Value, high: v.Value, scalars: Scalars) -> v.Interval |
 
 
 def _points(relation: v.RelationValue) -> v.Listing | None:
-    """Reads `x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1), where the names are in order; else None."""
+    """Reads `x = 1, y = 2 or x = 2, y = 1` as (1, 2) and (2, 1) if the names are in order; else None."""
     if relation.joined != "or":
         return None
     found: list[v.Value] = []
@@ -276,7 +277,7 @@ def _points(relation: v.RelationValue) -> v.Listing | None:
 
 
 def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
-    """Reads `f(x) = ax, a \\in R` with the parameter of `f(x) = cx, c \\in R`, where that is a plain renaming."""
+    r"""Renames the parameter of `f(x) = ax, a \in R` to that of `f(x) = cx, c \in R`, if only the name differs."""
     match answer.items, expected.items:
         case (*items, v.Builder(name, within, None)), (*_, v.Builder(other, _, None)) if name != other:
             pass
@@ -299,7 +300,7 @@ def _renamed(answer: v.Listing, expected: v.Listing) -> v.Listing:
 
 
 def _defined(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
-    """Reads `f(x) = ` and cases beside `f(x) = |x|`: what they say of the same name; None for anything else."""
+    """Strips the common name from `f(x) = ` with cases and from `f(x) = |x|`; None for anything else."""
     parts = list(comparisons(relation))
     if len(parts) == 1 and parts[0].relations == ("==",) and named.name == v.Scalar(parts[0].operands[0]):
         return named.value, v.Scalar(parts[0].operands[1])
@@ -307,7 +308,7 @@ def _defined(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Valu
 
 
 def _in_order(named: v.Named, relation: v.RelationValue) -> tuple[v.Value, v.Value] | None:
-    """Reads `(x, y) = (1, 2)` and `x = 1, y = 2` as two lists in the order of the names; None for anything else."""
+    """Reads `(x, y) = (1, 2)` and `x = 1, y = 2` as two tuples in the order of the names; None for anything else."""
     found = solved(relation)
     if found is None or not isinstance(named.name, v.Tuple) or not isinstance(named.value, v.Tuple):
         return None

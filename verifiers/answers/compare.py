@@ -1,7 +1,7 @@
-"""Decides whether an answer says the same as the expected one: proved equal, proved different, or open.
+"""Compares an answer with the expected one: proved equal, proved different, or undecided.
 
-Values of the same kind are compared as that kind; where two kinds say the same thing (an interval and an inequality, a
-list of solutions and a set, `x = 5` and 5), the expected one says how the answer is meant.
+Values of the same kind are compared as that kind. If two kinds say the same thing (an interval and an inequality, a
+list of solutions and a set, `x = 5` and 5), the expected one determines how the answer is meant.
 """
 
 from __future__ import annotations
@@ -43,16 +43,17 @@ BLANKS = re.compile(r"\s+")
 
 LETTERS = re.compile(r"[^\W\d_]+")
 SYMBOL = re.compile(r"(?=.*[a-z])(?:[A-Z][a-z]?){2,}|[a-z]+[A-Z].*")
-"""`NaCl`, `pH`: capitals inside."""
+"""Words with inner capitals: `NaCl`, `pH`."""
 PAIRED = re.compile(r"(?:(.)\1)+", re.IGNORECASE)
-"""`Aa`, `BB`, `AaBb`: alleles."""
+"""Alleles: `Aa`, `BB`, `AaBb`."""
 
 
 def same_case(first: str, second: str) -> bool:
-    """Says whether two texts of the same words mean the same by their capitals: they count in a symbol only.
+    """True if two texts of the same words agree in the capitals that matter: those of symbols.
 
-    A word of one or two letters is one, unless it is a word of English that is not in capitals: `Co` is
-    no `CO`, and `On` is `on`; `no` and `ok` are words in capitals, too."""
+    A word of one or two letters is a symbol, unless it is an English word not in capitals: `Co` is not `CO`, but `On`
+    is `on`; `no` and `ok` are words in capitals, too.
+    """
     pairs = list(zip(*(LETTERS.findall(trimmed(text)) for text in (first, second)), strict=False))
     return all(one == other or not (_is_symbol(one) or _is_symbol(other)) for one, other in pairs)
 
@@ -65,7 +66,7 @@ def _is_symbol(word: str) -> bool:
 
 
 def trimmed(text: str) -> str:
-    """Returns a text with single blanks, without a leading article, quotes and a full stop at the end."""
+    """Returns a text with single blanks, without a leading article, quotes and a final full stop."""
     return ARTICLE.sub("", BLANKS.sub(" ", text).strip().strip("\"'").rstrip(".").strip())
 
 
@@ -104,7 +105,7 @@ class Comparer:
     tolerance: Tolerance | None = None
 
     def compare(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
-        """Compares an answer with the expected one. Raises GrammarError where a part of either has no value."""
+        """Compares an answer with the expected one. Raises GrammarError if a part of either has no value."""
         answer, expected = coerced(answer, expected, self.scalars)
         if isinstance(answer, v.Named) or isinstance(expected, v.Named):
             return self._both_named(answer, expected)
@@ -115,16 +116,16 @@ class Comparer:
             case (v.Scalar() | v.Quantity() | v.BaseNumber(), v.Scalar() | v.Quantity() | v.BaseNumber()):
                 return self._numbers(answer, expected)
             case v.Infinity(), v.Infinity():
-                return equal("the same infinity") if answer == expected else different("the other infinity")
+                return equal("the same infinity") if answer == expected else different("the opposite infinity")
             case v.Choice(), v.Choice():
-                return equal("the same choice") if answer == expected else different("another choice")
+                return equal("the same choice") if answer == expected else different("a different choice")
             case v.TextAnswer(text, written), v.TextAnswer(other, wanted):
                 same = same_words(text, other) and same_case(written, wanted)
-                return equal("the same words") if same else different("other words, or other capitals")
+                return equal("the same words") if same else different("different words or capitals")
             case (v.Choice(label), v.Scalar(Symbol(name))) | (v.Scalar(Symbol(name)), v.Choice(label)):
-                return equal("the same letter") if label == name else different("another letter")
+                return equal("the same letter") if label == name else different("a different letter")
             case v.ChemicalFormula(), v.ChemicalFormula():
-                return equal("the same formula") if answer == expected else different("another formula")
+                return equal("the same formula") if answer == expected else different("a different formula")
             case v.Matrix(), v.Matrix():
                 return self._matrices(answer, expected)
             case v.Tuple(), v.Tuple():
@@ -149,11 +150,11 @@ class Comparer:
     def _both_named(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         if not (isinstance(answer, v.Named) and isinstance(expected, v.Named)):
             if isinstance(answer, v.Tuple) or isinstance(expected, v.Tuple):
-                return undecided("which of its names comes first is open")
+                return undecided("the order of its names is open")
             return _other_kind(answer, expected)
         names = self.compare(answer.name, expected.name)
         if names.truth is not Truth.EQUAL:
-            return EqualityFinding(names.truth, "another name")
+            return EqualityFinding(names.truth, "a different name")
         return self.compare(answer.value, expected.value)
 
     def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
@@ -170,7 +171,7 @@ class Comparer:
     def _mixed(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
         names = claimed(answer), claimed(expected)
         if names[0] != names[1] and None not in names:
-            return different("about another unknown")
+            return different("about a different unknown")
         match answer, expected:
             case (v.TextAnswer(text), other) | (other, v.TextAnswer(text)) if is_set(other):
                 if same_words(text, "no solution"):
@@ -210,7 +211,7 @@ class Comparer:
         found = self.scalars.compare(first.of, second.of)
         if found.truth is Truth.EQUAL:
             return found
-        # A tolerance is in the unit that was expected.
+        # The tolerance is in the expected unit.
         return self.tolerance.judge(in_unit(first.of, expected.unit), expected.of, self.scalars) or found
 
     def _close(self, answer: Expression, expected: Expression) -> EqualityFinding:
@@ -236,14 +237,14 @@ class Comparer:
         return decided((self._numbers(a, b) for a, b in zip(*entries, strict=True)), "equal entry by entry")
 
     def _vector(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
-        """Compares a list in brackets with a matrix of one column or one row."""
+        """Compares a tuple with a matrix of one column or one row."""
         first, second = _entries(answer), _entries(expected)
         if first is None or second is None:
             return _other_kind(answer, expected)
         return self._tuples(first, second)
 
     def _ratios(self, answer: tuple[Expression, ...], expected: tuple[Expression, ...]) -> EqualityFinding:
-        """Compares two numbers by their quotient, more by products with one of the other's."""
+        """Compares two-part ratios by their quotient, longer ones by cross products."""
         if len(answer) != len(expected):
             return different(f"a ratio of {len(answer)} numbers, where {len(expected)} were expected")
         if len(answer) == 2:
@@ -253,7 +254,7 @@ class Comparer:
             if all(self.scalars.compare(part, ZERO).truth is Truth.DIFFERENT for part in (a, b)):
                 crossed = ((Product((one, b)), Product((other, a))) for one, other in pairs)
                 return decided((self.scalars.compare(*products) for products in crossed), "in proportion")
-        return undecided("no two numbers that are certainly not zero")
+        return undecided("no two numbers are certainly non-zero")
 
 
 def _other_kind(answer: v.Value, expected: v.Value) -> EqualityFinding:
@@ -278,7 +279,7 @@ def _entries(value: v.Value) -> tuple[v.Value, ...] | None:
 
 
 def _measured(value: v.Value) -> UnitMeasure:
-    """Raises UnitError."""
+    """Returns a value in base units. Raises UnitError."""
     return measure(value.of, value.unit) if isinstance(value, v.Quantity) else UnitMeasure(_number(value), ())
 
 
@@ -293,7 +294,7 @@ def _number(value: v.Value) -> Expression:
 
 
 def based(digits: str, base: int) -> Expression:
-    """Returns the value of digits with an optional sign and a point. Python's `int` reads the digits."""
+    """Returns the value of digits with an optional sign and point, in any base that `int` accepts."""
     text = digits.strip()
     negative = text.startswith("-")
     whole, _, broken = text.lstrip("+-").partition(".")
@@ -302,5 +303,5 @@ def based(digits: str, base: int) -> Expression:
 
 
 def claimed(value: v.Value) -> str | None:
-    """Returns the unknown that a value speaks about: x of `x > 2` and of `x \\in S`; a set names none."""
+    r"""Returns the unknown that a value describes: x of `x > 2` and of `x \in S`; None for a set."""
     return None if isinstance(value, v.Builder) and value.condition is not None else only_symbol(value)

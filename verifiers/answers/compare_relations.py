@@ -1,10 +1,10 @@
-"""Compares equations and inequalities: they are equal when they have the same solutions.
+"""Compares equations and inequalities: equal if they have the same solutions.
 
-Two equations are proved equal when their sides' differences agree up to a constant factor that is not zero; two
-inequalities, when that factor has the sign that their directions ask for. Equations in several unknowns are compared
-where the expected one has a value; an answer that may have none at some of its solutions is not proved equal. A
-difference is proved by a point that satisfies one and not the other. What is about one symbol only is compared as the
-set of its values.
+Two equations are proved equal if the differences of their sides agree up to a non-zero constant factor; two
+inequalities, if that factor has the sign that their directions require. Equations in several unknowns are compared
+where the expected one has a value; an answer that may be undefined at some of its solutions is not proved equal. A
+difference is proved by a point that satisfies only one of them. Relations in one symbol are compared as the sets of its
+values.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Same = Callable[[Value, Value], EqualityFinding]
 
 
 def compare_relations(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares equations or inequalities. Raises GrammarError where a part has no value."""
+    """Compares equations or inequalities. Raises GrammarError if a part has no value."""
     first, second = free_symbols(answer), free_symbols(expected)
     if not first & second and (first or second):
         return different(
@@ -59,11 +59,11 @@ def compare_relations(answer: RelationValue, expected: RelationValue, same: Same
     found = matched(one, other, lambda a, b: compare_pieces(a, b, scalars), repeats=True)
     if found.truth is Truth.EQUAL:
         return found
-    return undecided("not the same equations, and whether they have the same solutions is open")
+    return undecided("different equations; equality of their solutions is undecided")
 
 
 def _nests(relation: RelationValue) -> bool:
-    """Says whether `and` stands within `or`, or the other way round: `a < b < c or d < e`."""
+    """True if `and` stands within `or` or vice versa: `a < b < c or d < e`."""
     return any(
         ((part.joined if isinstance(part, RelationValue) else "and") != relation.joined and len(pieces(part)) > 1)
         or (isinstance(part, RelationValue) and _nests(part))
@@ -72,7 +72,7 @@ def _nests(relation: RelationValue) -> bool:
 
 
 def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares part by part, where the parts are more than single comparisons."""
+    """Compares part by part, for parts that are more than single comparisons."""
     if answer.joined == expected.joined:
         one, other = (
             [part if isinstance(part, RelationValue) else RelationValue("and", (part,)) for part in of.parts]
@@ -81,11 +81,11 @@ def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, sc
         found = matched(one, other, lambda a, b: compare_relations(a, b, same, scalars), repeats=True)
         if found.truth is Truth.EQUAL:
             return found
-    return undecided("not the same conditions, and whether they have the same solutions is open")
+    return undecided("different conditions; equality of their solutions is undecided")
 
 
 def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
-    """Returns comparisons of two sides each, when all are joined the same way."""
+    """Splits into comparisons of two sides each; all must be joined the same way."""
     return [
         n.ComparisonNode((left, right), (sign,))
         for part in (comparisons(of) if isinstance(of, RelationValue) else (of,))
@@ -94,23 +94,23 @@ def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
 
 
 def _assignments(answer: RelationValue, expected: RelationValue, scalars: Scalars) -> EqualityFinding | None:
-    """Reads `x = 1 and y = 2` on both sides: symbol by symbol. None where it is not that."""
+    """Compares `x = 1 and y = 2` symbol by symbol; None if either side is anything else."""
     first, second = solved(answer), solved(expected)
     if first is None or second is None:
         return None
     if first.keys() != second.keys():
-        return different("other unknowns")
+        return different("different unknowns")
     opened = False
     for name, value in second.items():
         found = scalars.compare(first[name], value)
         if found.truth is Truth.DIFFERENT:
-            return different(f"another value of {name}", found.witness)
+            return different(f"a different value of {name}", found.witness)
         opened = opened or found.truth is Truth.OPEN
-    return undecided("one value is open") if opened else equal("the same values")
+    return undecided("one value is undecided") if opened else equal("the same values")
 
 
 def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
-    """Returns the value of each unknown, where every part says `symbol = constant` and no unknown comes twice."""
+    """Returns the value of each unknown if every part is `symbol = constant` and no unknown repeats; else None."""
     found: dict[str, n.Expression] = {}
     for part in comparisons(relation):
         if part.relations != ("==",):
@@ -125,7 +125,7 @@ def solved(relation: RelationValue) -> dict[str, n.Expression] | None:
 
 
 def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars: Scalars) -> EqualityFinding:
-    """Compares two comparisons of two sides. A value of a function that nobody knows is an unknown: `f(2) = 3`."""
+    """Compares two two-sided comparisons. A value of an unknown function is an unknown: `f(2) = 3`."""
     sign, wanted = answer.relations[0], expected.relations[0]
     try:
         first, second, certain = opaque_as_symbols(
@@ -152,12 +152,12 @@ def compare_pieces(answer: n.ComparisonNode, expected: n.ComparisonNode, scalars
             if not keeps_solutions(first, second, scalars, equation=True):
                 return LOST
             return equal("the same equation wherever the expected one has a value")
-        return undecided("whether the two equations have the same solutions is open")
+        return undecided("equality of their solutions is undecided")
     sides = (n.ComparisonNode((first, ZERO), (sign,)), n.ComparisonNode((second, ZERO), (wanted,)))
     witness = _true_for_one_only(*sides, scalars)
     if witness and certain:
         return different("a point satisfies one of the two only", witness)
-    return undecided("whether the two have the same solutions is open")
+    return undecided("equality of their solutions is undecided")
 
 
 def _difference(of: n.ComparisonNode) -> n.Expression:
@@ -166,7 +166,7 @@ def _difference(of: n.ComparisonNode) -> n.Expression:
 
 
 def _factor(first: n.Expression, second: n.Expression, scalars: Scalars) -> n.Expression | None:
-    """Returns a constant c, not zero, with first = c * second everywhere; None where none is found."""
+    """Returns a non-zero constant c with first = c * second everywhere; None if none is found."""
     for point in scalars.points(symbols(first, second)):
         try:
             left, right = substitute(first, point), substitute(second, point)
@@ -183,7 +183,7 @@ def _factor(first: n.Expression, second: n.Expression, scalars: Scalars) -> n.Ex
 
 
 def _on_one_only(first: n.Expression, second: n.Expression, scalars: Scalars) -> dict[str, str]:
-    """Returns a point on one of two curves and certainly not on the other; empty where none was found."""
+    """Returns a point on one of two curves and provably not on the other; empty if none is found."""
     for one, other in ((first, second), (second, first)):
         for point in _solutions(one, symbols(first, second), scalars):
             try:
@@ -195,7 +195,7 @@ def _on_one_only(first: n.Expression, second: n.Expression, scalars: Scalars) ->
 
 
 def _solutions(of: n.Expression, names: frozenset[str], scalars: Scalars) -> Iterator[dict[str, n.Expression]]:
-    """Returns real points at which it is certainly zero: all symbols but one are chosen, the last is solved for."""
+    """Yields real points where the expression is provably zero; chooses all symbols but one, and solves for it."""
     for unknown in sorted(symbols(of)):
         for chosen in itertools.islice(scalars.points(names - {unknown}), TRIES):
             try:
@@ -207,8 +207,8 @@ def _solutions(of: n.Expression, names: frozenset[str], scalars: Scalars) -> Ite
 
 
 def _same_zeros(first: n.Expression, second: n.Expression, scalars: Scalars) -> bool:
-    """Says whether the numerators have the same squarefree part: then both hold at the same points where both have a
-    value, `F = m a` and `a = F/m`."""
+    """True if the numerators have the same squarefree part: `F = m a` and `a = F/m`. Then both equations hold at the
+    same points, wherever both have a value."""
     import sympy
 
     from verifiers.answers.algebra.symbolic import build, gives

@@ -1,7 +1,7 @@
-"""Compares sets, intervals, unions and what one symbol may be: they are equal as sets of numbers.
+"""Compares sets, intervals, unions and the values of one symbol as sets of numbers.
 
-Finite sets are compared member by member, whatever their members are. Everything else becomes a set of real numbers in
-canonical form. A difference names a number that belongs to one of the two only.
+Finite sets are compared member by member, for any kind of member. Everything else becomes a set of real numbers in
+canonical form. A difference names a number that belongs to only one of the two.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def matched(
     *,
     repeats: bool,
 ) -> EqualityFinding:
-    """Says whether each member has its equal on the other side; with `repeats`, as often."""
+    """Matches the members of both sides; with `repeats`, multiplicities must agree, too."""
     known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
     counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
     if len(counted) == 2 and counted[0] == counted[1]:
@@ -58,16 +58,16 @@ def matched(
         if Truth.EQUAL not in truths and Truth.OPEN not in truths:
             return different("a member that was not expected")
         opened = opened or Truth.EQUAL not in truths
-    return undecided("whether two members are equal is open") if opened else equal("the same members")
+    return undecided("equality of two members is undecided") if opened else equal("the same members")
 
 
 def is_set(value: v.Value) -> bool:
-    """Says whether a value is a set by the way it is written."""
+    """True if a value is written as a set."""
     return isinstance(value, SETS)
 
 
 def only_symbol(value: v.Value) -> str | None:
-    """Returns the symbol whose values a relation or builder describes, where there is exactly one."""
+    """Returns the symbol whose values a relation or builder describes, if there is exactly one."""
     match value:
         case v.Builder(symbol, _, _):
             return symbol
@@ -81,8 +81,7 @@ def only_symbol(value: v.Value) -> str | None:
 
 
 def members(value: v.Value, scalars: Scalars) -> tuple[v.Value, ...] | None:
-    """Returns the members of a finite set, or the solutions of equations in one symbol, complex ones included; else
-    None.
+    """Returns the members of a finite set, or all solutions of equations in one symbol, complex included; else None.
 
     Raises UndecidedError.
     """
@@ -140,7 +139,7 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
             below, above = (
                 None if isinstance(end, v.Infinity) else _constant(v.Scalar(end), "an end") for end in (low, high)
             )
-            # Infinity is no number, so a bracket beside it says nothing.
+            # Infinity is not a number, so its bracket has no meaning.
             return r.interval(below, above, closed_low, closed_high, scalars)
         case v.NumberSet("R"):
             return r.REALS
@@ -158,7 +157,7 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
         case v.Builder(symbol, within, v.RelationValue() as condition):
             total = r.REALS if within is None else real_set(within, scalars)
             if only_symbol(condition) != symbol:
-                raise r.UndecidedError("a condition on another symbol")
+                raise r.UndecidedError("a condition on a different symbol")
             return r.intersection(total, real_set(condition, scalars), scalars)
         case v.RelationValue(joined, parts):
             name = only_symbol(value)
@@ -178,11 +177,11 @@ def _real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
 def _constant(item: v.Value, what: str) -> Expression:
     if isinstance(item, v.Scalar) and not symbols(item.of):
         return item.of
-    raise r.UndecidedError(f"{what} that is no constant")
+    raise r.UndecidedError(f"{what} that is not a constant")
 
 
 def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets. Raises GrammarError where a part has no value."""
+    """Compares two sets. Raises GrammarError if a part has no value."""
     because = "not both could be read as sets of real numbers"
     try:
         first, second = members(answer, scalars), members(expected, scalars)
@@ -209,10 +208,10 @@ def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalar
 
 
 def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFinding | None:
-    """Compares part by part sets with symbols in them: never a difference."""
+    """Compares sets that contain symbols part by part; never finds a difference."""
     match answer, expected:
         case v.NumberSet(), v.NumberSet():
-            return equal("the same number set") if answer == expected else different("another number set")
+            return equal("the same number set") if answer == expected else different("a different number set")
         case v.Interval(), v.Interval():
             if (answer.closed_low, answer.closed_high) != (expected.closed_low, expected.closed_high):
                 return None

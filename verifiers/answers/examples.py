@@ -1,7 +1,7 @@
-"""Makes answers that a check should accept, and others close to them that it should not. Pure: a verifier decides.
+"""Answers that a check should accept, and near misses that it should not. Pure: the verifier decides each.
 
-Equal forms and neighbours of the expected answer are made from its text, by rules that know numbers, units, lists and
-signs and no algebra.
+Equal forms and near misses come from the text of the expected answer, by rules that know numbers, units, lists and
+signs, but no algebra.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MASSES = ("kg", "g", "mg", "t")
 
 
 def examples(spec: AnswerSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
-    """Tries examples around the expected answer. `answer` is what the job came to, if anything."""
+    """Tries examples around the expected answer. `answer` is the job's own answer, if any."""
     inputs = [*e.of_the_job(spec, answer), *(_written(spec, one) for one in _around(spec))]
     tried = try_(e.distinct(inputs, _submitted(spec, spec.expected)))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))
@@ -39,7 +39,7 @@ def _submitted(spec: AnswerSpec, text: str) -> str:
 
 
 def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
-    """Gives sort, how it is made, and the text of each example."""
+    """Yields the sort, description and text of each example."""
     expected = spec.expected
     yield "example", e.EXPECTED, expected
     if spec.notation == "digits":
@@ -50,7 +50,7 @@ def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
         yield "mutant", "with a word", f"{value} units"
     else:
         yield from _mathematics(spec)
-    yield "mutant", "nothing at all", ""
+    yield "mutant", "empty", ""
 
 
 def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
@@ -77,7 +77,7 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
             sort = "mutant" if ordered and "{" not in opening else "example"
             yield sort, "in the opposite order", f"{opening}{', '.join(parts[::-1])}{closing}"
         yield "mutant", "without its last part", f"{opening}{', '.join(parts[:-1])}{closing}"
-        yield "mutant", "with a further part", f"{opening}{', '.join([*parts, '917'])}{closing}"
+        yield "mutant", "with an extra part", f"{opening}{', '.join([*parts, '917'])}{closing}"
     elif WORD.fullmatch(bare) and (len(bare) > 1 or bare.isupper()):
         yield "mutant", "another choice", "B" if bare != "B" else "C"
         return
@@ -89,11 +89,11 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
             yield "mutant", "with the opposite sign", f"-({bare})"
     for place, digits in enumerate(islice(INSIDE.finditer(bare), 3), 1):
         more = f"{bare[: digits.start()]}{int(digits[0]) + 1}{bare[digits.end() :]}"
-        yield "mutant", f"with {int(digits[0]) + 1} in the place of {digits[0]}, its number {place}", more
+        yield "mutant", f"with {int(digits[0]) + 1} instead of {digits[0]}, number {place} in it", more
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Gives the same number, written otherwise."""
+    """Yields the same number in other notations."""
     sign = "-" if value < 0 else ""
     over, under = abs(value.numerator), value.denominator
     if under != 1:
@@ -108,11 +108,11 @@ def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Gives decimals on both sides of a tolerance."""
+    """Yields decimals on both sides of a tolerance."""
     reach = _reach(spec, value)
     if reach <= 0:
         return
-    # About the power of ten that the tolerance has.
+    # Approximate decimal order of the tolerance.
     magnitude = len(str(reach.numerator)) - len(str(reach.denominator))
     for sort, name, tenths in (("example", "nine", 9), ("mutant", "eleven", 11)):
         text = _rounded(value + reach * Fraction(tenths, 10), max(3, 3 - magnitude))
@@ -120,7 +120,7 @@ def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str
 
 
 def _reach(spec: AnswerSpec, value: Fraction) -> Fraction:
-    """Says how far away a decimal is accepted."""
+    """Returns the largest accepted distance of a decimal."""
     absolute, relative = (_fraction(text) or Fraction(0) for text in (spec.absolute, spec.relative))
     return max(absolute, relative * abs(value))
 
@@ -135,7 +135,7 @@ def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple
         yield "mutant", "with the opposite sign", text(-value)
         yield "mutant", "ten times as much", text(value * 10)
     if value.denominator != 1:
-        yield "mutant", "upside down", text(1 / value)
+        yield "mutant", "inverted", text(1 / value)
     decimal = _decimal(value)
     if decimal is not None and "." in decimal:
         last = Fraction(1, 10 ** len(decimal.partition(".")[2]))
@@ -143,7 +143,7 @@ def _neighbours(value: Fraction, behind: str, reach: Fraction) -> Iterator[tuple
 
 
 def number_in(text: str) -> Fraction | None:
-    """Returns the number that this text is, where it is written plainly."""
+    """Returns the number if the text is a plainly written one, else None."""
     if found := LATEX.fullmatch(text):
         return _fraction(f"{found['sign']}{found['over']}/{found['under']}")
     return _fraction(text) if NUMBER.fullmatch(text) else None
@@ -157,7 +157,7 @@ def _fraction(text: str) -> Fraction | None:
 
 
 def _decimal(value: Fraction) -> str | None:
-    """Writes a number as an exact decimal; None where it does not end, or only after 40 places."""
+    """Returns the exact decimal of a number, or None if it needs more than 40 places."""
     for places in range(41):
         if (value * 10**places).denominator == 1:
             return _rounded(value, places)
@@ -171,7 +171,7 @@ def _rounded(value: Fraction, places: int) -> str:
 
 
 def _items(text: str) -> tuple[str, list[str], str] | None:
-    """Splits a list, a tuple, a set or an interval into opening, parts and closing; None for anything else."""
+    """Splits a list, tuple, set or interval into opening, parts and closing; None for anything else."""
     opening, closing = "", ""
     inner = text
     for one, other in (("\\{", "\\}"), ("{", "}"), ("(", ")"), ("[", "]"), ("(", "]"), ("[", ")")):

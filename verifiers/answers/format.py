@@ -1,4 +1,4 @@
-"""Writes trees as text, for evidence: plain mathematics that can be read again. Bounded in size."""
+"""Formats trees as text for evidence: plain mathematics that parses again. Bounded in size."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def written(node: n.Expression) -> str:
 
 
 def shown(value: Fraction) -> str:
-    """Returns a rational number as short text: large ones by their size, because printing them is slow."""
+    """Formats a rational number; a large one as its size, because printing it is slow."""
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > 640:
         return f"a number of about {value.numerator.bit_length()} / {value.denominator.bit_length()} bits"
     return str(value)
@@ -51,7 +51,7 @@ def _tight(node: n.Expression) -> str:
 
 
 def described(value: v.Value) -> str:
-    """Returns what was read, in one line."""
+    """Formats a parsed value in one line."""
     return _shortened(_value(value))
 
 

@@ -1,8 +1,8 @@
-"""Decides whether an answer is in the form that was asked for; empty text where it is, otherwise why not.
+"""Checks the form of an answer; returns the reason for a refusal, empty if the form is right.
 
-`worked_out`: nothing is left to compute that the expected answer has computed. Where that is a written number, so must
-the answer be (a complex one may be over one denominator); a constant may use no function that the expected one does not
-use, apart from roots and powers; an inequality must be solved where the expected one is; an integral, a sum or a limit
+`worked_out`: nothing is left to compute that the expected answer has computed. If that is a written number, so must the
+answer be (a complex one may be over one denominator); a constant may use no function that the expected one does not
+use, apart from roots and powers; an inequality must be solved if the expected one is; an integral, a sum or a limit
 only restates a question.
 """
 
@@ -27,32 +27,32 @@ from verifiers.answers.grammar.values import BaseNumber, Quantity, RelationValue
 
 Form = Literal["equal", "worked_out", "simplified", "same"]
 MAX_WORKED_OUT_BITS = 6_000
-"""Rational values larger than this (1,800 digits) need not be written out."""
+"""Size in bits (1,800 digits) above which rational values need not be written out."""
 IMAGINARY, PI = n.Constant("i"), n.Constant("pi")
 ROOTS = frozenset({"sqrt", "cbrt", "root"})
 RADIANS = tuple(((name, 1),) for name in ("rad", "radian", "radians"))
 FREE_FUNCTIONS = frozenset({"sqrt", "cbrt", "root", "exp"})
 SAME_FUNCTION = {"log": "ln"}
 COUNTS = frozenset({"binomial", "factorial"})
-"""Either is left to be computed no more than the other one."""
+"""Functions that count as equally worked out."""
 ONLY_SPELLING = FREE_FUNCTIONS | {"percent", "abs"}
 
 
 def refusal(answer: Value, expected: Value, form: Form, *, sums: bool = True) -> str:
-    """Says why the answer is not in the form asked for; empty where it is. `sums`: whether constants must be
-    multiplied out and added up where the expected answer is."""
+    """Returns the reason why the answer is not in the required form, or an empty text. `sums`: constants must be
+    multiplied out and added up if the expected answer is."""
     if form == "equal":
         return ""
     reason = unfinished(answer, expected, sums=sums)
     if reason or form == "worked_out":
         return reason
     if form == "same":
-        return "" if alike(answer, expected) else "not written as it was asked for"
+        return "" if alike(answer, expected) else "not in the required notation"
     return next((reason for node in expressions(answer) if (reason := unsimplified(node))), "")
 
 
 def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
-    """Says why an answer leaves work to whoever checks it; empty where it does not."""
+    """Returns the reason why an answer leaves work to the verifier, or an empty text."""
     left = functions(answer) & BINDERS - functions(expected)
     if left:
         return f"not worked out: the {', '.join(sorted(left))} is left to be computed"
@@ -71,7 +71,7 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
     if not wanted:
         return ""
     if all(map(is_written, wanted)):
-        # An angle may be said in degrees or as a multiple of pi.
+        # An angle may be in degrees or a multiple of pi.
         turned = isinstance(expected, Quantity) != isinstance(answer, Quantity) or (
             isinstance(answer, Quantity) and answer.unit in RADIANS
         )
@@ -92,7 +92,7 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
 
 
 def _bases(value: Value) -> set[int]:
-    """Lists the bases of numerals; digits without one are in base ten."""
+    """Returns the bases of numerals other than ten."""
     if isinstance(value, Scalar):
         return set()
     return {part.base for part in values(value) if isinstance(part, BaseNumber) and part.base != 10}
@@ -107,11 +107,10 @@ def functions(*of: Value | n.Expression) -> frozenset[str]:
 
 
 def is_written_number(node: n.Expression) -> bool:
-    """Says whether it is a number as people write a result: digits, a decimal, a fraction of such, a power of one,
-    digits times a power.
+    """True for a number as people write a result: digits, a decimal, a fraction or power of such, digits times a power.
 
-    `17`, `-3/4`, `0.25`, `10^{30}`, `2 * 10^-20`. Not `17 + 25`, `sqrt(9)` or `gcd(12, 18)`: those leave the work to
-    whoever checks.
+    `17`, `-3/4`, `0.25`, `10^{30}`, `2 * 10^-20`. Not `17 + 25`, `sqrt(9)` or `gcd(12, 18)`: those leave work to the
+    verifier.
     """
     inside = _unsigned(node)
     match inside:
@@ -136,7 +135,7 @@ def _is_factor(node: n.Expression) -> bool:
 
 
 def leaves_work(node: n.Expression) -> bool:
-    """Says whether a constant is a rational number of ordinary size that was not written as one."""
+    """True if a constant is a rational number of ordinary size that was not written as one."""
     value = None if is_written_number(node) else rational(node)
     if value is None:
         return False
@@ -144,7 +143,7 @@ def leaves_work(node: n.Expression) -> bool:
 
 
 def is_written(node: n.Expression) -> bool:
-    """Says whether it is a number as people write a result, a complex one among them."""
+    """True for a real or complex number as people write a result."""
     match node:
         case n.Negation(of) | n.FunctionCall("percent", (of,)):
             return is_written(of)
@@ -156,7 +155,7 @@ def is_written(node: n.Expression) -> bool:
 
 
 def _is_multiple(node: n.Expression, of: n.Constant, is_factor: Callable[[n.Expression], bool]) -> bool:
-    """Reads a constant with a sign and one factor at most: `i`, `-i`, `2i`, `-2i`."""
+    """True for a constant with a sign and at most one factor: `i`, `-i`, `2i`, `-2i`."""
     match node:
         case n.Negation(inside):
             return _is_multiple(inside, of, is_factor)
@@ -187,7 +186,7 @@ def _is_imaginary(node: n.Expression) -> bool:
 
 
 def is_over_one_denominator(node: n.Expression) -> bool:
-    """Reads `\\frac{3+2i}{6}` and `\\frac16(3+2i)`: a complex number of which nothing is left to do but to divide."""
+    r"""True for `\frac{3+2i}{6}` and `\frac16(3+2i)`: a complex number left only to be divided."""
     match node:
         case n.Negation(of):
             return is_over_one_denominator(of)
@@ -209,12 +208,12 @@ def _intersects(value: Value) -> bool:
 
 
 def is_solved(value: Value) -> bool:
-    """Says whether each comparison has an unknown alone on one side; nothing else is unsolved."""
+    """True if each comparison has an unknown alone on one side, or the value has no comparison."""
     return not (isinstance(value, RelationValue) or is_set(value)) or all(map(_is_solved, comparisons(value)))
 
 
 def _is_solved(comparison: n.ComparisonNode) -> bool:
-    """Says whether an unknown is alone; what is about several unknowns is not there to be solved."""
+    """True if an unknown stands alone; a comparison of several unknowns need not be solved."""
     names = symbols(*comparison.operands)
     if len(names) != 1:
         return True
@@ -253,7 +252,7 @@ def _is_rational(node: n.Expression) -> bool:
 
 
 def unsimplified(node: n.Expression) -> str:
-    """Says why an expression is not simplified; empty where nothing is found."""
+    """Returns the reason why an expression is not simplified, or an empty text."""
     reason = next(filter(None, map(_part_unsimplified, walk(node))), "")
     return reason or ("like terms are left to be collected" if _terms(node) > _normal_terms(node) else "")
 
@@ -291,7 +290,7 @@ def _fraction_unsimplified(above: n.Expression, below: n.Expression) -> str:
 
 
 def _leading(node: n.Expression) -> Fraction | None:
-    """Returns the number that multiplies the rest, where it is plain to see."""
+    """Returns the obvious numeric factor of an expression, or None."""
     match node:
         case n.Number(value):
             return value
@@ -350,7 +349,7 @@ def _normal_terms(node: n.Expression) -> int:
 
 
 def alike(answer: Value, expected: Value) -> bool:
-    """Says whether both are the same tree: notation aside, `1/2` is `\\frac{1}{2}` and 0.5 is not."""
+    r"""True if both are the same tree: `1/2` equals `\frac{1}{2}` but not 0.5."""
     return answer == expected and _styles(answer) == _styles(expected)
 
 

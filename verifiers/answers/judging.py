@@ -1,8 +1,8 @@
-"""Decides on answers of any kind: read, compared, and passed only where equality is proved.
+"""Decides answers of any kind: parses, compares, and passes only if equality is proved.
 
-Refused before anything is compared: what cannot be read as exactly one answer, and what the spec's form does not allow.
-Symbols that the spec does not know, `nan`, infinity where a number was expected, and whatever only restates the
-question leave the work to whoever checks. Closeness is equality only within a tolerance that the spec gives.
+Refused before any comparison: text that is not exactly one answer, and forms that the spec does not allow. Symbols
+unknown to the spec, `nan`, infinity instead of a number, and restatements of the question leave the work to the
+verifier. Closeness is equality only within a tolerance of the spec.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_POWER = 400
 
 
 def without_approximation(value: Value, scalars: Scalars) -> Value:
-    """Returns the exact value; anything else as it is. Raises GrammarError for a decimal that may not agree."""
+    """Returns the exact value of an approximated one. Raises GrammarError if its decimal may not agree."""
     if not isinstance(value, Approximated):
         return value
     near, place = _last_place(value.near)
@@ -52,12 +52,12 @@ def without_approximation(value: Value, scalars: Scalars) -> Value:
 
 
 def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
-    """Returns -1 below the bound, 1 above, 0 on it; None where that is open."""
+    """Returns -1 below the bound, 1 above, 0 on it; None if undecided."""
     return scalars.sign(Sum((exact, Number(-bound))))
 
 
 def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
-    """Returns the value of a decimal, and of one unit of its last place. Raises GrammarError for what is no decimal."""
+    """Returns the value of a decimal, and of one unit of its last place. Raises GrammarError for other nodes."""
     match node:
         case Negation(of):
             near, place = _last_place(of)
@@ -68,7 +68,7 @@ def _last_place(node: Expression) -> tuple[Fraction, Fraction]:
             power = _whole(exponent)
             return value * Fraction(10) ** power, _place(value, written) * Fraction(10) ** power
         case _:
-            raise GrammarError("an approximation that is no decimal")
+            raise GrammarError("an approximation that is not a decimal")
 
 
 def _place(value: Fraction, written: str) -> Fraction:
@@ -76,7 +76,7 @@ def _place(value: Fraction, written: str) -> Fraction:
         return Fraction(1)
     whole, point, digits = written.partition(".")
     if not (whole + digits).isdigit() or not point:
-        raise GrammarError("an approximation that is no decimal")
+        raise GrammarError("an approximation that is not a decimal")
     return Fraction(1, 10 ** len(digits))
 
 
@@ -87,26 +87,26 @@ def _whole(node: Expression) -> int:
         case Negation(Number(value)) if value.denominator == 1 and value <= MAX_POWER:
             return -int(value)
         case _:
-            raise GrammarError("an approximation that is no decimal")
+            raise GrammarError("an approximation that is not a decimal")
 
 
 NO_ANSWERS = frozenset({"nan", "inf", "oo", "zoo", "null"})
-"""What programs print where they have no answer."""
+"""Program output in place of an answer."""
 RESERVED = frozenset({"and", "or", "not", "pi", *FUNCTIONS})
 
 
 @dataclass(frozen=True)
 class PreparedAnswer:
-    """Holds what a spec needs for every submission, worked out once."""
+    """Data of a spec needed for every submission, computed once."""
 
     expected: Value
     comparer: Comparer
     compound: Value | None = None
-    """The expected product as a chemical formula, where its letters may be one: `CO_2`."""
+    """The expected product read as a chemical formula, if its letters may be one: `CO_2`."""
 
 
 def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
-    """Returns the value of a text in the notation of the spec; `expected` settles two readings. Raises GrammarError."""
+    """Parses a text in the spec's notation; `expected` resolves ambiguities. Raises GrammarError."""
     if spec.notation == "plain":
         return Scalar(parse_expression(text, spec.variables or ()))
     return read_answer(text, variables=spec.variables, expected=expected, complex_symbols=spec.domain == "complex")
@@ -114,7 +114,7 @@ def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
 
 @lru_cache(maxsize=512)
 def prepared(spec: AnswerSpec) -> PreparedAnswer:
-    """Prepares a spec. Raises SpecError for an expected answer or a tolerance that cannot be used."""
+    """Prepares a spec. Raises SpecError for an unusable expected answer or tolerance."""
     for variable in (spec.variables or ()) if spec.notation == "plain" else ():
         if not (variable.isascii() and variable.isalpha()) or variable in RESERVED:
             raise SpecError(f"{escaped(variable)!r} cannot be a variable", hint="Name variables with plain letters.")
@@ -132,14 +132,14 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
             hint="Write one answer in plain mathematics or simple LaTeX.",
         ) from error
     if isinstance(expected, TextAnswer) and expected.text in NO_ANSWERS:
-        raise SpecError(f"{expected.text!r} is no answer", hint="Give an answer that exists, or say it in words.")
+        raise SpecError(f"{expected.text!r} is not an answer", hint="Give an answer that exists, or put it in words.")
     product = isinstance(expected, Scalar) and spec.notation == "any" and not spec.variables
     return PreparedAnswer(expected, comparer, formula_of(spec.expected, certain=False) if product else None)
 
 
 @lru_cache(maxsize=512)
 def in_units(spec: AnswerSpec) -> Value | None:
-    """Reads `0.5 T` as a quantity, which an answer with a unit says that it is; None where it is none."""
+    """Reads `0.5 T` as a quantity, or returns None. Used if the submitted answer has a unit."""
     try:
         found = read_answer(spec.expected, variables=spec.variables, units=True)
     except GrammarError:
@@ -152,8 +152,8 @@ def _holds_unit(value: Value) -> bool:
 
 
 def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Value]:
-    """Returns the answer and the expected one as both are meant: an answer in units or in upright letters settles what
-    italics in the expected one are. Raises GrammarError."""
+    """Returns the answer and the expected one in the same reading. Raises GrammarError. An answer with units or upright
+    letters settles the meaning of italics in the expected one."""
     if ready.compound is not None and formula_of(text) is not None:
         return read(spec, text, ready.compound), ready.compound
     answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
@@ -163,7 +163,7 @@ def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Va
 
 
 def check(spec: AnswerSpec, *, prove: bool) -> None:
-    """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much."""
+    """Raises SpecError if the expected answer does not parse or has no value, or if a tolerance accepts too much."""
     ready = prepared(spec)
     constants = [node for node in expressions(ready.expected) if not symbols(node)]
     try:
@@ -181,7 +181,7 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
         return
     except GrammarError as error:
         raise SpecError(
-            f"the expected answer has no value: {error}", hint="Give an answer that exists, or say it in words."
+            f"the expected answer has no value: {error}", hint="Give an answer that exists, or put it in words."
         ) from error
     if itself.truth is not Truth.EQUAL:
         raise SpecError(
@@ -191,7 +191,7 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
 
 
 def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
-    """Decides on the text of an answer: ground, reason, evidence. Never raises for what the text holds."""
+    """Decides the text of an answer: basis, reason, evidence. Never raises because of its content."""
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:
@@ -224,12 +224,12 @@ def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Gro
 
 
 def unknown_symbols(answer: Value, expected: Value, variables: tuple[str, ...] | None) -> str:
-    """Says why symbols of the answer are not those of the spec; empty where they are."""
+    """Returns the reason why symbols of the answer are not allowed, or an empty text."""
     allowed = free_symbols(expected) if variables is None else frozenset(variables)
     own = only_symbol(answer) if isinstance(answer, Builder) or is_set(expected) else None
     extra = free_symbols(answer) - allowed - {own or ""}
-    # Another unknown makes another equation: the comparison says so.
+    # Other unknowns make a different equation, which the comparison reports.
     relations = isinstance(answer, RelationValue) and isinstance(expected, RelationValue) and variables is None
     if relations or not extra:
         return ""
-    return f"holds symbols that the expected answer does not have: {', '.join(map(escaped, sorted(extra)))}"
+    return f"contains symbols that the expected answer does not have: {', '.join(map(escaped, sorted(extra)))}"

@@ -1,4 +1,4 @@
-"""Defines the kind `answer`: an answer that has to say the same as the expected one."""
+"""Kind `answer`: an answer that must say the same as the expected one."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, Retired
 
 ABOUT = (
     "Is this answer the same as the expected one? 0 yes, 1 no.\n\n"
-    "A line of --pairs has id, gold, prediction and perhaps spec; a result has id, outcome, reason, seconds."
+    "Each line of --pairs has id, gold, prediction and optionally spec; a result has id, outcome, reason, seconds."
 )
 VARIABLE = KindOption(
     flag="--variable",
     sets_field="variables",
     takes="texts",
     metavar="NAME",
-    help="A symbol that may occur; those of the gold unless given.",
+    help="An allowed symbol (default: those of --gold).",
 )
 
 
@@ -25,12 +25,12 @@ def is_integer(spec: Any) -> bool:
 
 
 def form(spec: Any) -> AnswerForm:
-    """Gives the whole turn to a spec that looks for the box itself."""
+    """Returns WHOLE for a spec that looks for the box itself, else BOXED."""
     return AnswerForm.WHOLE if spec.final == "boxed" else AnswerForm.BOXED
 
 
 def asks_for(spec: Any) -> str:
-    """Tells of the box where a spec looks for it itself."""
+    """Returns the sentence about the box for a spec that looks for it itself."""
     return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
 
 
@@ -57,40 +57,40 @@ ANSWER = Kind(
     example='assay check answer --gold "x^2/2" --answer "0.5*x**2"',
     options=(
         KindOption(flag="--gold", sets_field="expected", metavar="TEXT", help="The expected answer."),
-        KindOption(flag="--notation", help="any (unless given), plain or digits."),
+        KindOption(flag="--notation", help="any (default), plain or digits."),
         KindOption(
             flag="--boxed",
             sets_field="final",
             takes="nothing",
             sets="boxed",
-            help="The answer is what stands in the text's only \\boxed{...}.",
+            help="Take the answer from the text's only \\boxed{...}.",
         ),
-        KindOption(flag="--form", help="equal, worked_out (unless given), simplified or same."),
-        KindOption(flag="--absolute", metavar="NUMBER", help="Decimals this close are accepted."),
-        KindOption(flag="--relative", metavar="NUMBER", help="The same, as a share of the expected value."),
+        KindOption(flag="--form", help="equal, worked_out (default), simplified or same."),
+        KindOption(flag="--absolute", metavar="NUMBER", help="Accept decimals this close."),
+        KindOption(flag="--relative", metavar="NUMBER", help="The same as a share of the expected value."),
         KindOption(
             flag="--any-order",
             sets_field="order",
             takes="nothing",
             sets="any",
-            help="A list in brackets may come in another order.",
+            help="Accept a list in brackets in any order.",
         ),
-        KindOption(flag="--units", help="as_expected (unless given), optional or ignored."),
+        KindOption(flag="--units", help="as_expected (default), optional or ignored."),
         VARIABLE,
-        KindOption(flag="--domain", help="Of symbols: real (unless given), complex, positive or integer."),
+        KindOption(flag="--domain", help="Domain of symbols: real (default), complex, positive or integer."),
     ),
     submission=SubmissionOption(
         flag="--answer",
         takes="text",
         metavar="TEXT",
-        help="The answer to be checked, `-` for standard input.",
+        help="The answer to check, `-` for standard input.",
         key="prediction",
     ),
     submit=(
         KindOption(
             flag="--expect", sets_field="expected", metavar="TEXT", help="The expected answer; the agent never sees it."
         ),
-        replace(VARIABLE, help="Stands for the answer in --check (x); may occur in --expect."),
+        replace(VARIABLE, help="Variable of --check (default: x), or an allowed symbol of --expect."),
     ),
     batch=16,
 )

@@ -1,8 +1,8 @@
-"""Compares values by cases: equal when they are equal on every piece on which both are one expression.
+"""Compares values by cases: equal if they are equal on every piece on which both are one expression.
 
-Conditions are about one symbol and become sets of real numbers. Both sides must have a value for the same numbers; on a
-stretch the two expressions must be equal everywhere, with absolute values resolved where their sign is certain there;
-at a single point their values must be. Cases that overlap must agree where they do.
+Conditions are about one symbol and become sets of real numbers. Both sides must have a value for the same numbers; on
+an interval the two expressions must be equal everywhere, with absolute values resolved if their sign is certain there;
+at a single point their values must be equal. Overlapping cases must agree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Piece = tuple[n.Expression, r.RealSet]
 
 
 def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) -> EqualityFinding:
-    """Compares values by cases. Raises GrammarError where a part has no value."""
+    """Compares values by cases. Raises GrammarError if a part has no value."""
     name = _symbol(answer) or _symbol(expected)
     if name is None or any(_symbol(side) not in (name, None) for side in (answer, expected)):
         return undecided("conditions that are not about one symbol")
@@ -45,7 +45,7 @@ def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) 
 
 
 def _symbol(of: Piecewise) -> str | None:
-    """Returns the symbol that the conditions are about; None where there is none, or more than one."""
+    """Returns the only symbol of the conditions, or None."""
     names = {only_symbol(condition) for _, condition in of.branches if condition is not None}
     return next(iter(names)) if len(names) == 1 else None
 
@@ -68,7 +68,7 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
     """Compares two values where both conditions hold."""
     where = r.intersection(first[1], second[1], scalars)
     if where.empty:
-        return equal("nowhere both")
+        return equal("the conditions never hold together")
     if not any(where.gaps):
         return _at_points(first[0], second[0], where.points, name, scalars)
     one, other = (_without_absolutes(value, where, name, scalars) for value in (first[0], second[0]))
@@ -79,12 +79,12 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
         points = [point for index, held in enumerate(where.gaps) if held for point in _inside(where.cuts, index)]
         sampled = _at_points(one, other, points, name, scalars)
         if sampled.truth is Truth.DIFFERENT:
-            return different("their values differ on a stretch", sampled.witness)
-    return undecided("whether two values agree on a stretch is open")
+            return different("their values differ on an interval", sampled.witness)
+    return undecided("equality on an interval is undecided")
 
 
 def _inside(cuts: tuple[n.Expression, ...], index: int) -> tuple[n.Expression, ...]:
-    """Returns three points of a gap: values that differ may meet in one of them."""
+    """Returns three points of a gap: different values may meet at one of them."""
     middle = r.inside_gap(cuts, index)
     halves = (*cuts[:index], middle, *cuts[index:])
     return middle, r.inside_gap(halves, index), r.inside_gap(halves, index + 1)
@@ -103,11 +103,11 @@ def _at_points(
         if found.truth is Truth.DIFFERENT:
             return different("their values differ at a point", {name: written(point)})
         opened = opened or found.truth is Truth.OPEN
-    return undecided("a value at a point is open") if opened else equal("equal at each point")
+    return undecided("a value at a point is undecided") if opened else equal("equal at each point")
 
 
 def _without_absolutes(node: n.Expression, where: r.RealSet, name: str, scalars: Scalars) -> n.Expression:
-    """Returns the same value for every number of a set, with |u| as u or -u where u changes no sign in it."""
+    """Rewrites |u| as u or -u if u does not change sign on the set."""
     found = absolutes(node, name)
     if len(found) > MAX_ABSOLUTE:
         return node

@@ -1,9 +1,9 @@
-"""Compares what expressions in one symbol give for whole numbers: residue classes, trigonometric solutions.
+"""Compares the values of expressions over whole numbers: residue classes, trigonometric solutions.
 
-Over the whole numbers, images of the form a + b k are classes of numbers modulo b; over the natural ones they are
-progressions with a beginning. Two unions of classes are equal when their offsets agree modulo a common multiple of all
-steps, which is exact arithmetic where the steps are rational multiples of one of them. What is not of that form is only
-ever equal when the expressions are, written with the same symbol.
+Over the integers, images of the form a + b k are residue classes modulo b; over the natural numbers they are
+progressions. Two unions of classes are equal if their offsets agree modulo a common multiple of all steps, which is
+exact arithmetic if the steps are rational multiples of one of them. Other images are equal only if their expressions
+are, written with the same symbol.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from verifiers.answers.grammar.values import Builder, Images, NumberSet, SetOper
 
 MAX_CLASSES = 120
 MAX_DENOMINATOR = 1_000
-"""Of the ratio of two steps."""
+"""Maximum denominator of the ratio of two steps."""
 PARAMETER = "#"
 
 
 @dataclass(frozen=True)
 class ResidueLine:
-    """Is start + step * k."""
+    """Progression start + step * k."""
 
     start: n.Expression
     step: n.Expression
 
 
 def as_images(value: Value) -> Images | None:
-    """Returns the value as images of whole numbers: of one symbol that has a name of its own; None where it is none.
+    """Returns the value as images of whole numbers under a standard symbol, or None.
 
-    `{k in Z}` is all whole numbers, a union of images is one set of them.
+    `{k in Z}` is all whole numbers; a union of images is one set of images.
     """
     match value:
         case Images(of, symbol, within, name):
@@ -61,9 +61,9 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images. Raises GrammarError where a part has no value."""
+    """Compares two sets of images. Raises GrammarError if a part has no value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
-        return different("about another unknown")
+        return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
     if first is None or second is None:
         return _alike(answer, expected, scalars)
@@ -75,7 +75,7 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Returns each expression as start + step * k; None where one is proved to be none, or may be none."""
+    """Returns each expression as start + step * k; None if any is not provably linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):
@@ -92,7 +92,7 @@ def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
 
 
 def _is_polynomial(node: n.Expression) -> bool:
-    """Says whether it has a value for every number: nothing is divided by the symbol, and no function takes it."""
+    """True if the expression has a value everywhere: the symbol is in no denominator and no function."""
     if PARAMETER not in symbols(node):
         return True
     match node:
@@ -111,12 +111,12 @@ def _is_polynomial(node: n.Expression) -> bool:
 
 
 def _alike(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares expression by expression: the same ones of the same numbers have the same images. Never a difference."""
+    """Compares expression by expression, over the same numbers; never finds a difference."""
     if answer.within == expected.within and len(answer.of) == len(expected.of):
         pairs = zip(answer.of, expected.of, strict=True)
         if all(one == other or _is_same_polynomial(one, other, scalars) for one, other in pairs):
             return equal("images under the same expressions")
-    return undecided("whether two sets of images are equal is open")
+    return undecided("equality of two sets of images is undecided")
 
 
 def _is_same_polynomial(one: n.Expression, other: n.Expression, scalars: Scalars) -> bool:
@@ -131,7 +131,7 @@ def _classes(first: Sequence[ResidueLine], second: Sequence[ResidueLine], scalar
     factors = [_factor(line.step, unit, scalars) for line in (*first, *second)]
     known = [abs(factor) for factor in factors if factor is not None]
     if len(known) < len(factors):
-        return undecided("steps of which no multiple is common, or not certainly")
+        return undecided("the steps have no certain common multiple")
     period = Fraction(
         math.lcm(*(factor.numerator for factor in known)), math.gcd(*(factor.denominator for factor in known))
     )
@@ -148,16 +148,16 @@ def _classes(first: Sequence[ResidueLine], second: Sequence[ResidueLine], scalar
     try:
         placed = [(offset, _turns(offset, whole, scalars)) for offset in offsets]
     except OpenError:
-        return undecided("a class whose place is open")
+        return undecided("the position of a class is undecided")
     return _same_places(placed[:split], placed[split:], whole, scalars)
 
 
 Placed = tuple[n.Expression, tuple[Fraction, Fraction]]
-"""An offset, and bounds of how many whole periods it is."""
+"""An offset, and bounds of its quotient by the period."""
 
 
 def _turns(offset: n.Expression, whole: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
-    """Counts turns. Raises OpenError where it is not certainly real."""
+    """Returns bounds of the offset in periods. Raises OpenError if it is not certainly real."""
     turns = n.Quotient(offset, whole)
     value = rational(turns)
     return (value, value) if value is not None else scalars.enclosed(turns)
@@ -174,12 +174,12 @@ def _same_places(first: list[Placed], second: list[Placed], whole: n.Expression,
                 return different("a number belongs to one of the two sets only", {"number": written(one[0])})
             opened = True
     if opened:
-        return undecided("whether two classes are the same is open")
+        return undecided("equality of two classes is undecided")
     return equal("the same classes of numbers")
 
 
 def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars) -> bool | None:
-    """Says whether two offsets differ by whole periods; None where that is open."""
+    """True if two offsets differ by whole periods; None if undecided."""
     low, high = one[1][0] - other[1][1], one[1][1] - other[1][0]
     turns = math.ceil(low)
     if turns > high:
@@ -194,7 +194,7 @@ def _congruent(one: Placed, other: Placed, whole: n.Expression, scalars: Scalars
 
 
 def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fraction | None:
-    """Returns the rational number that one step is of another; None where none is found and proved."""
+    """Returns the proved rational ratio of two steps, or None."""
     exact = rational(n.Quotient(step, unit))
     if exact is not None:
         return exact
@@ -213,21 +213,21 @@ def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fractio
 
 
 def _begun(lines: list[ResidueLine], of: Images) -> list[ResidueLine]:
-    """Makes the first term the start."""
+    """Shifts each line so that its first term is the start."""
     if of.within == NumberSet("N0"):
         return lines
     return [ResidueLine(folded(n.Sum((line.start, line.step))), line.step) for line in lines]
 
 
 def _progressions(first: list[ResidueLine], second: list[ResidueLine], scalars: Scalars) -> EqualityFinding:
-    """Compares progressions: two are equal when their beginnings and their steps are; several, each with its own."""
+    """Compares progressions by beginning and step; several are matched in pairs."""
 
     def same(one: ResidueLine, other: ResidueLine) -> EqualityFinding:
         pairs = ((one.start, other.start), (one.step, other.step))
         return decided([scalars.compare(*pair) for pair in pairs], "the same beginning and step")
 
     if len(first) == len(second) == 1 and same(first[0], second[0]).truth is Truth.DIFFERENT:
-        return different("another beginning, or another step")
+        return different("a different beginning or step")
     if matched(first, second, same, repeats=True).truth is Truth.EQUAL:
         return equal("the same progressions")
-    return undecided("whether two sets of progressions are equal is open")
+    return undecided("equality of two sets of progressions is undecided")

@@ -1,4 +1,4 @@
-"""Defines what an answer is checked against. The submission is always the text of the final answer."""
+"""Spec of the kind `answer`. The submission is always the text of the final answer."""
 
 from __future__ import annotations
 
@@ -13,35 +13,33 @@ INTEGER = re.compile(r"-?[0-9]{1,2000}", re.ASCII)
 
 
 class AnswerSpec(SpecModel):
-    """The answer says the same as `expected`, whatever kind of thing that is: a number, an expression, a set, an
-    interval, a tuple, an equation or inequality, a matrix, a quantity with its unit, a text choice. Plain mathematics
-    or LaTeX on both sides."""
+    """The answer says the same as `expected`: a number, expression, set, interval, tuple, equation, inequality, matrix,
+    quantity with its unit, or text choice. Plain mathematics or LaTeX on both sides."""
 
     kind: Literal["answer"] = "answer"
     expected: str = Field(max_length=10_000)
     notation: Literal["any", "plain", "digits"] = "any"
-    """How both are written. `any`: plain mathematics or LaTeX. `plain`: one expression over `variables`, in which
-    nothing is guessed. `digits`: one integer, in decimal digits with at most a sign: `42`, `-7`, `+3`; not `42.0`."""
+    """Notation of both answers. `any`: plain mathematics or LaTeX. `plain`: one expression over `variables`, without
+    guessing. `digits`: one integer, in decimal digits with at most a sign: `42`, `-7`, `+3`; not `42.0`."""
     final: Literal["whole", "boxed"] = "whole"
-    """`whole`: the submission is the answer. `boxed`: it has exactly one `\\boxed{...}`, and that holds it."""
+    r"""`whole`: the submission is the answer. `boxed`: the answer is in its single `\boxed{...}`."""
     form: Literal["equal", "worked_out", "simplified", "same"] = "worked_out"
-    """`equal`: any form. `worked_out`: nothing is left to compute that the expected answer has computed. `simplified`:
+    r"""`equal`: any form. `worked_out`: nothing is left to compute that the expected answer has computed. `simplified`:
     also fractions in lowest terms, radicals denested, like terms collected. `same`: written alike, apart from notation
-    (`\\frac{1}{2}` is `1/2`, and `0.5` is neither)."""
+    (`\frac{1}{2}` is `1/2`, and `0.5` is neither)."""
     absolute: str = Field(default="", max_length=64)
-    """Decimals this close are accepted: a rational number, written exactly. Empty: none."""
+    """Accepted distance of a decimal: a rational number, written exactly. Empty: none."""
     relative: str = Field(default="", max_length=64)
-    """Likewise, as a share of the expected value."""
+    """Accepted distance of a decimal, as a share of the expected value."""
     order: Literal["as_written", "any"] = "as_written"
-    """Whether a list in brackets may come in another order. A list without brackets, and a set, always may."""
+    """`any`: a list in brackets may come in another order. A list without brackets, or a set, always may."""
     units: Literal["as_expected", "optional", "ignored"] = "as_expected"
-    """`as_expected`: a unit of the same dimension where the expected answer has one, and none where it has none;
-    converted; dollars and what is counted are none. `optional`: the unit may be missing. `ignored`: a unit says
-    nothing."""
+    """`as_expected`: a unit of the same dimension exactly if the expected answer has one, converted; dollars and
+    counted things are not units. `optional`: the unit may be missing. `ignored`: units are dropped."""
     variables: tuple[str, ...] | None = None
-    """Symbols that may occur; None: those of the expected answer."""
+    """Allowed symbols; None: those of the expected answer."""
     domain: Literal["real", "complex", "positive", "integer"] = "real"
-    """What symbols stand for: sqrt(x^2) is |x| for real ones, and x for positive ones only."""
+    """Values of symbols: sqrt(x^2) is |x| for real ones, and x only for positive ones."""
 
     def summary(self) -> str:
         return f"{self.kind}: {self.expected}"
@@ -49,12 +47,12 @@ class AnswerSpec(SpecModel):
     @model_validator(mode="after")
     def _digits(self) -> AnswerSpec:
         if self.notation == "digits" and not INTEGER.fullmatch(self.expected):
-            raise ValueError("`expected` is no integer of at most 2,000 digits from 0 to 9")
+            raise ValueError("`expected` is not an integer of at most 2,000 digits from 0 to 9")
         return self
 
     @model_serializer(mode="wrap")
     def _omit_usual_notation(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Writes a spec of any notation as earlier versions did, so that its digest stays."""
+        """Omits the notation `any`, as earlier versions did, so that digests stay."""
         data: dict[str, Any] = handler(self)
         if self.notation == "any":
             data.pop("notation", None)
@@ -62,10 +60,10 @@ class AnswerSpec(SpecModel):
 
 
 def from_integer(data: dict[str, Any]) -> dict[str, Any]:
-    """Rewrites the data of a spec of the kind `integer` of earlier versions; verdicts stay."""
+    """Converts the data of a spec of the retired kind `integer`; verdicts stay the same."""
     return {**data, "kind": "answer", "notation": "digits"}
 
 
 def from_expression(data: dict[str, Any]) -> dict[str, Any]:
-    """Rewrites the data of a spec of the kind `expression` of earlier versions; verdicts stay."""
+    """Converts the data of a spec of the retired kind `expression`; verdicts stay the same."""
     return {"variables": (), **data, "kind": "answer", "notation": "plain", "domain": "complex"}

@@ -1,6 +1,6 @@
-"""Accepts answers that are close enough: proved so by enclosures, never by floating point.
+"""Tolerances for decimal answers, decided by interval enclosures, never by floating point.
 
-A tolerance is for numbers. One that would accept zero, or the number with its sign turned, is refused as a bad spec.
+A tolerance is for numbers. One that would accept zero, or the number with the opposite sign, is refused as a bad spec.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_RELATIVE = Fraction(1, 10)
 
 
 def number(text: str, name: str) -> Fraction | None:
-    """Returns a tolerance as it is written; None for none. Raises SpecError."""
+    """Parses a tolerance; None for an empty or zero one. Raises SpecError."""
     if not text.strip():
         return None
     if not WRITTEN.fullmatch(text.strip()):
@@ -43,7 +43,7 @@ class Tolerance:
     relative: Fraction | None
 
     def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> EqualityFinding | None:
-        """Returns equal within the tolerance, or None."""
+        """Returns equality within the tolerance, or None."""
         if symbols(answer, expected):
             return None
         apart = FunctionCall("abs", (minus(answer, expected),))
@@ -57,7 +57,7 @@ class Tolerance:
         return None
 
     def check(self, expected: Expression, scalars: Scalars) -> None:
-        """Raises SpecError where the tolerance would accept nearly anything of that size."""
+        """Raises SpecError if the tolerance would accept nearly anything of that size."""
         if self.absolute is None or symbols(expected):
             return
         size = FunctionCall("abs", (expected,))

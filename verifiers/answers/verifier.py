@@ -1,7 +1,7 @@
-"""Decides on answers: integers at once, everything else by reading and comparing.
+"""Verifier of the kind `answer`: integers directly, everything else by parsing and comparing.
 
-Importing it and deciding an integer import neither SymPy nor the grammar. What cannot be read as exactly one answer is
-refused.
+Importing this module and deciding an integer import neither SymPy nor the grammar. Text that is not exactly one answer
+is refused.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class AnswerVerifier:
     version = ANSWER.version
 
     def check(self, spec: AnswerSpec, *, prove: bool = False) -> None:
-        """Raises SpecError where the expected answer cannot be read, has no value, or a tolerance accepts too much.
+        """Raises SpecError if the expected answer does not parse or has no value, or if a tolerance accepts too much.
 
-        Without `prove` only what arithmetic tells is looked at, and SymPy is not imported.
+        Without `prove` only plain arithmetic is used, and SymPy is not imported.
         """
         if spec.notation != "digits":
             from verifiers.answers.judging import check
@@ -34,7 +34,7 @@ class AnswerVerifier:
             check(spec, prove=prove)
 
     def verify(self, spec: AnswerSpec, submission: str) -> Verdict:
-        """Decides on a submission. Never raises for what it holds."""
+        """Decides a submission. Never raises because of its content."""
         try:
             text = boxed(submission) if spec.final == "boxed" else submission
         except GrammarError as error:
@@ -52,7 +52,7 @@ class AnswerVerifier:
             return self._verdict(Ground.UNREADABLE, reason, {"submitted": escaped(text)})
         if int(text) == int(spec.expected):
             return self._verdict(Ground.PROVED, "the same integer", {"read": escaped(text)})
-        return self._verdict(Ground.REFUTED, "another integer", {"read": escaped(text)})
+        return self._verdict(Ground.REFUTED, "a different integer", {"read": escaped(text)})
 
     def _verdict(self, ground: Ground, reason: str, evidence: dict[str, object]) -> Verdict:
         return judged(ground, reason, evidence, self.name, self.version)

@@ -1,15 +1,14 @@
-"""Whether a checklist can be used as a reward: it can be met, it is not met for nothing, no item is there twice.
+"""Soundness of a checklist as a reward: it can be met, is not met by idle texts, and has no redundant item.
 
-What always holds: everything is shown by texts that the verifier itself decided, in its worker. A list is sound when
+Invariants: every claim rests on texts that the verifier itself decided, in its worker. A list is sound if
+- a text meets all of it: the given one, or one built from the items;
+- no idle text passes: an empty text, a refusal, the instruction copied, the keywords repeated up to the length, the
+  list's own sentences, a claim of success for each item;
+- no item implies another: for any two items some text meets the one and misses the other. If none is found the list
+  is rejected, although one may exist: unproved does not count.
 
-- a text meets all of it: the one that is given, or one that is put together from the items;
-- no text that does no work passes: nothing, a refusal, the instruction handed back, the keywords strung together up to
-  the length, the list's own sentences, a claim of success for each item;
-- no item follows from another: for any two of them there is a text that meets the one and not the other. Where none
-  was found the list is refused, although one may exist: what is not shown does not count.
-
-That a text put together from the items is worth reading no list decides. Guards are off while items are compared: what
-is asked there is what an item says, not whether a text is honest.
+Soundness does not mean that a text built from the items is worth reading. Guards are off while items are compared,
+because only the items matter there.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Outcome, Verdict
 
 MOST_ITEMS = 24
-"""Hard items of a list that is assessed: pairs grow with the square."""
+"""Maximum hard items of a list to assess: pairs grow with the square."""
 MOST_CUTS = 12
-"""Blocks of a text that are left out, one at a time."""
+"""Maximum number of blocks omitted from a text, one at a time."""
 MOST_STUFFED = 1_000
-"""Words of the text that is nothing but keywords."""
+"""Words of the text that consists of keywords only."""
 GUARDS_OFF: tuple[s.Guard, ...] = ("repetition", "stuffing", "copy")
 Decided = Callable[[s.ChecklistSpec, str], Verdict]
 
@@ -43,31 +42,31 @@ class ListAssessment(BaseModel):
     model_config = ConfigDict(frozen=True, defer_build=True)
 
     sound: bool
-    """Whether the list may become a reward."""
+    """True if the list may become a reward."""
     reason: str
     met: bool
-    """Whether a text that meets all of it is known."""
+    """True if a text that meets the whole list is known."""
     trivial: tuple[str, ...]
-    """Texts that do no work, and pass."""
+    """Idle texts that pass."""
     implied: tuple[tuple[str, str], ...]
-    """Pairs of names: no text was found that meets the first and misses the second."""
+    """Pairs of item names: no text was found that meets the first and misses the second."""
     alone: int
-    """Items for which a text was found that misses them and meets all others."""
+    """Number of items that some text misses while it meets all others."""
     texts: int
-    """Texts that were decided."""
+    """Number of texts decided."""
     seconds: float
 
     def lines(self) -> list[str]:
-        """What was found, for a person."""
-        counted = f"{self.texts} texts decided; {self.alone} items missed alone by one of them, {self.seconds:.1f} s"
-        nothing = [f"passes and does no work: {what}" for what in self.trivial]
+        """Returns the findings as lines for a person."""
+        counted = f"{self.texts} texts decided; {self.alone} items can be missed alone, {self.seconds:.1f} s"
+        nothing = [f"passes without doing any work: {what}" for what in self.trivial]
         implied = [f"{a} may imply {b}: no text was found that meets it and misses {b}" for a, b in self.implied]
         return [counted, *nothing, *implied]
 
 
 def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, seconds: float = 120.0) -> ListAssessment:
-    """`right`: a text that meets the list, where it should not be made from the items. Raises SpecError for a list that
-    cannot decide, or that `right` does not meet; InfrastructureError where nothing can be decided here."""
+    """Assesses a list. `right` is a text that meets it; by default one is built from the items. Raises SpecError for a
+    list that cannot decide or that `right` does not meet; InfrastructureError if nothing can be decided here."""
     worker = parts.service()
     end = time.monotonic() + seconds
 
@@ -80,7 +79,7 @@ def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, sec
 
 
 def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessment:
-    """The same with any way to decide."""
+    """Assesses a list with any decision function; see `assess`."""
     started = time.monotonic()
     if len(spec.hard) > MOST_ITEMS:
         raise SpecError(f"{len(spec.hard)} hard items are too many to assess", hint=f"Keep to {MOST_ITEMS}.")
@@ -89,7 +88,7 @@ def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessm
         raise InfrastructureError(f"the list cannot be decided here: {first.reason}")
     if right and not first.passed:
         raise SpecError(
-            f"the text that should meet the list does not: {first.reason}", hint="It, or an item, is wrong."
+            f"the text that should meet the list does not: {first.reason}", hint="Correct the text or the item."
         )
     trivial = tuple(what for what, text in idle(spec) if decided(spec, text).passed)
     plain = spec.model_copy(update={"allowed": GUARDS_OFF, "question": "", "items": spec.hard, "credit": "none"})
@@ -114,16 +113,16 @@ def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessm
 
 
 def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
-    """Texts that do no work, each with what it is."""
+    """Yields texts that do no work, each with a description."""
     yield from ((f"{text!r}", text) for text in EMPTY_ANSWERS)
     if spec.question:
-        yield "the instruction, handed back", spec.question
+        yield "the instruction, copied", spec.question
         yield "the instruction, announced", f"Here is the text that was asked for.\n\n{spec.question}"
     phrases = [phrase for item in spec.hard for phrase in item.wanted]
     length = min(_length(spec), MOST_STUFFED)
     if phrases:
         yield "the keywords in a row", ", ".join(phrases)
-        yield "the keywords again and again", " ".join(islice(cycle(phrases), max(length, len(phrases))))
+        yield "the keywords repeated", " ".join(islice(cycle(phrases), max(length, len(phrases))))
         yield "the keywords, a sentence each", " ".join(f"{phrase.capitalize()}." for phrase in phrases)
     said = [line for item in spec.items for line in item.lines()]
     yield "the list itself", "\n".join(said)
@@ -131,7 +130,8 @@ def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
 
 
 def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
-    """Texts that may tell items apart: one that meets all, what misses each of them, and what is made of some."""
+    """Yields texts that may tell items apart: one that meets all, one that misses each, and texts built from some
+    items."""
     whole = right or made(spec)
     yield whole
     yield OTHER
@@ -148,7 +148,7 @@ def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
 
 
 def cuts(text: str) -> Iterator[str]:
-    """The text with a block left out, or with something else between its beginning and its end."""
+    """Yields the text with one block omitted, or with its middle replaced."""
     blocks = text.split("\n\n")
     if len(blocks) < 3:
         return
@@ -159,7 +159,7 @@ def cuts(text: str) -> Iterator[str]:
 
 
 def inserted(text: str, more: str) -> str:
-    """The text with more of it at the end of a block of prose that is neither the first nor the last."""
+    """Returns the text with `more` appended to a prose block in the middle."""
     blocks = text.split("\n\n")
     prose = [at for at, block in enumerate(blocks) if not block.startswith(("#", "-", "|", "```"))]
     at = prose[len(prose) // 2] if prose else 0
@@ -167,7 +167,7 @@ def inserted(text: str, more: str) -> str:
 
 
 def _held(verdict: Verdict) -> list[bool]:
-    """Which hard items hold, in order; nothing for a text that could not be read."""
+    """Returns the hard items that hold, as booleans in order; empty for an unreadable text."""
     if verdict.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"a text of the assessment was not decided: {verdict.reason}")
     found = verdict.evidence.get("items")
@@ -175,7 +175,7 @@ def _held(verdict: Verdict) -> list[bool]:
 
 
 def _length(spec: s.ChecklistSpec) -> int:
-    """Words that the list asks for."""
+    """Returns the number of words that the list asks for."""
     targets = [item.target for item in spec.hard if isinstance(item, s.LengthItem) and item.unit == "words"]
     least = [item.least or 0 for item in spec.hard if isinstance(item, s.CountItem) and item.of == "words"]
     return max([*targets, *least, 60])
@@ -183,9 +183,9 @@ def _length(spec: s.ChecklistSpec) -> int:
 
 def _reason(first: Verdict, trivial: Sequence[str], implied: Sequence[tuple[str, str]], count: int) -> str:
     if not first.passed:
-        return f"no text that meets it could be made here ({first.reason}): give one as --submission"
+        return f"no text that meets the list could be built ({first.reason}): give one as --submission"
     if trivial:
-        return f"a text that does no work passes: {trivial[0]}"
+        return f"an idle text passes: {trivial[0]}"
     if implied:
         return f"{implied[0][0]!r} may imply {implied[0][1]!r}: change or leave out one of them"
-    return f"a text meets it, nothing idle does, and none of its {count} hard items follows from another"
+    return f"a text meets the list, no idle text does, and none of its {count} hard items follows from another"

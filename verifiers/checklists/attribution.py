@@ -1,9 +1,9 @@
-"""Says which source a quotation has to be in: the one that a reader takes it for.
+"""Determines the source that a reader attributes a quotation to.
 
-The key that follows at once decides; else those that stand before the quotation or behind it in its sentence, up to
-another quotation; for what is set apart one within it; and for the first words behind a sentence that ends with a
-colon, the keys of that sentence; else those that are part of a sentence before it in its block. A footnote stands for
-the keys in it. Where there is no key, any source may have it.
+The key that follows immediately decides; otherwise keys before or after the quotation in its sentence, up to another
+quotation; for a block quotation, a key within it; after a sentence that ends with a colon, the keys of that sentence
+for the first words behind it; otherwise keys that are part of an earlier sentence in the block. A footnote counts as
+the keys in it. Without a key, any source may contain the quotation.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.words.brackets import Cited, cited_in, cited_within
 
 NEAR = 200
-"""Characters in which the key of a sentence is looked for."""
+"""Characters searched for the key of a sentence."""
 MOST_PLACES = 50
-"""Of a block that are looked at for a quotation whose sentence has no key."""
+"""Maximum citations of a block that are examined for a quotation whose sentence has no key."""
 ENDS = re.compile(r"[.!?]\s|[。！？]|\n")
 CLOSERS = ".!?。！？\"'”’»›」』“‘"
 STOP = re.compile("[.!?。！？]")
 GOES_ON = re.compile(r"\s+([^\W\d_])")
-"""Behind a key: then it begins a sentence, where one ends before it."""
+"""Matches a word behind a key; the word begins a sentence if one ends before the key."""
 LEADS_IN = re.compile(r"[:：]\W*$")
 
 Span = tuple[int, int]
 
 
 class Attribution:
-    """Goes through the blocks of one document in order."""
+    """Attributes the quotations of one document, block by block, in order."""
 
     def __init__(self, document: Document, known: Sequence[str]) -> None:
         self._known = known
@@ -46,13 +46,13 @@ class Attribution:
         self._before_block = ""
 
     def around(self, text: str, quoted: Sequence[Span], at: int) -> str:
-        """The words of the sentence in which a quotation stands, or, where it is all of a block, of the one before."""
+        """Returns the sentence around a quotation, or the one before if the quotation fills its block."""
         start, end = quoted[at]
         before, behind = ENDS.split(text[max(0, start - NEAR) : start])[-1], ENDS.split(text[end : end + NEAR])[0]
         return f"{before} {behind}" if re.search(r"\w", before + behind) else self._before_block
 
     def go_on(self, block: MarkdownBlock) -> None:
-        """To the block behind this one. What is set apart in several paragraphs keeps its lead-in."""
+        """Advances past this block. A block quotation of several paragraphs keeps its lead-in."""
         self._before_block = self._before_block if block.quoted else ENDS.split(block.text.strip())[-1]
         if LEADS_IN.search(block.text):
             sentence = re.split(ENDS, block.text)[-1]
@@ -64,7 +64,7 @@ class Attribution:
     def keys_of(
         self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], at: int, apart: bool
     ) -> frozenset[str]:
-        """Of this one among the quotations of a text."""
+        """Returns the source keys for quotation number `at` of a text."""
         start, end = quoted[at]
         within = [keys for place in cited_within(cited, start, end) if (keys := self._of(place))]
         if within:
@@ -79,8 +79,8 @@ class Attribution:
         return near or (self._lead if not at else near) or self._named_before(text, cited, quoted, start)
 
     def _named_before(self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], start: int) -> frozenset[str]:
-        """The keys before it in its block that are part of a sentence (`Report [B] was printed`): those at the end of
-        one belong to it, those right behind a quotation to that."""
+        """Returns earlier keys in the block that are part of a sentence (`Report [B] was printed`). Keys at the end of
+        a sentence belong to it, keys right behind a quotation to that quotation."""
         places = cited_within(cited, 0, start)[-MOST_PLACES:]
         named = (place for place in places if re.match(r",?\s+\w", text[place.end : place.end + 4]))
         return frozenset[str]().union(
@@ -92,7 +92,7 @@ class Attribution:
         return frozenset(keys.union(*(self._notes.get(key, ()) for key in place.keys if key not in self._known)))
 
     def _behind(self, text: str, cited: Sequence[Cited], end: int, limit: int) -> tuple[frozenset[str], bool] | None:
-        """The keys that follow in the same sentence, and whether they follow at once."""
+        """Returns the keys that follow in the same sentence, and True if they follow immediately."""
         for place in cited_within(cited, end - 1, min(end + NEAR, limit)):
             between = text[end : place.start].lstrip(CLOSERS)
             closed = STOP.search(text, max(0, end - 2), place.start - len(between)) is not None
@@ -104,7 +104,7 @@ class Attribution:
         return None
 
     def _before(self, text: str, cited: Sequence[Cited], start: int, earlier: int) -> frozenset[str] | None:
-        """The keys that stand before it in its sentence, unless they belong to the quotation before."""
+        """Returns the keys before the quotation in its sentence, unless they belong to an earlier quotation."""
         for place in reversed(cited_within(cited, max(0, start - NEAR), start)):
             if ENDS.search(text[place.end : start]):
                 return None
@@ -116,6 +116,6 @@ class Attribution:
 
 
 def _is_of_quotation(text: str, place: Cited, quoted: Sequence[Span]) -> bool:
-    """Whether a quotation stands right before it."""
+    """True if a quotation stands right before the citation."""
     at = bisect_right(quoted, place.start, key=lambda span: span[1]) - 1
     return at >= 0 and not re.search(r"[\w;]", text[quoted[at][1] : place.start])

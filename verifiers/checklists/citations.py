@@ -1,4 +1,4 @@
-"""Whether what a text cites exists: keys, quotations and web addresses are those of the sources."""
+"""Checks that cited keys, quotations and web addresses exist in the sources."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from verifiers.checklists.words.prose import words
 from verifiers.contract.text import escaped
 
 RUN = 4
-"""Words in a row that make a quotation a part of another."""
+"""Consecutive words that make a quotation part of another."""
 EDITORS = re.compile(r"[^\W\d_]{2,}")
-"""A word in square brackets within a quotation: `[Her] brother`."""
+"""Word in square brackets within a quotation: `[Her] brother`."""
 
 
 def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSource]) -> ItemFinding:
-    """Whether every key, quotation and address in the text is that of a source, and enough are cited."""
+    """Checks that every key, quotation and address in the text has a source, and enough are cited."""
     known = [source.key for source in sources]
     found = list(passages(document, known))
     own = document.notes | _own_notes(document)
     cited = list(dict.fromkeys(key for passage in found for key in _keys(passage, known)))
-    wrong = [f"no source is called [{escaped(key)}]" for key in cited if key not in known and key not in own]
+    wrong = [f"unknown source [{escaped(key)}]" for key in cited if key not in known and key not in own]
     real = list(dict.fromkeys([*(key for key in cited if key in known), *_cited_otherwise(document, sources)]))
     if len(real) < item.least:
         wrong.append(f"{len(real)} of at least {item.least} sources cited")
     if item.most is not None and len(real) > item.most:
-        wrong.append(f"{len(real)} sources cited, at most {item.most} may be")
+        wrong.append(f"{len(real)} sources cited, at most {item.most} allowed")
     texts = {source.key: same_text(source.text) for source in sources}
     quoted = [one for passage in found for one in passage.quotations if one.of(item.quoted_words)]
     true_ones: list[str] = []
@@ -45,7 +45,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
             true_ones.append(same_text(true).casefold())
     different = _different(true_ones)
     if different < item.least_quotations:
-        wrong.append(f"{different} different ones of at least {item.least_quotations} quotations")
+        wrong.append(f"{different} different quotations of at least {item.least_quotations}")
     if item.addresses:
         given = {same_address(source.url) for source in sources if source.url}
         hosts = {address.partition("/")[0] for address in given}
@@ -56,11 +56,11 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
         ]
         wrong += [f"no source has the address {escaped(address)}" for address in strange]
     shown = [escaped(key) for key in real[:50]]
-    return finding(item, not wrong, listed(wrong) or "what is cited exists", cited=shown, quotations=different)
+    return finding(item, not wrong, listed(wrong) or "all citations exist", cited=shown, quotations=different)
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
-    """What it cites. Within a quotation, what does not look like a key is an editor's word."""
+    """Yields the cited keys. Within a quotation, a bracket that does not look like a key is an editor's word."""
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:
@@ -73,7 +73,7 @@ def _looks_cited(key: str, shapes: set[str]) -> bool:
 
 
 def _different(texts: list[str]) -> int:
-    """How many there are but those that are a part of another, or have several of its words in a row."""
+    """Counts quotations, except those that are part of another or share `RUN` words in a row with it."""
     seen: set[tuple[str, ...]] = set()
     longer: list[str] = []
     for text in sorted(dict.fromkeys(text.strip(" .,;:\"'") for text in texts), key=len, reverse=True):
@@ -86,14 +86,14 @@ def _different(texts: list[str]) -> int:
 
 
 def _own_notes(document: Document) -> frozenset[str]:
-    """The numbers of notes that the text has written by hand: paragraphs that begin with a raised number."""
+    """Returns the numbers of hand-written notes: paragraphs that begin with a raised number."""
     begun = (re.match("[⁰¹²³⁴-⁹]+", block.text) for block in document.quotable_blocks)
     normal = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
     return frozenset(found.group().translate(normal) for found in begun if found)
 
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
-    """Sources that a footnote begins with, and those whose address the text gives."""
+    """Yields sources that a footnote begins with, and those whose address the text gives."""
     addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)

@@ -1,8 +1,8 @@
-"""A text that a checklist should accept, and for each item a text that misses it. Pure: the verifier decides on each.
+"""A text that a checklist should accept, and for each item a text that misses it. Pure: the verifier decides each.
 
-The text is the one that the job came to, or else it is put together from the items themselves: headings with a
-paragraph each, sentences around the words that are asked for, a table, a block of code, filled up to the length. It
-says nothing worth reading; that it is accepted shows what the list does not ask for.
+The text is the job's own, or is built from the items: headings with a paragraph each, sentences around the required
+words, a table, a code block, padded to the length. It is not worth reading; its acceptance shows what the list does not
+ask for.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ FORMS = {
 
 
 def examples(spec: s.ChecklistSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    inputs = [ExampleInput("example", "the text that the job came to", spec, answer)] if answer is not None else []
-    inputs.append(ExampleInput("example", "a text put together from the items alone", spec, made(spec)))
+    inputs = [ExampleInput("example", "the job's text", spec, answer)] if answer is not None else []
+    inputs.append(ExampleInput("example", "a text built from the items alone", spec, made(spec)))
     found = try_(inputs)
     right = next((one.given.submission for one in found if one.accepted), None)
     notes: list[str] = []
     changed: list[tuple[str, str]] = []
     if right is None:
-        notes.append("no text that meets the list could be made here, so none that misses just one item")
+        notes.append("no text that meets the list could be built, so none that misses just one item")
     for item in spec.hard if right is not None else ():
         other = missing(item, right or "")
         if other is None or other == right:
-            notes.append(f"no text that misses {item.name!r} alone could be made")
+            notes.append(f"no text that misses {item.name!r} alone could be built")
         else:
             changed.append((f"the text made to miss {item.name!r}", other))
     changed.append(("another text", OTHER))
     if spec.soft:
-        notes.append("what a model judges was not asked here; it never makes a text pass")
+        notes.append("soft items were not judged here; they never make a text pass")
     tried = try_(distinct([ExampleInput("mutant", what, spec, text) for what, text in changed], right or ""))
-    shown = [one for one in found if one.accepted or one.given.what.startswith("the text that")]
+    shown = [one for one in found if one.accepted or one.given.what.startswith("the job's text")]
     return ExampleReport((*(shown or found[:1]), *tried), (), tuple(notes))
 
 
 def sample(rules: str) -> Any:
-    """Something small that fits a plain schema, as far as its types, bounds and choices go."""
+    """Returns a small value that fits a plain schema, considering types, bounds and choices."""
     try:
         return _instance(json.loads(rules), 0)
     except (ValueError, RecursionError):
@@ -105,13 +105,13 @@ def _instance(schema: Any, depth: int) -> Any:
 
 
 def _size(schema: dict[str, Any], keyword: str) -> int:
-    """A bound of a schema, kept small; 0 where there is none."""
+    """Returns a bound of a schema, at most 1,000, or 0."""
     value = schema.get(keyword, 0)
     return min(int(value), 1_000) if isinstance(value, int | float) else 0
 
 
 def sentences() -> Iterator[str]:
-    """Many, no two alike."""
+    """Yields distinct filler sentences, without end."""
     for turn in count():
         who, does = WHO[turn % len(WHO)], DOES[turn % len(DOES)]
         what, where = WHAT[(turn // 3) % len(WHAT)], WHERE[(turn // 7 + turn) % len(WHERE)]
@@ -119,7 +119,7 @@ def sentences() -> Iterator[str]:
 
 
 def made(spec: s.ChecklistSpec) -> str:
-    """A text out of the items."""
+    """Builds a text from the items."""
     whole = any(isinstance(item, s.FormatItem) and item.format == "json" for item in spec.hard)
     for item in spec.hard:
         if isinstance(item, s.JsonItem):
@@ -131,7 +131,7 @@ def made(spec: s.ChecklistSpec) -> str:
 
 
 def _shortened(spec: s.ChecklistSpec, text: str) -> str:
-    """With as few sentences as are allowed: some of them joined."""
+    """Joins sentences so that the text has as few as allowed."""
     most = min((i.most for i in spec.hard if isinstance(i, s.CountItem) and i.of == "sentences" and i.most), default=0)
     over = text.count(". ") + 1 - most if most else 0
     return text.replace(". ", " and ", over) if over > 0 else text
@@ -171,7 +171,7 @@ def _prose(spec: s.ChecklistSpec) -> str:
 
 
 def _filled(spec: s.ChecklistSpec, blocks: list[str], filler: Iterator[str]) -> str:
-    """With sentences in its first paragraph until it is as long as asked."""
+    """Pads the first paragraph with sentences to the required length."""
     target, measure = 0, "words"
     for item in spec.hard:
         if isinstance(item, s.LengthItem):
@@ -195,7 +195,7 @@ def _filled(spec: s.ChecklistSpec, blocks: list[str], filler: Iterator[str]) -> 
 
 
 def _sentences(spec: s.ChecklistSpec) -> Iterator[str]:
-    """What has words of the items in it; what has to come in an order first, in that order."""
+    """Yields sentences with the items' words; phrases with a required order come first."""
     for item in spec.hard:
         if isinstance(item, s.OrderItem):
             yield from (f"Then one reads of {phrase} for a while." for phrase in item.phrases)
@@ -239,7 +239,7 @@ def _table(item: s.TableItem, spec: s.ChecklistSpec) -> str:
 
 
 def missing(item: s.HardItem, text: str) -> str | None:
-    """The text so changed that this item should not hold any more; None where no way is known."""
+    """Returns the text changed so that it should miss this item, or None if no change is known."""
     filler = " ".join(islice(sentences(), 40, 240))
     match item:
         case s.CountItem() if item.least:
@@ -284,7 +284,7 @@ def missing(item: s.HardItem, text: str) -> str | None:
 
 
 def _without(of: str, text: str) -> str:
-    """With too few of them."""
+    """Removes elements of this kind from the text."""
     return re.sub(PATTERNS[of], "", text, flags=re.M) if of in PATTERNS else next(sentences())
 
 

@@ -1,4 +1,4 @@
-"""A checklist in plain words, item by item; and what a verdict about a text carries. Pure."""
+"""Plain description of a checklist, item by item; and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from verifiers.contract.text import one_line
 from verifiers.contract.verdict import Verdict
 
 MOST_ITEMS = 100
-"""Of those that a statement has a part for."""
+"""Maximum number of items that become statement parts."""
 GUARDS = {
     "repetition": "repetition",
     "stuffing": "keywords without sentences",
     "copy": "a copy of the task",
-    "claims": "sentences in which the text speaks of itself",
+    "claims": "sentences in which the text speaks about itself",
 }
 
 
 def explain(spec: ChecklistSpec) -> Iterator[str]:
-    yield "A text of which all of this holds; code decides it:"
+    yield "The text must meet all of these; code decides:"
     for item in spec.hard:
         first, *more = item.lines()
         yield f"    {item.name}: {first}"
         yield from (f"        {line}" for line in more)
     if spec.credit == "items":
-        yield "A text that misses some does not pass, and keeps its share (by the items' weights) as its score."
+        yield "A text that misses some fails, and scores the share that it meets, by the items' weights."
     if spec.soft:
-        yield "A model may judge these, which is an opinion:"
+        yield "A model judge may grade these; its grades are opinions:"
         yield from (f"    {item.name}: {item.point}" for item in spec.soft)
         if spec.soft_needed:
             yield f"    a mean grade below {spec.soft_needed:g} of 1 makes the text fail"
@@ -40,12 +40,12 @@ def explain(spec: ChecklistSpec) -> Iterator[str]:
     refused = [text for name, text in GUARDS.items() if name not in spec.allows]
     admitted = ", ".join(name for name in get_args(Unreadable) if name in spec.allows)
     if spec.question:
-        yield "It was asked for with these words, which a model judge sees and a text must not copy:"
+        yield "The question, which a model judge sees and a text must not copy:"
         yield from (f"    {line}" for line in spec.question.splitlines())
-    yield f"It has to be readable: nothing that a page does not show{f', apart from {admitted}' if admitted else ''}."
+    yield f"It must be readable: nothing that a page does not show{f', apart from {admitted}' if admitted else ''}."
     if refused:
-        yield f"A text is not counted for: {', '.join(refused)}."
-    yield "Whether what it says is true, or good beyond this list, is not asked."
+        yield f"Not counted: {', '.join(refused)}."
+    yield "Truth, and quality beyond this list, are not checked."
 
 
 def visible(spec: ChecklistSpec) -> str:

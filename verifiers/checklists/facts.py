@@ -1,4 +1,4 @@
-"""Which numbers a text has, and which of them agree with the facts; see `NumbersItem`."""
+"""Agreement of a text's numbers with the facts; see `NumbersItem`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from verifiers.checklists.words.language import language_of
 from verifiers.checklists.words.prose import words
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
-"""Before the words of a heading."""
+"""Numbering before the words of a heading."""
 POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)(?=\s\w)")
-"""What numbers the points of a sentence, from one on: `(1) wheat and (2) barley`."""
+"""Numbering of a sentence's points, from one: `(1) wheat and (2) barley`."""
 
 
 def document_numbers(
     document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
 ) -> Iterator[WrittenNumber]:
-    """All numbers of a text but the keys that it cites and the numerals of its headings and points. `code`: also those
-    in blocks of code."""
+    """Yields the numbers of a text, except cited keys and numbering of headings and points. `code`: also those in code
+    blocks."""
     decimals = decimals_of(document.everything)
     language = language_of(document.everything)
     for block in document.marked_blocks:
@@ -45,7 +45,7 @@ def document_numbers(
 
 
 def _labelled(number: WrittenNumber, label: tuple[str, ...]) -> WrittenNumber:
-    """What a cell counts that does not say so is said by its row and its column."""
+    """Labels a cell's number with its row and column if it states no unit or counted thing itself."""
     readings = (
         tuple(one if one.unit or one.counted else replace(one, counted=label) for one in reading)
         for reading in number.readings
@@ -59,16 +59,16 @@ def _without_points(text: str) -> str:
 
 
 MOST_DERIVING_IN_SOURCE = 20
-"""Numbers of one source from which pairs are derived: of more nearly every small number would follow."""
+"""Maximum numbers of one source that yield derived pairs: with more, almost every small number would follow."""
 MOST_COMPARED = 500
-"""Facts whose units and words are looked at where a number is not one of them by its value."""
+"""Maximum facts whose units and words are compared with a number that matches none by value."""
 
 
 class Facts:
-    """Which numbers agree with the facts; see `NumbersItem`."""
+    """Facts and the numbers derived from them; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
-        """`parts`: of dates, times and ranges, from which nothing is derived."""
+        """Derives the allowed numbers. `parts`: figures of dates, times and ranges, from which nothing is derived."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = [*facts, *parts]
@@ -102,7 +102,7 @@ class Facts:
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
-        """Whether one of its readings holds, of a loss below zero, too."""
+        """True if one of the number's readings holds; for a loss, also with a negative sign."""
         below = [tuple(replace(one, value=-one.value) for one in reading) for reading in number.readings if number.lost]
         return any(
             all(self.hold(one) and not self._of_something_else(one) for one in reading)
@@ -110,8 +110,8 @@ class Facts:
         )
 
     def _of_something_else(self, number: Figure) -> bool:
-        """Whether facts have this value, and each of them in another unit, or of what other facts do not count; what
-        is derived as well is in any."""
+        """True if all facts of this value have another unit or count something else. A value that is also derived fits
+        any unit."""
         if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
             return False
         same = self._like(number)
@@ -122,7 +122,7 @@ class Facts:
         return any(_same_thing(fact, number) for fact in self._facts[:MOST_COMPARED])
 
     def _like(self, number: Figure) -> list[Figure]:
-        """The facts that have its value, or one that it may be rounded from."""
+        """Returns the facts with this value, or with one that rounds to it."""
         if number.significant < 2 or (number.value, number.percent) in self._by_value:
             return self._by_value.get((number.value, number.percent), [])
         scale = Fraction(10) ** max(-60, min(number.decimals, 50))
@@ -133,7 +133,7 @@ class Facts:
         ]
 
     def hold(self, number: Figure) -> bool:
-        """Whether it is a fact, or one rounded to the decimals that are written (two significant digits at least)."""
+        """True for a fact, or one rounded to the written decimals (at least two significant digits)."""
         pool = self._percent if number.percent else self._plain
         if number.value in pool:
             return True
@@ -147,8 +147,8 @@ class Facts:
 
 
 def source_facts(numbers: Iterable[WrittenNumber], derived: str) -> Facts:
-    """All numbers of a source, however they may be read, of whatever they count; and what follows from those that say
-    one thing, where they are few."""
+    """Returns all numbers of a source in every reading, for any counted thing. Numbers are derived from the unambiguous
+    ones if those are few."""
     whole: list[Figure] = []
     parts: list[Figure] = []
     for number in numbers:
@@ -162,8 +162,8 @@ def _mean(values: Sequence[Fraction]) -> set[Fraction]:
 
 
 def is_two_of_prose(number: WrittenNumber, things: Collection[str]) -> bool:
-    """Whether it is the word `two` alone, which says `both` as often as an amount: without a unit, and of nothing that
-    a fact counts. `things` are the words behind the facts; where they are too many to be compared, it is a number."""
+    """True for the bare word `two` without a unit or a counted thing among `things`; it often means `both`. `things`
+    are the words behind the facts; if they are too many to compare, it is a number."""
     said = number.said
     if said is None or said.significant or said.value != 2 or said.percent or said.unit or said.scale != (1, False):
         return False
@@ -171,7 +171,7 @@ def is_two_of_prose(number: WrittenNumber, things: Collection[str]) -> bool:
 
 
 def _same_thing(fact: Figure, number: Figure) -> bool:
-    """Whether a word behind the one stands behind the other: the same, or with another ending."""
+    """True if both numbers are followed by the same word, possibly with another ending."""
     return any(_same_word(one, other) for one in fact.counted for other in number.counted)
 
 
@@ -182,6 +182,6 @@ def _same_word(one: str, other: str) -> bool:
 
 
 def _both_ways(scaled: Fraction, scale: Fraction) -> tuple[Fraction, Fraction]:
-    """Rounded half to even and half away from zero: people do either."""
+    """Returns the value rounded half to even and half away from zero: both are in use."""
     away = (abs(scaled) + Fraction(1, 2)).__floor__() * (1 if scaled >= 0 else -1)
     return round(scaled) / scale, away / scale

@@ -35,7 +35,7 @@ HINT = "See docs/verifiers/checklist.md for the items of a checklist."
 
 
 def checklist_from(text: str, folder: Path) -> ChecklistSpec:
-    """The list that a file's text is; `folder` is where its sources lie. Raises SpecError, with a hint."""
+    """Parses a checklist; source files are relative to `folder`. Raises SpecError, with a hint."""
     kind, loads = ("JSON", json.loads) if text.lstrip().startswith("{") else ("TOML", tomllib.loads)
     try:
         content = loads(text)
@@ -52,7 +52,7 @@ def checklist_from(text: str, folder: Path) -> ChecklistSpec:
     except ValidationError as error:
         raise SpecError(f"the checklist cannot be used: {first_fault(error)}", hint=HINT) from error
     except (TypeError, AttributeError, RecursionError) as error:
-        raise SpecError("the checklist has something else where a table must be", hint=HINT) from error
+        raise SpecError("the checklist has another value where a table is required", hint=HINT) from error
     HardVerifier().check(spec)
     return spec
 
@@ -83,8 +83,8 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         if len(data) > MAX_BYTES:
-            raise SpecError(f"{escaped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Take a smaller file.")
+            raise SpecError(f"{escaped(str(path))} is larger than {MAX_BYTES >> 20} MiB", hint="Use a smaller file.")
         return data.decode("utf-8-sig")
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SpecError(f"{escaped(str(path))} cannot be read: {why}", hint="Name a file of text.") from error
+        why = getattr(error, "strerror", None) or "not UTF-8 text"
+        raise SpecError(f"{escaped(str(path))} cannot be read: {why}", hint="Name a text file.") from error

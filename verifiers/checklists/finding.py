@@ -1,4 +1,4 @@
-"""What is found of one item."""
+"""Finding for one item."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from verifiers.checklists.spec import HardItem
 
 MAX_LISTED = 10
-"""Of what is wrong, shown in evidence."""
+"""Maximum number of problems shown in evidence."""
 
 
 @dataclass(frozen=True)
 class ItemFinding:
     name: str
     grade: float
-    """From 0 to 1; 1 exactly where the item holds."""
+    """Grade from 0 to 1; 1 exactly if the item holds."""
     reason: str
-    """One sentence; what of the text is in it is escaped."""
+    """One sentence; quoted text is escaped."""
     evidence: dict[str, Any]
 
     @property
@@ -30,11 +30,10 @@ class ItemFinding:
 
 
 def finding(item: HardItem, holds: bool, reason: str, *, half: bool = False, **evidence: Any) -> ItemFinding:
-    """What is found of an item that holds, or does not; `half`: it does not, and at least half of what it asks is
-    there."""
+    """Builds a finding. `half`: the item does not hold, but at least half of it is present."""
     return ItemFinding(item.name, 1.0 if holds else 0.5 if half else 0.0, reason, evidence)
 
 
 def listed(wrong: list[str]) -> str:
-    """What is wrong as one sentence."""
+    """Joins problems into one sentence."""
     return "; ".join(wrong[:MAX_LISTED]) + (f"; and {len(wrong) - MAX_LISTED} more" if len(wrong) > MAX_LISTED else "")

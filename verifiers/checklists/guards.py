@@ -1,7 +1,7 @@
-"""What no honest text needs: keywords without sentences, the same again and again, the task copied.
+"""Guards against texts that no honest author writes: keyword stuffing, repetition, a copy of the task.
 
-The guards come before the items, and a text that one of them refuses has no items fulfilled: whoever stuffs keywords or
-hands the task back gains nothing. A spec may switch a guard off where its subject asks for it.
+Guards run before the items, and a text that a guard refuses has no item fulfilled, so stuffing or copying gains
+nothing. A spec may switch a guard off if its subject requires that.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from verifiers.checklists.words.prose import sentences, words
 from verifiers.contract.text import escaped
 
 SHINGLE = 5
-"""Words in a row that count as copied."""
+"""Consecutive words that count as copied."""
 MAX_COPIED = 0.5
-"""Share of a text's runs of words that may be copied from the question and the list."""
+"""Maximum share of a text's word runs copied from the question and the list."""
 MAX_REPEATED = 0.35
-"""Share of sentences that repeat an earlier one, from six sentences on."""
+"""Maximum share of sentences that repeat an earlier one, from six sentences on."""
 MAX_REPEATED_OF_FEW = 0.5
-"""The same from four sentences on."""
+"""Maximum share of repeated sentences, from four sentences on."""
 MAX_COMPRESSION = 8.0
-"""How much smaller zlib makes a text of a thousand characters or more: honest prose stays below 4."""
+"""Maximum zlib compression ratio from a thousand characters on; honest prose stays below 4."""
 MAX_ONE_WORD = 0.2
-"""Share of one long word among all, from fifty words on."""
+"""Maximum share of one long word, from fifty words on."""
 LISTED = 12
-"""Words without a mark or a little word between them that are a list, where keywords are among them."""
+"""Words in a row, without punctuation or function words, that count as a list if keywords are among them."""
 MAX_KEYWORDS = 0.75
-"""Share of keywords in a sentence that has four different ones at least."""
+"""Maximum share of keywords in a sentence with at least four different ones."""
 
 
 MARKS = re.compile(r"[^\w\s'’-]")
@@ -52,7 +52,7 @@ class Alarm:
 
 
 def alarms(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
-    """Every guard that refuses this text."""
+    """Yields every guard that refuses this text."""
     found = [_copy(spec, document)]
     if not document.data:
         found += [_repetition(document), _stuffing(spec, document)]
@@ -60,7 +60,7 @@ def alarms(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
 
 
 def is_data(spec: ChecklistSpec, text: str) -> bool:
-    """Whether the text has to be JSON, and looks like it: then it is data, and no prose that could be padded."""
+    """True if the text must be JSON and looks like it: then it is data, not prose that could be padded."""
     whole = any(
         (isinstance(item, item_types.FormatItem) and item.format == "json")
         or (isinstance(item, item_types.JsonItem) and item.within == "whole")
@@ -70,7 +70,7 @@ def is_data(spec: ChecklistSpec, text: str) -> bool:
 
 
 def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
-    """Phrases that the hard items want to see."""
+    """Phrases required by the hard items, in `plain` form."""
     return tuple(dict.fromkeys(plain(phrase) for item in spec.hard for phrase in item.wanted))
 
 
@@ -78,7 +78,7 @@ def _repetition(document: Document) -> Alarm | None:
     lines = [sentence for block in document.of("paragraph", "note") for sentence in sentences(block.text)]
     lines += [block.text for block in document.of("item")]
     lines = [" ".join(said) for sentence in lines if len(said := words(plain(sentence))) >= 3]
-    again = "says the same again and again"
+    again = "repeats itself"
     most = MAX_REPEATED if len(lines) >= 6 else MAX_REPEATED_OF_FEW
     if len(lines) >= 4 and len(lines) - len(set(lines)) > most * len(lines):
         return Alarm("repetition", again, {"repeated_share": round(1 - len(set(lines)) / len(lines), 3)})
@@ -89,12 +89,12 @@ def _repetition(document: Document) -> Alarm | None:
     counted = Counter(word.casefold() for word in words(document.prose))
     for word, times in counted.most_common()[:5]:
         if len(word) >= 4 and counted.total() >= 50 and times > MAX_ONE_WORD * counted.total():
-            return Alarm("repetition", "repeats one word again and again", {"word": escaped(word), "times": times})
+            return Alarm("repetition", "repeats one word too often", {"word": escaped(word), "times": times})
     return None
 
 
 def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Sentences that are nothing but keywords; keywords as the greater part of the text."""
+    """Detects sentences of keywords only, and keywords as the greater part of the text."""
     wanted = keywords(spec)
     single = {word for phrase in wanted for word in words(phrase)}
     blocks = document.of(*PROSE)
@@ -113,18 +113,18 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
     tokens = words(plain("\n".join(block.text for block in blocks)))
     keys = [word for word in tokens if word in single and len(word) > 3]
     if len(keys) >= 8 and len(keys) > 0.5 * len(tokens):
-        return Alarm("stuffing", "keywords are the greater part of it", {"keywords": len(keys), "words": len(tokens)})
+        return Alarm("stuffing", "consists mostly of keywords", {"keywords": len(keys), "words": len(tokens)})
     return None
 
 
 def _runs_of_words(text: str, known: bool) -> list[str]:
-    """What stands between marks, in a language whose little words are `known`; else a text that has none."""
+    """Splits at punctuation if the language's function words are `known`; otherwise returns only unpunctuated text."""
     runs = MARKS.split(text)
     return runs if known or len(runs) == 1 else []
 
 
 def _copy(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """The question or the list's own words, handed back as an answer."""
+    """Detects the question or the list's own words used as an answer."""
     if spec.question and plain(document.raw) == plain(spec.question):
         return Alarm("copy", "is the question itself", {})
     runs, given = _runs(words(plain(document.shown))), _given(spec)

@@ -1,8 +1,7 @@
-"""The decider of a checklist's hard part: whether it can be read, then the guards, then item by item. No model has a
-say.
+"""Decides the hard part of a checklist: readability, then guards, then each item. No model takes part.
 
 `pass` means that every hard item holds. Soft items are left out; `verifiers.checklists.verifier` adds them. A list
-without a hard item, and one that a text with nothing in it would fulfil, is a bad spec.
+without a hard item, or one that an empty text would fulfil, is a bad spec.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ from verifiers.contract.verdict import Ground, Judgement, Verdict
 
 MAX_CHARACTERS = 200_000
 MAX_EVIDENCE = 18_000
-"""Characters of JSON."""
+"""Maximum length of the evidence, in characters of JSON."""
 EMPTY_ANSWERS = ("", "I do not know.", "All items of the checklist are fulfilled.", "OK", "null", "{}", "[]")
-"""What an agent says that has nothing to say."""
+"""Answers without content."""
 TOOLS = {
     name: installed(name) for name in ("jsonschema-rs", "markdown-it-py", "mdit-py-plugins", "regress", "sentencex")
 }
@@ -38,7 +37,8 @@ class HardVerifier:
     version = CHECKLIST.version
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that says nothing."""
+        """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that an empty answer
+        fulfils."""
         if not spec.hard:
             raise SpecError(
                 "a checklist needs a hard item: a judge alone decides nothing",
@@ -57,7 +57,7 @@ class HardVerifier:
             for text in (*EMPTY_ANSWERS, spec.question):
                 if self.verify(spec, text).passed:
                     raise SpecError(
-                        f"a text that says nothing fulfils the list: {escaped(text)!r}",
+                        f"a text without content fulfils the list: {escaped(text)!r}",
                         hint="Add an item that only a real answer fulfils, such as a length or required words.",
                     )
 
@@ -73,7 +73,7 @@ class HardVerifier:
             return self._verdict(Ground.UNREADABLE, f"cannot be read at {faults[0]}{more}", listing)
         structured = any(block.rows or block.kind == "code" for block in document.blocks)
         if not structured and not words(document.prose):
-            return self._verdict(Ground.UNREADABLE, "there is no text", {})
+            return self._verdict(Ground.UNREADABLE, "the text is empty", {})
         alarm = next(alarms(spec, document), None)
         if alarm is not None:
             alarmed = {"guard": alarm.guard, **alarm.evidence}
@@ -93,14 +93,14 @@ class HardVerifier:
 
 
 def earned_share(items: tuple[HardItem, ...], findings: list[ItemFinding]) -> float:
-    """The weighted mean of the grades."""
+    """Weighted mean of the grades."""
     total = sum(item.weight for item in items)
     return sum(item.weight * finding.grade for item, finding in zip(items, findings, strict=True)) / total
 
 
 def bounded(findings: list[ItemFinding]) -> list[dict[str, Any]]:
-    """What is said of the items, within MAX_EVIDENCE: first the evidence goes of those that hold, then all, then
-    words."""
+    """Returns the findings within MAX_EVIDENCE. Drops first the evidence of items that hold, then all evidence, then
+    truncates reasons."""
     shown = [
         {**finding.shown(), "name": escaped(finding.name)[:100], "reason": finding.reason[:1_000]}
         for finding in findings

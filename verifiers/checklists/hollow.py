@@ -1,7 +1,7 @@
-"""What is there and says nothing: sections without words of their own, code that does nothing, columns without a cell.
+"""Detects empty content: sections without words of their own, code that does nothing, empty columns.
 
-Gaps are known by their usual words, see `gaps`; a section that says its heading again, or what another section says, is
-known whatever its words.
+Placeholders are recognised by their usual words, see `GAPS`; a section that only repeats its heading or another section
+is recognised in any language.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ AROUND = re.compile(
     r"^(?:section|texte?|texto|testo|tekst|sección|seção|sezione|sekcja) |,? (?:later|soon|plus tard|bientôt|más tarde"
     r"|mais tarde|più tardi|später|binnenkort|później|w późniejszym terminie|позже)$"
 )
-"""What may stand around one of them."""
+"""Words allowed around a placeholder."""
 
 
 def is_gap_mark(said: str) -> bool:
-    """Whether a text, made `plain`, is one of these marks and nothing else."""
+    """True if a text in `plain` form is a placeholder and nothing else."""
     said = said.strip(" .…!()[]*_-:")
     return any(GAP.fullmatch(one) for one in (said, AROUND.sub("", said)))
 
@@ -62,15 +62,15 @@ ANNOUNCING = PARTS.union(
         " contient esta este describe contiene questa questo descrive",
     )
 )
-"""`This section describes the results`."""
+"""Words of an announcement: `This section describes the results`."""
 SHORT_SECTION = 4
-"""Words from which on two sections do not say the same by chance: `None.` may stand in several."""
+"""Words from which two sections do not repeat each other by chance: `None.` may stand in several."""
 NO_SIGN = re.compile(r"[\s\-\u2010-\u2015.…?_/*|]*")
 COMMENT = re.compile(r"\s*(?://|#(?!\w|\[|!)|--|/\*|\*(?:\s|/|$)|<!--|;|%).*|\s*")
 
 
 def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
-    """What stands in the section of the heading at this place, `plain`, be it below a heading of a lower rank."""
+    """Returns the section of the heading at this place in `plain` form, subsections included."""
     said: list[str] = []
     for block in blocks[at + 1 :]:
         if block.kind == "heading":
@@ -82,7 +82,7 @@ def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
 
 
 def is_gap(text: str, heading: str = "") -> bool:
-    """Whether a section, an item or a cell has no word, only its heading again, or only what stands for a text."""
+    """True if a section, item or cell is empty, repeats its heading, or is a placeholder."""
     own = own_words(text, heading)
     echo = words(plain(text)) in ([], words(plain(heading)))
     announced = own <= ANNOUNCING and not own.isdisjoint(PARTS)
@@ -90,19 +90,19 @@ def is_gap(text: str, heading: str = "") -> bool:
 
 
 def own_words(text: str, heading: str) -> frozenset[str]:
-    """What a section says beside its heading."""
+    """Words of a section that are not in its heading."""
     return frozenset(words(plain(text))) - set(words(plain(heading)))
 
 
 def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
-    """Columns of which no row says anything."""
+    """Indices of columns in which no row has content."""
     return (
         at for at in range(len(rows[0]) if rows else 0) if all(_says_nothing(row[at]) for row in rows if at < len(row))
     )
 
 
 def _says_nothing(cell: str) -> bool:
-    """A tick or a star says something, a dash does not."""
+    """True for an empty cell. A tick or a star is content, a dash is not."""
     return NO_SIGN.fullmatch(cell) is not None or (bool(words(cell)) and is_gap(cell))
 
 

@@ -1,4 +1,4 @@
-"""Each hard item: whether it holds of a text, by code alone."""
+"""Decides each hard item of a text, by code alone."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from verifiers.checklists.words.prose import sentences, word_count, words
 from verifiers.contract.text import escaped
 
 SHORT_SENTENCE = 4
-"""Words from which on a sentence is not said twice by chance: `Nobody knew.` may be."""
+"""Words from which a repeated sentence is not a coincidence: `Nobody knew.` may be one."""
 STRUCK = re.compile(r"~~(?=\S).*?~~")
 NO_LINE = re.compile(r"\s*(?:```|~~~)|\s{0,3}\[(?!\^)[^\]]+\]:\s")
-"""Fences, and where a link leads."""
+"""Code fences and link definitions."""
 SENTENCE_SIGNS = re.compile(r"[\s.,;:!?…'\"“”„«»()*_\u2010-\u2015-]+(?!\d)")
 RUN = re.compile(r"(\D)\1{3,}")
 
@@ -54,12 +54,12 @@ def _different(texts: Iterable[str]) -> int:
 
 
 def _said(text: str) -> str:
-    """Without the signs of a sentence."""
+    """Normalises a text without punctuation."""
     return SENTENCE_SIGNS.sub(" ", plain(text)).strip()
 
 
 def character_count(text: str) -> int:
-    """White space single, and of one sign again and again no more than three."""
+    """Counts characters, with white space collapsed and runs of one sign cut to three."""
     return len(RUN.sub(r"\1\1\1", " ".join(text.split())))
 
 
@@ -77,12 +77,12 @@ COUNTED: Mapping[str, Callable[[Document], int]] = {
 
 
 MARKUP = re.compile(r"[#*_`~|<>\[\]()\n\\]|://|^\s*[-+]\s")
-"""Signs by which a pattern asks for how a text is written."""
+"""Markup in a match: the pattern is about the source text."""
 TARGET = re.compile(r"\]\([^()\s]*\)|^\s{0,3}\[[^\]]+\]:.*", re.MULTILINE)
 
 
 def decide_item(item: spec.HardItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    """Whether it holds. Never raises for what the text holds."""
+    """Decides one item. Never raises because of the text's content."""
     if isinstance(item, spec.CitationsItem):
         return citations.citations(item, document, sources)
     if isinstance(item, spec.NumbersItem):
@@ -91,20 +91,20 @@ def decide_item(item: spec.HardItem, document: Document, sources: spec.Sources) 
 
 
 def band(found: int, target: int, tolerance: float, fall: float) -> float:
-    """The length reward of ACE-RL: 1 within the tolerance, then falling linearly to 0 over the next `fall`."""
+    """Length reward of ACE-RL: 1 within the tolerance, then falling linearly to 0 over the next `fall`."""
     off = Fraction(abs(found - target), target) - Fraction(str(tolerance))
     return 1.0 if off <= 0 else float(max(Fraction(0), 1 - off / Fraction(str(fall))))
 
 
 def in_part(found: int, asked: int) -> bool:
-    """Whether at least half of several is there: ACE-RL's grade between full and none."""
+    """True if at least half of several is present: ACE-RL's grade between full and none."""
     return asked > 1 and 2 * found >= asked
 
 
 def _amount(item: spec.CountItem | spec.OccurrencesItem, found: int, what: str) -> ItemFinding:
     holds = (item.least or 0) <= found and (item.most is None or found <= item.most)
     half = not holds and in_part(found, item.least or 0) and (item.most is None or found <= item.most)
-    return finding(item, holds, f"{found} {what}, asked: {amount(item.least, item.most)}", half=half, found=found)
+    return finding(item, holds, f"{found} {what}, required: {amount(item.least, item.most)}", half=half, found=found)
 
 
 def _count(item: spec.CountItem, document: Document) -> ItemFinding:
@@ -114,7 +114,7 @@ def _count(item: spec.CountItem, document: Document) -> ItemFinding:
 def _length(item: spec.LengthItem, document: Document) -> ItemFinding:
     found = COUNTED["words"](document) if item.unit == "words" else character_count(document.prose)
     grade = band(found, item.target, item.tolerance, item.fall)
-    reason = f"{found} {item.unit}, asked: {item.target} within {item.tolerance:.0%}"
+    reason = f"{found} {item.unit}, required: {item.target} within {item.tolerance:.0%}"
     return ItemFinding(item.name, grade, reason, {"found": found})
 
 
@@ -141,11 +141,11 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
                 wrong.append(f"{escaped(phrase)!r} occurs in disguise")
     required = len(item.required)
     half = len(wrong) == len(missing) > 0 and in_part(required - len(missing), required)
-    return finding(item, not wrong, listed(wrong) or "the words are as asked", half=half)
+    return finding(item, not wrong, listed(wrong) or "all words are as required", half=half)
 
 
 def _spelled_out(naked: str, spread: str) -> bool:
-    """Whether letters one by one spell it; a word of one letter may stand before it."""
+    """True if spaced-out letters spell the word; a one-letter word may stand before it."""
     return naked in spread if len(naked) >= 4 else whole_words(naked).search(spread) is not None
 
 
@@ -159,7 +159,7 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
         bad = next((line for line in lines if not pattern.fullmatch(line)), None)
         if bad is not None:
             return finding(item, False, "a line does not match", line=escaped(bad))
-        return finding(item, bool(lines), "every line matches" if lines else "there is no line")
+        return finding(item, bool(lines), "every line matches" if lines else "the text has no lines")
     if item.how == "absent":
         found = next(filter(None, (pattern.search(text) for text in _faces(item.pattern, document))), None)
     else:
@@ -172,7 +172,7 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
 
 
 def _faces(pattern: str, document: Document) -> Iterator[str]:
-    """The text as it is written, and as it is shown, where the pattern does not ask for the ends of lines."""
+    """Yields the text as written, and as shown if the pattern does not refer to line ends."""
     yield document.raw
     if not re.search(r"[\^$]", pattern):
         yield visible(document.raw)
@@ -180,12 +180,12 @@ def _faces(pattern: str, document: Document) -> Iterator[str]:
 
 
 def _is_shown(found: str, seen: str, sites: str) -> bool:
-    """Whether a reader sees what was found: words have to be shown, signs of Markdown and addresses are as written."""
+    """True if a reader sees the match. Words must be visible; markup and addresses count as written."""
     return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
 
 
 def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    # A list may write its facts as English does, or as the text's language does.
+    # A list may write its facts in English style, or in that of the text's language.
     ways: tuple[Decimals, ...] = ("point", "comma") if decimals_of(document.everything) == "comma" else ("point",)
     read = [[figures(text, way) for text in item.facts] for way in ways]
     whole = [[one for found in facts if len(found) == 1 for one in found] for facts in read]
@@ -208,7 +208,7 @@ def _numbers(item: spec.NumbersItem, document: Document, sources: spec.Sources) 
     found = list(document_numbers(document, keys, marks=marks))
     needing = [one for one in found if not (_free(one, item) or is_two_of_prose(one, things))]
     strange = [one for one in needing if not any(known.agree(one) for known in facts)]
-    wrong = [f"{escaped(number.text)} is no fact and does not follow from them" for number in strange]
+    wrong = [f"{escaped(number.text)} is not a fact and does not follow from the facts" for number in strange]
     outside = list(document_numbers(document, keys, code=False, marks=marks))
     wrong += [
         f"{escaped(text)} does not occur"
@@ -234,7 +234,7 @@ def _script(item: spec.ScriptItem, document: Document) -> ItemFinding:
     text = unicodedata.normalize("NFKC", RUN.sub(r"\1\1\1", document.shown))  # circled letters are letters
     counted = Counter(script_of(character) for character in text if character.isalpha())
     share = sum(counted[script] for script in item.scripts) / max(1, counted.total())
-    reason = f"{share:.1%} of the letters are of {', '.join(item.scripts)}, asked: {item.share:.0%}"
+    reason = f"{share:.1%} of the letters are {', '.join(item.scripts)}, required: {item.share:.0%}"
     return finding(item, share >= item.share, reason, letters=dict(counted.most_common()[:5]))
 
 

@@ -1,11 +1,10 @@
-"""The model judge: how a soft item is put to it, and what its answer counts.
+"""Model judge: the prompt for a soft item, and the grade from its reply.
 
-The judge is a seam: anything that gives each of a few choices a probability. The text is data to it. It stands
-between two lines that whoever wrote it could not know (they are derived from the whole question, the text included),
-each of its lines is set off, what might be a marker of a chat is broken up, sentences that speak of the list or to
-the judge are left out, it is cut to a length, and what the judge has to do is said behind it, not before. The
-choices are offered in two orders and the probabilities averaged, so that a preference for a place or a letter is no
-grade.
+The judge is an interface: anything that assigns probabilities to a few choices. The text is data. It stands between two
+delimiter lines that its author cannot predict (derived from the whole question, the text included), each of its lines
+is prefixed, chat markers are broken up, sentences about the list or to the judge are removed, it is truncated, and the
+instruction comes after it, not before. The choices are offered in two orders and the probabilities averaged, which
+cancels a preference for a position or a letter.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ GRADES = (0.0, 0.5, 1.0)
 MEANING = ("the point is not fulfilled", "the point is fulfilled in part", "the point is fulfilled")
 LETTERS = ("A", "B", "C")
 ORDERS = ((0, 1, 2), (2, 1, 0))
-"""Which grade each letter stands for, each time it is asked."""
+"""Grade of each letter, for each of the two prompts."""
 MAX_QUOTED = 12_000
-"""Characters of a text that are shown: its beginning and its end."""
+"""Maximum characters of a text shown: its beginning and its end."""
 MAX_QUESTION = 4_000
 LEFT_OUT = "[...]"
 
@@ -37,14 +36,13 @@ class SoftGrade:
     grade: float
     """0, 0.5 or 1."""
     probabilities: tuple[float, ...]
-    """Of the three grades, averaged over both orders."""
+    """Probabilities of the three grades, averaged over both orders."""
     orders_agree: bool
-    """Whether both orders gave the same grade."""
+    """True if both orders gave the same grade."""
 
 
 def grade_of(judge: Judge, point: str, question: str, text: str) -> SoftGrade:
-    """Asks once for each order. Raises JudgeError. The most likely grade counts, the lower one of two that are
-    equal."""
+    """Asks once per order and returns the most likely grade, the lower one of a tie. Raises JudgeError."""
     asked = [_probabilities(judge, prompt(point, question, text, order), order) for order in ORDERS]
     mean = tuple(sum(column) / len(asked) for column in zip(*asked, strict=True))
     picks = [_best(probabilities) for probabilities in asked]
@@ -55,7 +53,7 @@ def _probabilities(judge: Judge, asked: str, order: Sequence[int]) -> tuple[floa
     answer = [float(share) for share in judge.judge(asked, LETTERS)]
     total = sum(answer)
     if len(answer) != len(LETTERS) or not math.isfinite(total) or total <= 0 or min(answer) < 0:
-        raise JudgeError("the judge's answer is no probabilities")
+        raise JudgeError("the judge returned invalid probabilities")
     by_grade = [0.0] * len(GRADES)
     for letter, grade in enumerate(order):
         by_grade[grade] = answer[letter] / total
@@ -63,13 +61,13 @@ def _probabilities(judge: Judge, asked: str, order: Sequence[int]) -> tuple[floa
 
 
 def _best(probabilities: Sequence[float]) -> int:
-    """The lower one of those that are as likely, up to rounding."""
+    """Returns the index of the most likely grade; the lower one of a tie, up to rounding."""
     most = max(probabilities)
     return next(at for at, share in enumerate(probabilities) if share >= most - 1e-9)
 
 
 def prompt(point: str, question: str, text: str, order: Sequence[int]) -> str:
-    """What the judge reads. Everything from outside is quoted; the order to grade stands last."""
+    """Builds the judge's prompt. All outside text is quoted; the order of grades comes last."""
     shown = quoted(text)
     asked = quoted(question)[:MAX_QUESTION]
     fence = hashlib.sha256("\x1f".join([point, question, text]).encode("utf-8", "surrogatepass")).hexdigest()[:24]
@@ -93,7 +91,7 @@ def prompt(point: str, question: str, text: str, order: Sequence[int]) -> str:
 
 
 def quoted(text: str) -> str:
-    """A hostile text as lines that begin with `|`: cut, without markers, without what speaks of its own grade."""
+    """Quotes untrusted text as lines that begin with `|`: truncated, without markers or claims about its grade."""
     lines = []
     for line in visible(text).splitlines():
         parts = [LEFT_OUT if is_claim(sentence) else sentence for sentence in sentences(line)]
@@ -108,7 +106,7 @@ def quoted(text: str) -> str:
 
 
 def _unmarked(line: str) -> str:
-    """Markers of chats and of this prompt, broken up: `<|end|>` becomes `< |end| >`."""
+    """Breaks up markers of chats and of this prompt: `<|end|>` becomes `< |end| >`."""
     spread = (
         line.replace("<|", "< |").replace("|>", "| >").replace("[INST]", "[ INST ]").replace("[/INST]", "[ /INST ]")
     )

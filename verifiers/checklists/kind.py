@@ -1,4 +1,4 @@
-"""The kind `checklist`: a text that has everything on a list."""
+"""Kind `checklist`: a text that has everything on a list."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy
 
 
 def judged(spec: Any) -> bool:
-    """Whether a model has a part in it."""
+    """True if a model grades a part of the spec."""
     return bool(spec.soft)
 
 
@@ -16,7 +16,7 @@ CHECKLIST = Kind(
     name="checklist",
     about=(
         "Does this text have everything on the list? 0 yes, 1 no.\n\n"
-        "With --assess: is the list one that decides? A text that meets it may be given as --submission."
+        "With --assess: is the list sound? A text that meets it may be given as --submission."
     ),
     job="text",
     spec=Lazy("verifiers.checklists.spec:ChecklistSpec"),
@@ -38,7 +38,7 @@ CHECKLIST = Kind(
     example="assay check checklist --spec list.toml --submission text.md",
     visible=Lazy("verifiers.checklists.explain:visible"),
     checker_options=(
-        KindOption(flag="--judge", takes="folder", metavar="DIR", help="A model's folder: it grades the soft items."),
+        KindOption(flag="--judge", takes="folder", metavar="DIR", help="Folder of the model that grades soft items."),
     ),
     spec_file=Lazy("verifiers.checklists.files:checklist_from"),
     submit=(
@@ -47,7 +47,7 @@ CHECKLIST = Kind(
             sets_field="spec",
             takes="file",
             metavar="FILE",
-            help="What a text must have, as TOML or JSON.",
+            help="The checklist, as TOML or JSON.",
             read=Lazy("verifiers.checklists.files:checklist_from"),
         ),
     ),

@@ -1,7 +1,7 @@
-"""A text in Markdown, read once: its blocks, its faults with their places, its addresses and its footnotes.
+"""A Markdown text, read once: blocks, faults with their places, addresses and footnotes.
 
-What a reader of the page sees becomes the text of a block; struck text does not. Three things are marked in it, in
-characters that no text may have: where a footnote is cited, what is raised and what is lowered.
+A block has the text that a reader sees, so struck text is dropped. Private-use characters, which no text may contain,
+mark footnote references, superscripts, subscripts and code.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from verifiers.checklists.words.characters import character_faults, visible
 from verifiers.contract.text import escaped
 
 MAX_OPEN_BRACKETS = 5_000
-"""More than are closed: the parser needs time that grows with their square."""
+"""Maximum surplus of opening brackets: the parser's time grows with their square."""
 NOTE = re.compile("\ue000([^\ue000\ue001]*)\ue001")
-"""Where a footnote is cited, by its name: a reader sees a number there."""
+"""Footnote reference, by name; a reader sees a number there."""
 RAISED, LOWERED, LEVEL = "\ue002", "\ue003", "\ue004"
-"""Before what is raised, before what is lowered, and behind either."""
+"""Markers before raised text, before lowered text, and after either."""
 CODE, CODE_END = "\ue005", "\ue006"
-"""Around code within a sentence: what is in it is neither cited nor quoted."""
+"""Markers around inline code, which is neither cited nor quoted."""
 CODE_SPAN = re.compile(f"{CODE}[^{CODE_END}]*{CODE_END}")
 OFF_LINE = re.compile(f"([{RAISED}{LOWERED}])([^{RAISED}{LOWERED}{LEVEL}]*){LEVEL}")
 MARKS = re.compile(f"[{RAISED}{LOWERED}{LEVEL}{CODE}{CODE_END}]")
@@ -41,13 +41,13 @@ SHOWN_AS = {
     "<q>": "\u201c", "</q>": "\u201d", "<sup>": RAISED, "</sup>": LEVEL, "<sub>": LOWERED, "</sub>": LEVEL,
     "<code>": CODE, "</code>": CODE_END, "<kbd>": CODE, "</kbd>": CODE_END, "<br>": "\n", "<br/>": "\n", "<br />": "\n",
 }  # fmt: skip
-"""Of tags: what a reader sees there, or the mark that stands for it."""
+"""Visible text of each tag, or its marker."""
 STRUCK = frozenset({"<s>", "<del>"})
 TAGS = ("b", "code", "del", "em", "i", "ins", "kbd", "mark", "q", "s", "strong", "sub", "sup", "u", "var")
 TAG = re.compile(rf"<(/?)({'|'.join(TAGS)})>|<br ?/?>", re.IGNORECASE)
 BETWEEN_DIGITS = re.compile("(?<=[0-9])[\u00a0\u2000-\u200a\u202f\u205f](?=[0-9])")
 BLANKS = re.compile(r"[^\S\u202f]+|(?<![0-9])\u202f|\u202f(?![0-9])")
-"""Between words; a narrow blank between digits stays one, for it sets thousands apart."""
+"""Word separators; a narrow blank between digits is kept, because it separates thousands."""
 MARKUP = re.compile(r"<[A-Za-z/!?]")
 COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 ANY_TAG = re.compile(r"<[A-Za-z/!?][^<>]*(?:>|\Z)")
@@ -56,22 +56,22 @@ SITE = re.compile(
     r"(?<![\w@./-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:(?:com|org|net|edu|gov|info|eu|example|test)(?![\w@-])"
     r"|[a-z]{2}(?=/))(?:/[^\s<>\"'\u201d)\]}\ue000-\ue006]*)?"
 )
-"""A web address without its beginning, in small letters; no address of mail."""
+"""Web address without a scheme, in lower case; not an e-mail address."""
 ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}\ue000-\ue006]+", re.IGNORECASE)
 
 
 def unmarked(text: str) -> str:
-    """All in one line, without what cites a footnote."""
+    """Removes markers and footnote references."""
     return MARKS.sub("", NOTE.sub("", text))
 
 
 def marked(text: str) -> str:
-    """With `[^name]` where a footnote is cited, and with superscripts and subscripts for raised and lowered numbers."""
+    """Writes footnote references as `[^name]`, and raised and lowered numbers as superscripts and subscripts."""
     return MARKS.sub("", OFF_LINE.sub(_off_line, NOTE.sub(r"[^\1]", text)))
 
 
 def quotable(text: str) -> str:
-    """As `marked`, without code."""
+    """Formats as `marked`, without code."""
     return marked(CODE_SPAN.sub(" ` ", text))
 
 
@@ -91,10 +91,10 @@ class TextFault:
 
     ground: Unreadable
     line: int
-    """From 1, as `column`; columns are counted in NFC."""
+    """Line number, from 1, as is `column`; columns are counted in NFC."""
     column: int
     what: str
-    """Escaped."""
+    """Description, escaped."""
 
     def __str__(self) -> str:
         return f"line {self.line}, column {self.column}: {self.what}"
@@ -104,20 +104,20 @@ class TextFault:
 class MarkdownBlock:
     kind: BlockKind
     text: str
-    """As a reader sees it, in one line; of code the source, of a table nothing."""
+    """Visible text in one line; the source for code, empty for a table."""
     level: int = 0
     language: str = ""
     closed: bool = True
-    """Of code: whether its fence is closed."""
+    """False for a code block with an unclosed fence."""
     rows: tuple[tuple[str, ...], ...] = ()
-    """Of a table: its header and its rows."""
+    """Header and rows of a table."""
     name: str = ""
-    """Of a footnote."""
+    """Name of a footnote."""
     quoted: bool = False
-    """Whether it is in a quotation set apart with `>`."""
+    """True within a block quotation (`>`)."""
 
     def shown_by(self, show: Callable[[str], str]) -> MarkdownBlock:
-        """The block with its text, or its cells, in another form; code stays as it is."""
+        """Returns the block with `show` applied to its text or cells; code is unchanged."""
         if self.kind == "code":
             return self
         rows = tuple(tuple(map(show, row)) for row in self.rows)
@@ -125,7 +125,7 @@ class MarkdownBlock:
 
 
 class MarkdownReader:
-    """One reading of one text."""
+    """Result of reading one text."""
 
     def __init__(self, raw: str, data: bool) -> None:
         text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
@@ -145,7 +145,7 @@ class MarkdownReader:
         if data:
             self.blocks.append(MarkdownBlock("paragraph", visible(text)))
         elif text.count("[") - text.count("]") > MAX_OPEN_BRACKETS:
-            self._fault("nesting", None, "[", f"more than {MAX_OPEN_BRACKETS:,} brackets that are not closed")
+            self._fault("nesting", None, "[", f"more than {MAX_OPEN_BRACKETS:,} unclosed brackets")
         else:
             self._markdown(text)
 
@@ -157,10 +157,10 @@ class MarkdownReader:
         for at in (*unused, *(twice["map"] for twice in known.get("duplicate_refs", ()))):
             self._fault("definitions", at, "[", "a definition that nothing cites")
         for name in known["footnote_faults"]:
-            what = "a footnote that nothing shown cites, or that is there twice"
+            what = "an uncited or duplicate footnote"
             self._fault("definitions", known["footnote_maps"][name], "[^", what)
         if not self.faults:
-            # What signs cut into pieces, and what entities stand for.
+            # Words split by markup, and characters written as entities.
             starts = [0, *accumulate(len(text) + 1 for _, text in self._shown)]
             for at, ground, what in character_faults("\n".join(text for _, text in self._shown)):
                 line, _ = self._shown[bisect_right(starts, at) - 1]
@@ -170,7 +170,7 @@ class MarkdownReader:
         quotes = notes = 0
         name = ""
         items: list[int | None] = []
-        """For each list item around this place, where its block is."""
+        """Block index for each enclosing list item."""
         rows: list[tuple[str, ...]] = []
         row: list[str] = []
         row_map: list[int] | None = None
@@ -217,7 +217,7 @@ class MarkdownReader:
                         self.blocks.append(MarkdownBlock(kind, text, name=named, quoted=quotes > 0))
 
     def _line(self, token: Token, text: str) -> str:
-        """In one line, without web addresses and what is ignorable; it is remembered as it was."""
+        """Returns the text in one line, without web addresses and ignorable characters; records the original."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
         self.sites += SITE.findall(ADDRESS.sub(" ", CODE_SPAN.sub(" ", text)))
@@ -225,7 +225,7 @@ class MarkdownReader:
         return " ".join(BLANKS.split(shown.strip()))
 
     def _fault(self, ground: Unreadable, lines: list[int] | None, sign: str, what: str) -> None:
-        """A fault at the first place of `sign` within these lines, else anywhere."""
+        """Records a fault at the first place of `sign` within these lines, or else anywhere."""
         start, end = lines or (0, len(self._lines))
         near = (
             at
@@ -236,7 +236,7 @@ class MarkdownReader:
         self.faults.append(TextFault(ground, at + 1, max(0, self._lines[at].find(sign)) + 1, what))
 
     def _width(self, lines: list[int] | None, columns: int) -> int:
-        """How many cells a row of a table was written with; more than the table shows are a fault."""
+        """Returns the number of cells written in a table row; surplus cells are a fault."""
         line = self._lines[lines[0]] if lines else ""
         cells = escapedSplit(re.sub(r"^[\s>]*\|?|\|?\s*$", "", line))
         if len(cells) > columns:
@@ -251,11 +251,11 @@ class MarkdownReader:
         )
         language, _, more = token.info.strip().lower().partition(" ")
         if more:
-            self._fault("titles", token.map, token.info.strip(), "words behind the language of a code block")
+            self._fault("titles", token.map, token.info.strip(), "words after the language of a code block")
         return MarkdownBlock("code", visible(token.content.removesuffix("\n")), language=language, closed=closed)
 
     def _html(self, token: Token) -> str:
-        """The text of a block of HTML, as long as it has allowed tags only."""
+        """Returns the text of an HTML block; tags that are not allowed are faults."""
         self.marked = True
         beside = MARKUP.search(TAG.sub("", token.content))
         if beside:
@@ -268,7 +268,7 @@ class MarkdownReader:
         return self._line(token, html.unescape(shown))
 
     def _nest(self, tags: list[str], lines: list[int] | None) -> None:
-        """No tag inside itself, and none left open: what is set small again and again is not read."""
+        """Records a fault for a tag inside itself or left open: repeatedly shrunk text is unreadable."""
         opened: set[str] = set()
         for tag in tags:
             name = tag.strip("</>").lower()
@@ -342,6 +342,4 @@ class MarkdownReader:
 
 
 def _refused(tag: str) -> str:
-    return (
-        f"a comment that no reader sees: {escaped(tag)}" if "<!--" in tag else f"no tag that is allowed: {escaped(tag)}"
-    )
+    return f"a comment that no reader sees: {escaped(tag)}" if "<!--" in tag else f"tag not allowed: {escaped(tag)}"

@@ -1,4 +1,4 @@
-"""CommonMark with GitHub's tables and struck text, and footnotes, as `markdown-it-py` reads them."""
+"""CommonMark parser with GitHub's tables and strikethrough, and footnotes, from `markdown-it-py`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ MAX_NESTING = 60
 
 
 def _footnotes(state: StateCore) -> None:
-    """What the parser forgets when it moves the footnotes to the end: how often each is written, and where, and which
-    are cited from what is shown, be it by way of another footnote."""
+    """Records the position of each footnote, and which are duplicated or not cited from visible text. The parser loses
+    this when it moves footnotes to the end. A citation from a cited footnote counts."""
     written: Counter[str] = Counter()
     cites: dict[str, set[str]] = {}
     within = [""]

@@ -1,10 +1,10 @@
-"""Quotations, in every form that a reader sees as one, and whether a source has them word for word.
+"""Finds quotations in every visible form, and checks that a source has them word for word.
 
-Double and single quotation marks of all sorts and languages, `<q>`, and quotations set apart with `>`. One that is
-opened and not closed reaches to the end of its paragraph. A note that is set apart (`> **Note:** ...`) is none; what
-its own marks quote is. Left out of a quotation may be what is marked so (`...`, `[...]`), and in square brackets an
-editor may put in a few words, change a letter or an ending, or say what a pronoun means. What is negated in the source
-stays so: see `negations`; which source it is: see `attribution`.
+Recognises double and single quotation marks of all languages, `<q>`, and block quotations with `>`. An unclosed
+quotation reaches to the end of its paragraph. A set-apart note (`> **Note:** ...`) is not a quotation, but quotation
+marks in it count. A quotation may omit marked parts (`...`, `[...]`), and in square brackets an editor may insert a few
+words, change a letter or an ending, or resolve a pronoun. Negated statements of a source must stay negated: see
+`negations`; for the choice of source see `attribution`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DOUBLE = {
     "“": "”", "„": "“”\"", "‟": "”", "«": "»", "»": "«»", "‹": "›", "›": "‹›", "「": "」", "『": "』", "｢": "｣",
     "❝": "❞", "〝": "〞〟", "”": "”", '"': '"', "＂": "＂", "״": "״",
 }  # fmt: skip
-"""Each mark that opens a quotation, and those that close it."""
+"""Closing marks for each mark that opens a quotation."""
 OPENS = re.compile("[" + "".join(DOUBLE) + "]|``|(?<![\\w,]),,(?=\\w)|(?<!\\w)(?:''|[‘‚'❛])(?=[^\\s\\d])")
 ELIDED = re.compile(r"(?:tis|twas|twere|em|til|cause|bout|round|n|cos|nuff|s|t|d|ll|re|ve|m)\b", re.IGNORECASE)
 """Words that begin with an apostrophe."""
@@ -40,11 +40,12 @@ CALLOUT = re.compile(
 )
 ATTRIBUTION = re.compile(r"\s(?:—|–|--|―|-)\s?(?=\S)[^—–―]{1,160}$")
 INSERTED = re.compile(r"(\w?)\[([^\[\]]{2,60}|(?<=\w\[)\w)\](?![^\W\u0e00-\u0eff\u3040-\u9fff])")
-"""Words of an editor, or the ending of a word; `[t]he` and `[un]safe` are words themselves."""
+"""Editor's words, or the ending of a word; `[t]he` and `[un]safe` are words themselves."""
 OMITTED = re.compile(r"[\[(]?(?:\.\s?\.\s?\.|…)\.?[\])]?")
 MOST_INSERTED = 4
 MOST_PLACES = 50
-"""In a source at which a part is looked at: what is left out before each is read, so that all of them cost a square."""
+"""Maximum places in a source examined for one part: the omitted text before each is read, which takes quadratic time.
+"""
 LITTLE_IN_PLACE = (
     "i you he she it we they me him her us them my your his its our their this that these those here there now"
     " then today"
@@ -63,7 +64,7 @@ LITTLE_IN_PLACE = (
     " hen hun zijn deze dit die dat hier was я ты он она оно мы вы они его её ее их ему ей им него неё них мой моя наш"
     " этот эта это эти тот та те здесь там сегодня вчера был была было были"
 )
-"""What an editor may put other words in the place of: pronouns, articles, forms of `be` and `have`."""
+"""Words that an editor may replace: pronouns, articles, forms of `be` and `have`."""
 IN_PLACE = "|".join(sorted(set(LITTLE_IN_PLACE.split()), key=len, reverse=True))
 NO_PRONOUNS = frozenset(
     re.findall(
@@ -75,10 +76,10 @@ NO_PRONOUNS = frozenset(
 )
 PRONOUNS = frozenset(LITTLE_IN_PLACE.split()) - NO_PRONOUNS
 STOPS = r"(?=\W*(?:$|[.!?…,;:]))"
-"""Where words of an editor may end a quotation: beside the last word of a clause, or at a pronoun."""
+"""Positions where an editor's words may end a quotation: at the end of a clause, or at a pronoun."""
 IN_BETWEEN = rf"\W*(?:(?i:{IN_PLACE})\b\W+){{0,4}}?"
 ENDINGS = frozenset(["s", "es", "ed", "d", "ing", "en", "n", "e", "t", "te", "ten", "er", "em", "st"])
-"""Of a word, in square brackets: `hold[s]`."""
+"""Word endings in square brackets: `hold[s]`."""
 ENDING = r"(?:s|es|ed|d|ing|en|n|e|t|te|ten|er|em|st)?"
 
 
@@ -88,16 +89,16 @@ class Quotation:
     end: int
     text: str
     keys: frozenset[str] = frozenset()
-    """Of the sources of which one has to have it; nothing where any may."""
+    """Keys of sources, one of which must have the quotation; empty if any may."""
     longer: tuple[str, ...] = ()
-    """What else it may be: a plural's apostrophe (`the farmers' fields`) looks as its end does."""
+    """Alternative readings: a plural's apostrophe (`the farmers' fields`) looks like a closing mark."""
     unattributed: str | None = None
-    """Without the name behind a dash at its end."""
+    """Text without the name after a dash at its end."""
     denied: bool = False
-    """Whether the sentence around it says that it is not so."""
+    """True if the surrounding sentence denies the quotation."""
 
     def of(self, least: int) -> list[str]:
-        """What it may be, of so many words; nothing where it is no quotation of that size."""
+        """Returns the readings with at least `least` words, or an empty list."""
         texts = [text for text in (self.text, *self.longer) if _size(text) >= least]
         if self.unattributed is None or not texts:
             return texts
@@ -105,13 +106,13 @@ class Quotation:
 
 
 def _size(text: str) -> float:
-    """In words; a character of a script without spaces is half a one."""
+    """Length in words; a character of an unspaced script counts half."""
     return sum(0.5 if len(word) == 1 and not is_bounded(word) else 1.0 for word in words(text))
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A block, or a cell of a table, with what it cites and quotes."""
+    """A block or table cell with its citations and quotations."""
 
     cited: tuple[Cited, ...]
     quotations: tuple[Quotation, ...]
@@ -147,7 +148,7 @@ def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[
 
 
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
-    """A part of a text, without where it cites known sources."""
+    """Returns a part of a text without citations of known sources."""
     kept = []
     for place in cited_within(cited, start, end):
         if place.end <= end and set(place.keys) <= set(known):
@@ -157,7 +158,7 @@ def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequenc
 
 
 def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quotation]:
-    """The quotations between marks in one block."""
+    """Yields the quotations between marks in one block."""
     at = 0
     while (opened := OPENS.search(text, at)) is not None:
         at = start = opened.end()
@@ -170,7 +171,7 @@ def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quo
 
 
 def _ends(text: str, at: int, start: int, mark: str) -> list[int]:
-    """Where the quotation may end that this mark opens; nothing where it opens none."""
+    """Returns possible ends of the quotation that this mark opens; empty if it opens none."""
     if mark in DOUBLE:
         if mark == '"' and text[at - 1 : at].isdigit() and not text[start : start + 1].isalpha():
             return []  # inches
@@ -191,7 +192,7 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _single_ends(text: str, start: int) -> list[int]:
-    """The first end, and those behind it while what ends is a plural that goes on."""
+    """Returns the first end of a single-quoted text, and later ones if earlier ones may be plural apostrophes."""
     ends: list[int] = []
     for found in SINGLE_ENDS.finditer(text, start, start + LONGEST_SINGLE):
         if ends and OPENS.search(text, start, found.start()):
@@ -203,7 +204,7 @@ def _single_ends(text: str, start: int) -> list[int]:
 
 
 def same_text(text: str) -> str:
-    """For comparing word for word: one sort of quotation mark and dash, white space single, case kept."""
+    """Normalises a text for verbatim comparison: one style of quotation mark and dash, single blanks, case kept."""
     normal = unicodedata.normalize("NFKC", visible(re.sub(r"\[\^[^\]]*\]|[⁰¹²³⁴-⁹]+", "", text)))
     normal = re.sub("[“”„‟«»‹›「」『』❝❞〝〞〟]|``|''", '"', normal)
     normal = re.sub("(?<=\\w)[‘’‛ʼ](?=\\w)", "'", re.sub("[‘’‚‛❛❜]", "’", normal)).replace("’", '"')
@@ -212,8 +213,8 @@ def same_text(text: str) -> str:
 
 
 def is_verbatim(quotation: str, sources: Sequence[str], denied: bool = True) -> bool:
-    """Whether one of the sources (made `same_text`) has it. Parts left out (`...`) must be marked and in order. What a
-    source negates is `denied` in the text as well."""
+    """True if one of the sources (in `same_text` form) has the quotation. Omissions (`...`) must be marked and in
+    order. A statement that a source negates must be `denied` in the text as well."""
     parts = [part.strip(" ,.;:\"'") for part in OMITTED.split(same_text(quotation))]
     parts = [part for part in parts if part]
     if not parts or any(len(words(part)) < 2 for part in parts[1:]):
@@ -250,7 +251,7 @@ def _may_stand(source: str, at: int, found: re.Match[str], first: bool, denied: 
 
 
 def _loosely(part: str) -> str:
-    """The words themselves; only the case of the first letter may differ, as a sentence around it asks."""
+    """Builds a pattern of the words themselves; only the case of the first letter may differ."""
     pieces, at = [], 0
     for inserted in INSERTED.finditer(part):
         before = part[at : inserted.end(1)].rstrip()
@@ -269,7 +270,7 @@ def _loosely(part: str) -> str:
 
 
 def _literal(text: str, *, first: bool = False) -> str:
-    """As it is, with letters in brackets in either case, and the first letter of all."""
+    """Escapes a text; bracketed letters, and with `first` the first letter, match in either case."""
     pieces = re.split(r"\[(\w)\]", text)
     said = [_letter(piece) if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)]
     if first and pieces[0][:1].isalpha():

@@ -1,7 +1,7 @@
-"""A JSON text for a checklist that pins it down: a schema whose values are given, by itself or by the question.
+"""Solver that writes the JSON text a checklist fully determines, from schema values and the question.
 
-Nothing is made up: where the schema leaves a value open and the question does not name it, there is no proposal. No
-prose is written here, and no word is put anywhere to please a list.
+Nothing is invented: a value that neither the schema nor the question gives means no proposal. The solver writes no
+prose and inserts no words to please a list.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from verifiers.contract.solver import Proposal, Solver, SolverTools
 
 MOST_DEPTH = 12
 TYPES = {"string": str, "integer": int, "number": int | float, "boolean": bool, "array": list}
-"""What JSON calls a type, as Python reads it."""
+"""Python types of the JSON types."""
 NAMED = (
     r"""["'`]?{key}["'`]?\s*(?:=|:|\bis\b)\s*("""
     r""""[^"\n]*"|'[^'\n]*'|-?[0-9]+(?:\.[0-9]+)?|true|false|null|\[[^\]\n]*\]|[^\s,;.]+)"""
 )
-"""How a question gives a name its value: `year = 1815`, `"name": "Ada"`."""
+"""Assignment of a value to a name in a question: `year = 1815`, `"name": "Ada"`."""
 
 
 class OpenPlace(Exception):
-    """A value that nobody names."""
+    """Raised for a value that neither the schema nor the question gives."""
 
 
 class SchemaSolver:
@@ -48,7 +48,7 @@ def solvers(spec: ChecklistSpec, _question: str, _files: bool) -> list[Solver]:
 
 
 def _schema(spec: ChecklistSpec) -> Any:
-    """That of the only item that asks for the whole text as JSON; None where it is not so."""
+    """Returns the schema of the only item that requires the whole text as JSON, or None."""
     items = [item for item in spec.items if isinstance(item, JsonItem) and item.within == "whole"]
     if len(items) != 1:
         return None
@@ -60,7 +60,7 @@ def _schema(spec: ChecklistSpec) -> Any:
 
 
 def instance(schema: Any, question: str, name: str = "the value", depth: int = 0) -> Any:
-    """The value that a schema pins down, with what the question says of the names in it. Raises OpenPlace."""
+    """Returns the value that a schema determines, with names resolved from the question. Raises OpenPlace."""
     if not isinstance(schema, dict) or depth > MOST_DEPTH:
         raise OpenPlace(name)
     if "const" in schema:
@@ -85,7 +85,7 @@ def instance(schema: Any, question: str, name: str = "the value", depth: int = 0
 
 
 def _named(name: str, question: str) -> Any:
-    """What the question says of a name: `year = 1815`, `"name": "Ada"`. Raises OpenPlace."""
+    """Returns the question's value for a name: `year = 1815`, `"name": "Ada"`. Raises OpenPlace."""
     found = re.search(NAMED.replace("{key}", re.escape(name)), question)
     if found is None:
         raise OpenPlace(name)

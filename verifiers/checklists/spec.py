@@ -1,7 +1,7 @@
-"""What a text is checked against: a list of items. Code decides the hard ones, a model judge grades the soft ones.
+"""Spec of the kind `checklist`: a list of items. Code decides the hard ones, a model judge grades the soft ones.
 
 The outcome rests on the hard items alone: `pass` needs every one of them. Soft items only move a part of the score, at
-most half and three tenths by default, and a text that fails gains nothing by them (ACE-RL, arXiv 2509.04903, with the
+most half and three tenths by default, and a failing text gains nothing from them (ACE-RL, arXiv 2509.04903, with the
 weight of the judge capped).
 """
 
@@ -86,9 +86,9 @@ HardItem = (
 Item = Annotated[HardItem | SoftItem, Field(discriminator="item")]
 Guard = Literal["repetition", "stuffing", "copy", "claims"]
 Unreadable = Literal["characters", "scripts", "tags", "comments", "titles", "definitions", "cells", "nesting"]
-"""What makes a text unreadable; see `verifiers.checklists.document`."""
+"""Reasons why a text is unreadable; see `verifiers.checklists.document`."""
 OLDER = {"hidden": get_args(Unreadable), "injection": ("claims",)}
-"""Names in lists of earlier versions, and what they allow."""
+"""Names from older list formats, and the current names they allow."""
 
 
 class ChecklistSpec(SpecModel):
@@ -97,19 +97,18 @@ class ChecklistSpec(SpecModel):
     kind: Literal["checklist"] = "checklist"
     items: tuple[Item, ...] = Field(min_length=1, max_length=MAX_ITEMS)
     question: str = Field(default="", max_length=100_000)
-    """What was asked: the judge sees it, and a text that copies it is refused."""
+    """The task. The judge sees it, and a text that copies it is refused."""
     sources: tuple[CitedSource, ...] = Field(default=(), max_length=100)
     soft_share: float = Field(default=0.3, ge=0, le=0.5)
-    """Of the score, for all soft items together. Items that nobody judged earn nothing of it."""
+    """Share of the score for all soft items together. Items that were not judged earn nothing of it."""
     soft_needed: float = Field(default=0.0, ge=0, le=1)
-    """A mean grade of the soft items below this makes the text fail; without a judge there is then no verdict."""
+    """Minimum mean grade of the soft items; without a judge there is then no verdict."""
     credit: Literal["none", "items"] = "none"
-    """`items`: a text that fails keeps the share of its score that its hard items earned. Never when a guard refused
-    it."""
+    """`items`: a failing text keeps the share of the score that its hard items earned, unless a guard refused it."""
     allowed: tuple[Guard | Unreadable | Literal["hidden", "injection"], ...] = ()
-    """Guards that are switched off (`repetition` for a refrain, `claims` for a report that says of a project that all
-    its requirements are met: else such sentences count for nothing), and what is read although it makes a text
-    unreadable: `tags` for a page of HTML, whose text then counts whatever its tags do."""
+    """Guards and readability rules that are switched off. For example `repetition` for a refrain, `claims` for a report
+    about a project that meets its requirements (such sentences are otherwise ignored), `tags` for a page of HTML, whose
+    text then counts regardless of its tags."""
 
     @property
     def allows(self) -> frozenset[str]:

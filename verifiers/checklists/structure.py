@@ -1,4 +1,4 @@
-"""Items about how a text is built: headings, order, tables, code, format, JSON."""
+"""Decides items about the structure of a text: headings, order, tables, code, format, JSON."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from verifiers.checklists.words.prose import words
 from verifiers.contract.text import escaped
 
 SIGNS = frozenset("+-−–—()%‰°.,'’*~≈_/⁄^")
-"""What a cell may have beside letters, digits and signs of a currency."""
+"""Characters allowed in a numeric cell besides letters, digits and currency signs."""
 
 LONGEST_ENDING = 3
-"""`Kind` and `Kinder` are counted alike, `Euro` and `Eurocent` are not."""
+"""`Kind` and `Kinder` count as the same word, `Euro` and `Eurocent` do not."""
 
 
 def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
-    """Why the last cell is not the sum of the others; empty where it is."""
+    """Returns the reason why the last cell is not the sum of the others, or an empty text."""
     if len(cells) < 2:
         return f"{column!r} has nothing to add up"
     read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
     if len(read) < len(cells) or not all(map(_is_plain, cells)):
         return f"a cell of {column!r} is not one number"
     if len({number.percent for number in read}) > 1:
-        return f"{column!r} has shares beside numbers"
+        return f"{column!r} mixes shares and numbers"
     rests = {(number.unit, _rest(cell, number)) for cell, number in zip(cells, read, strict=True)} - {("", ())}
     if not all(_is_one(*pair) for pair in combinations(rests, 2)):
-        return f"{column!r} has numbers in more than one unit"
+        return f"{column!r} mixes units"
     total = sum((number.value for number in read[:-1]), start=type(read[0].value)())
     if total == read[-1].value:
         return ""
@@ -52,13 +52,13 @@ def _is_plain(cell: str) -> bool:
 
 
 def _rest(cell: str, number: Figure) -> tuple[str, ...]:
-    """The words that stand beside the number."""
+    """Words beside the number."""
     beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
     return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
 
 
 def _is_one(first: tuple[str, tuple[str, ...]], second: tuple[str, tuple[str, ...]]) -> bool:
-    """Whether two cells have one unit, or the same words up to their endings."""
+    """True if two cells have the same unit, or the same words up to their endings."""
     (unit, rest), (other_unit, other_rest) = first, second
     if unit and other_unit:
         return unit == other_unit
@@ -79,7 +79,7 @@ OVER_NAMES = (ast.Compare, ast.BoolOp, ast.Subscript, ast.Attribute, ast.Formatt
 
 
 def is_idle_python(tree: ast.Module) -> bool:
-    """Whether nothing in it does or defines anything."""
+    """True if the code neither does nor defines anything."""
     nodes = list(ast.walk(tree))
     within = {id(part) for node in nodes if isinstance(node, DEFINITIONS) for part in ast.walk(node)}
     known = set(dir(builtins)) | {name for node in nodes for name in _defined(node)}
@@ -119,7 +119,7 @@ JSON_NAMES = ("", "json")
 TEXT_NAMES = ("text", "txt", "plain", "md", "markdown", "diff")
 PYTHON_NAMES = ("python", "py", "python3")
 PLAIN_TOO = re.compile(r"(?m)^(?:\d{1,2}\. (?=[^\W\d_]+ (?:1\d|20)\d\d\b)|--[ \t]*$)()")
-"""What CommonMark takes for a list or a heading, and people write in a letter: a day, the line above a signature."""
+"""Plain letter text that CommonMark reads as a list or heading: a date, the line above a signature."""
 ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]|&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w+);")
 
 
@@ -134,25 +134,25 @@ def headings(item: HeadingsItem, document: Document) -> ItemFinding:
     at = 0
     for shown, title in zip(item.headings, wanted, strict=True):
         if title not in titles[at:]:
-            wrong.append(f"there is no heading {escaped(shown)!r}{' behind the one before' if title in titles else ''}")
+            wrong.append(f"missing heading {escaped(shown)!r}{' after the one before' if title in titles else ''}")
             continue
         at = titles.index(title, at) + 1
         if titles.count(title) > wanted.count(title):
-            wrong.append(f"the heading {escaped(shown)!r} is there {titles.count(title)} times")
+            wrong.append(f"the heading {escaped(shown)!r} occurs {titles.count(title)} times")
         if item.filled:
             said = section_text(blocks, here[at - 1])
             if is_gap(said, blocks[here[at - 1]].text):
-                wrong.append(f"nothing stands below {escaped(shown)!r}")
+                wrong.append(f"the section {escaped(shown)!r} is empty")
             own = own_words(said, blocks[here[at - 1]].text)
             if own in sections or said in texts:
-                wrong.append(f"{escaped(shown)!r} says what another section says")
+                wrong.append(f"{escaped(shown)!r} repeats another section")
             if len(own) >= SHORT_SECTION:
                 sections.append(own)
                 texts.append(said)
     if item.only and len(titles) > len(wanted) and not wrong:
         others = [title for title in titles if title not in wanted]
-        wrong.append(f"there are other headings: {escaped(', '.join(others))}")
-    reason = listed(wrong) or "the headings are there, in order"
+        wrong.append(f"unexpected headings: {escaped(', '.join(others))}")
+    reason = listed(wrong) or "all headings are present, in order"
     return finding(item, not wrong, reason, headings=[escaped(title) for title in titles[:50]])
 
 
@@ -166,7 +166,7 @@ def order(item: OrderItem, document: Document) -> ItemFinding:
         match = whole_words(plain(phrase)).search(seen, at)
         if match is None:
             there = whole_words(plain(phrase)).search(seen) is not None
-            how = "does not come behind the one before" if there else "does not occur"
+            how = "does not come after the one before" if there else "does not occur"
             return finding(item, False, f"{escaped(phrase)!r} {how}")
         at = match.end()
     return finding(item, True, "the phrases occur in order")
@@ -187,15 +187,15 @@ def table(item: TableItem, document: Document) -> ItemFinding:
         wrong.append("a row is empty")
     different = len({tuple(map(plain, row)) for row in rows})
     if different < item.least_rows:
-        wrong.append(f"{different} different ones of at least {item.least_rows} rows")
-    wrong += [f"nothing stands in the column {escaped(item.columns[at])!r}" for at in empty_columns(rows)]
+        wrong.append(f"{different} different rows of at least {item.least_rows}")
+    wrong += [f"the column {escaped(item.columns[at])!r} is empty" for at in empty_columns(rows)]
     if item.most_rows is not None and len(rows) > item.most_rows:
-        wrong.append(f"{len(rows)} rows, at most {item.most_rows} may be")
+        wrong.append(f"{len(rows)} rows, at most {item.most_rows} allowed")
     if not wrong:
         decimals = decimals_of(document.everything)
         summed = {column: [row[wanted.index(plain(column))] for row in rows] for column in item.sums}
         wrong += [fault for column in item.sums if (fault := sum_fault(summed[column], decimals, escaped(column)))]
-    return finding(item, not wrong, listed(wrong) or "the table is there and complete", rows=len(rows))
+    return finding(item, not wrong, listed(wrong) or "the table is complete", rows=len(rows))
 
 
 def code(item: CodeItem, document: Document) -> ItemFinding:
@@ -203,11 +203,9 @@ def code(item: CodeItem, document: Document) -> ItemFinding:
     blocks = [block for block in document.of("code") if not item.language or block.language in names]
     whole = [block for block in blocks if block.closed and block.text.strip()]
     if not whole:
-        return finding(
-            item, False, "the code block is empty or not closed" if blocks else "there is no such code block"
-        )
+        return finding(item, False, "the code block is empty or not closed" if blocks else "the code block is missing")
     fault = next(filter(None, map(_code_fault, whole)), "")
-    return finding(item, not fault, fault or "the code block is there", blocks=len(whole))
+    return finding(item, not fault, fault or "the code block is present", blocks=len(whole))
 
 
 def _code_fault(block: MarkdownBlock) -> str:
@@ -218,9 +216,9 @@ def _code_fault(block: MarkdownBlock) -> str:
         elif block.language == "json":
             read_json(block.text)
         elif block.language not in TEXT_NAMES and is_all_comment(block.text):
-            return "the code has nothing but comments"
+            return "the code is only comments"
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError) as error:
-        # The last two are what CPython's own reader makes of text that is nested too deeply.
+        # CPython's parser raises the last two for text that is nested too deeply.
         return f"the {escaped(block.language)} code cannot be parsed: {escaped(str(error))}"
     return ""
 
@@ -248,7 +246,7 @@ def json_fits(item: JsonItem, document: Document) -> ItemFinding:
     if item.within == "block":
         blocks = [block for block in document.of("code") if block.language in JSON_NAMES and block.closed]
         if len(blocks) != 1:
-            return finding(item, False, f"{len(blocks)} code blocks of JSON, exactly one must be")
+            return finding(item, False, f"{len(blocks)} code blocks of JSON, exactly one is required")
         text = blocks[0].text
     try:
         faults = faults_of(item.rules, read_json(text))

@@ -1,13 +1,13 @@
-"""A text against its list: the hard items are decided in a worker, a model judge grades the soft ones.
+"""Checks a text against its list: a worker decides the hard items, a model judge grades the soft ones.
 
-What the judge says never makes a text pass. The outcome is that of the hard items, or a fail where the spec asks for a
-mean grade that the soft ones miss. With soft items the score of a text is
+The judge never makes a text pass. The outcome is that of the hard items, or a fail if the soft items miss the mean
+grade that the spec requires. With soft items the score of a text is
 
     hard * (1 - share + share * soft)
 
-`hard` is 1 for a text that passes, and for one that fails 0, or what its items earned where the spec gives credit;
-`soft` is the weighted mean of the grades. Without a judge the soft items are `not judged`, which the verdict says,
-and they earn nothing of their share; where the spec needs them there is no verdict (`infra_error`).
+`hard` is 1 for a passing text; for a failing one 0, or its items' share if the spec gives credit; `soft` is the
+weighted mean of the grades. Without a judge the verdict reports the soft items as `not judged` and they earn nothing;
+if the spec requires them there is no verdict (`infra_error`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 Decide = Callable[[ChecklistSpec, str, float], Verdict]
-"""Spec, submission, seconds: the verdict of the hard part, from a worker that can be killed."""
+"""Maps spec, submission and seconds to the verdict of the hard part, from a worker that can be killed."""
 
 
 def conductor(parts: ConductorParts) -> ChecklistVerifier:
-    """Has the hard items decided by the worker of these parts, and the soft ones graded by their judge."""
+    """Builds a verifier that uses the worker of these parts for hard items and their judge for soft ones."""
     return ChecklistVerifier(parts.service().verify, parts.judge)
 
 
 class ChecklistVerifier:
-    """Safe to use from several threads as far as the judge is."""
+    """Verifier of the kind `checklist`; thread-safe if the judge is."""
 
     name = HardVerifier.name
     version = HardVerifier.version
@@ -49,10 +49,11 @@ class ChecklistVerifier:
         self._hard.check(spec, prove=prove)
 
     def close(self) -> None:
-        """Nothing here is open."""
+        """No-op: this verifier holds no resources."""
 
     def verify(self, spec: ChecklistSpec, submission: str, seconds: float) -> Verdict:
-        """`seconds` are for the hard part; the judge is asked for texts that pass it, or earn credit by it, only."""
+        """Checks a text. `seconds` limits the hard part; the judge is asked only if the hard part passes or earns
+        credit."""
         verdict = self._decide(spec, submission, seconds)
         if not spec.soft or not verdict.score:
             return verdict
@@ -69,7 +70,7 @@ class ChecklistVerifier:
         changed: dict[str, Any] = {"evidence": evidence, "score": _score(spec, verdict.score, mean)}
         if verdict.passed and mean < spec.soft_needed:
             earned = changed["score"] if spec.credit == "items" else 0.0
-            reason = f"soft items: a mean grade of {mean:.2f}, asked: {spec.soft_needed:.2f}"
+            reason = f"soft items: a mean grade of {mean:.2f}, required: {spec.soft_needed:.2f}"
             changed |= {"outcome": Outcome.FAIL, "ground": Ground.REFUTED, "reason": reason, "score": earned}
         else:
             changed["reason"] = f"{verdict.reason}; soft items: a mean grade of {mean:.2f}"

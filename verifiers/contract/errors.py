@@ -1,7 +1,7 @@
-"""What can go wrong in verification, and who has to act.
+"""Errors of verification, raised only for unusable specs.
 
-A submission that cannot be read has failed: that is a verdict, never an exception. Exceptions are for specs that cannot
-be used, and they carry `hint`, a sentence for the person who wrote the spec.
+An unreadable submission fails: that is a verdict, never an exception. Each error carries `hint`, a sentence for the
+author of the spec.
 """
 
 from __future__ import annotations
@@ -10,6 +10,6 @@ from runtime.errors import HintedError
 
 
 class SpecError(HintedError):
-    """This spec cannot decide anything, or would accept everything."""
+    """The spec cannot decide anything, or would accept everything."""
 
     exit_code = 2

@@ -1,4 +1,4 @@
-"""What a verifier is asked about so that a person sees what a check accepts and what it rejects. Pure."""
+"""Example submissions that show a person what a check accepts and rejects. Pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from verifiers.contract.text import clip
 
 
 class ExampleInput(NamedTuple):
-    """A submission that the verifier is asked about."""
+    """A submission to put to the verifier."""
 
     sort: Literal["example", "mutant"]
-    """`example`: something like what is wanted. `mutant`: something changed, which a sharp check rejects."""
+    """`example`: close to what is wanted. `mutant`: altered, so that a strict check rejects it."""
     what: str
-    """How it was made."""
+    """Description of the submission, for people."""
     spec: SpecModel
-    """The job's own, or a changed one where the claim itself is what is changed."""
+    """The job's own spec, or an altered one where the mutant alters the claim itself."""
     submission: str
     shown: str = ""
-    """In place of the submission, where that says nothing."""
+    """Text displayed instead of the submission, if the submission is not informative."""
 
 
 class CheckedExample(NamedTuple):
-    """An example with what the verifier said of it; `evidence` is the verdict's."""
+    """An example with the verifier's verdict; `evidence` comes from the verdict."""
 
     given: ExampleInput
     outcome: str
@@ -38,17 +38,17 @@ class CheckedExample(NamedTuple):
 
 
 AskVerifier = Callable[[Sequence[ExampleInput]], list[CheckedExample]]
-"""Asks the verifier, in order; what there was no time for is left out."""
+"""Checks examples in order; leaves out those that did not fit into the time limit."""
 
 
 class ExampleReport(NamedTuple):
-    """What came of it, for one check."""
+    """The examples of one check, with remarks for the reader."""
 
     examples: tuple[CheckedExample, ...]
     first: tuple[str, ...] = ()
-    """To be said before anything else."""
+    """Warnings to print before the examples."""
     notes: tuple[str, ...] = ()
-    """What could not be made."""
+    """Remarks about examples that could not be made."""
 
 
 EXPECTED = "the expected answer as it stands"
@@ -56,12 +56,12 @@ REFUSED = "THE EXPECTED ANSWER ITSELF IS REFUSED"
 
 
 def of_the_job(spec: SpecModel, answer: str | None) -> list[ExampleInput]:
-    """What the job came to, where it came to anything."""
-    return [ExampleInput("example", "the answer that the job came to", spec, answer)] if answer is not None else []
+    """Returns the job's own answer as an example, or an empty list without an answer."""
+    return [ExampleInput("example", "the job's answer", spec, answer)] if answer is not None else []
 
 
 def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[str, ...]:
-    """A line to be shown first when the thing made this way, which has to be accepted, is not."""
+    """Returns a warning line if the input labelled `what`, which must pass, was rejected."""
     found = next((one for one in tried if one.given.what == what), None)
     if found is None or found.accepted or found.outcome == "infra_error" or found.ground == "timeout":
         return ()
@@ -69,7 +69,7 @@ def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[s
 
 
 def distinct(inputs: Sequence[ExampleInput], expected: str = "") -> list[ExampleInput]:
-    """None twice, the first of each; no mutant that is the expected text."""
+    """Drops duplicates, keeping the first, and mutants equal to the expected text."""
     seen: set[tuple[SpecModel, str]] = set()
     unique = []
     for each in inputs:

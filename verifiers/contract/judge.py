@@ -1,4 +1,4 @@
-"""The seam to what grades a soft item: anything that gives each of a few choices a probability."""
+"""Interface of a model judge: a model that assigns probabilities to a few choices."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Protocol
 
 
 class JudgeError(Exception):
-    """The judge gave no grade: it is missing, broke, or its answer is no probabilities."""
+    """The judge gave no grade: it is missing, failed, or returned invalid probabilities."""
 
 
 class Judge(Protocol):
     def judge(self, prompt: str, choices: Sequence[str]) -> Sequence[float]:
-        """How likely it is to answer each of the choices, which are short and differ in their first character.
+        """Returns the probability of each choice. Choices are short and differ in their first character.
 
         Deterministic. Raises JudgeError.
         """

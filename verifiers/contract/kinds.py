@@ -1,8 +1,8 @@
-"""A kind of check as one object: everything that anybody asks of it, in one place.
+"""`Kind` describes one kind of check: its spec, verifier, examples, command-line options and canaries.
 
-What always holds: making or importing a `Kind` imports nothing heavy, not even its spec. What is heavy is named as
-`module:attribute` and is imported when it is first asked for (`Lazy`). Each kind is made in `verifiers/<kind>/kind.py`
-and has one row in `verifiers.registry.KINDS`; nobody else has to know how many kinds there are.
+Invariants: creating or importing a `Kind` imports nothing heavy, not even its spec. Heavy objects are named as
+`module:attribute` and imported on first use (`Lazy`). Each kind is defined in `verifiers/<kind>/kind.py` and has one
+row in `verifiers.registry.KINDS`; no other code enumerates the kinds.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ T = TypeVar("T")
 
 
 class AnswerForm(StrEnum):
-    """How the final answer of a conversation is marked in its last turn."""
+    """Markup of the final answer in the last turn of a conversation."""
 
     BOXED = "boxed"
-    r"""What stands in the one `\boxed{...}`."""
+    r"""Content of the single `\boxed{...}`."""
     BLOCK = "block"
-    """The content of the one fenced code block, which is closed and not empty; what stands around it is not read."""
+    """Content of the single fenced code block, closed and not empty; text around it is ignored."""
     WHOLE = "whole"
-    """All of the last turn, but for blanks around it."""
+    """The whole last turn, stripped of surrounding white space."""
     WORLD = "world"
-    """What the world of the task's environment submits when the conversation has ended."""
+    """Submission made by the task's environment at the end of the conversation."""
 
 
 @dataclass(frozen=True)
 class Lazy(Generic[T]):
-    """Names something as `module:attribute` and imports it when it is first asked for."""
+    """Reference `module:attribute`, imported on first use."""
 
     reference: str
 
     def load(self) -> T:
-        """Raises ImportError or AttributeError where there is no such thing."""
+        """Imports the object. Raises ImportError or AttributeError if it does not exist."""
         return cast(T, getattr(importlib.import_module(self.module), self.reference.partition(":")[2]))
 
     @property
@@ -50,51 +50,51 @@ class Lazy(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class KindOption:
-    """One option of the command line for a kind."""
+    """One command-line option of a kind."""
 
     flag: str
-    """With its dashes: `--gold`."""
+    """Option name with dashes: `--gold`."""
     help: str
     sets_field: str = ""
-    """Where what it sets is not called like the flag; see `field`."""
+    """Name of the field it sets, if it differs from the flag; see `field`."""
     takes: Literal["text", "texts", "file", "folder", "nothing"] = "text"
-    """`texts`: repeatable. `file`: the name of a file of text, `-` for standard input; the field is its content."""
+    """`texts`: repeatable. `file`: path of a text file, `-` for standard input; the field gets its content."""
     metavar: str = ""
     sets: str = ""
-    """What the field is set to, for an option that takes nothing."""
+    """Value of the field, for an option that takes no argument."""
     asked: Lazy[Callable[[str], Mapping[str, Any]]] | None = None
-    """From the field's text in a line of pairs to what it says of its own spec. It may raise SpecError."""
+    """Maps the field's text in a line of pairs to spec fields. May raise SpecError."""
     read: Lazy[Callable[[str, Path], Any]] | None = None
-    """From a file's text, and the folder that it lies in, to the spec. It may raise SpecError."""
+    """Maps a file's text and its folder to the spec. May raise SpecError."""
 
     @property
     def field(self) -> str:
-        """Of the spec that it sets; of an option that is not about the spec, the keyword of `Checker`."""
+        """Name of the spec field it sets; for a checker option, the keyword of `Checker`."""
         return self.sets_field or self.flag.removeprefix("--").replace("-", "_")
 
 
 @dataclass(frozen=True, kw_only=True)
 class SubmissionOption:
-    """How `assay check` is given what is checked."""
+    """Command-line option of `assay check` for the submission."""
 
     flag: str = "--submission"
     takes: Literal["text", "file"] = "file"
     metavar: str = "FILE"
-    help: str = "What is checked, a file; `-` for standard input."
+    help: str = "The submission, a file; `-` for standard input."
     key: str = "submission"
-    """Its name in a line of a file of pairs."""
+    """Name of the submission in a line of a file of pairs."""
     default: Lazy[Callable[[Any], str | None]] | None = None
-    """From a spec to what is submitted where nothing has to be given; None where something has."""
+    """Returns the default submission of a spec, or None if one must be given."""
 
 
 @dataclass(frozen=True)
 class RetiredKind:
-    """A kind of an earlier version, whose specs are read as those of another."""
+    """A kind of an earlier version; its specs are converted to another kind."""
 
     rewrite: Lazy[Callable[[dict[str, Any]], dict[str, Any]]]
-    """From the data of such a spec to that of the kind which took its place."""
+    """Converts the data of a retired spec to that of its successor kind."""
     fields: tuple[str, ...]
-    """That such a spec had beside its kind: a signature over one is about these."""
+    """Fields of a retired spec besides `kind`; signatures cover exactly these."""
 
 
 def letters_and_a_number(rng: Random) -> str:
@@ -112,19 +112,19 @@ def always(_spec: Any) -> bool:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kind:
-    """Everything that anybody asks of one kind of check. Specs given to its functions are of its own class."""
+    """One kind of check. The functions that take a spec expect this kind's own spec class."""
 
     name: str
-    """The `kind` of its specs."""
+    """Value of `kind` in its specs."""
     about: str
-    """One line for people: what `assay check` asks, and what its exit codes mean."""
+    """One line for people: the question that `assay check` answers, and its exit codes."""
     job: str = "question"
-    """What people call a job with such a check: question, claim, theorem, program, text."""
+    """Noun for a job with such a check: question, claim, theorem, program, text."""
 
     # the spec
 
     spec: Lazy[type[Any]]
-    """Its class, a `verifiers.registry.spec.SpecModel`."""
+    """Spec class, a subclass of `SpecModel`."""
     retired: Mapping[str, RetiredKind] = field(default_factory=dict)
     """Kinds of earlier versions that are read as this one, by name."""
 
@@ -132,93 +132,93 @@ class Kind:
 
     verifier: Lazy[type[Any]]
     revision: str
-    """Of the verifier: changes whenever the same input might give another verdict."""
+    """Verifier revision: changes whenever the same input might get another verdict."""
     tools: tuple[tuple[str, str], ...] = ()
-    """Name and distribution of each tool that has a part in a verdict; their versions belong to the verifier's."""
+    """Name and distribution of each tool that affects a verdict; their versions are part of `version`."""
     seconds: float = 5.0
-    """Usual time of one check, of its own."""
+    """Usual time limit of one check, in seconds."""
     runs: bool = False
-    """Whether submissions are executed, and so need a broker."""
+    """True if submissions are executed, which requires a broker."""
     preload: str = ""
-    """The package that a worker imports before it decides one; empty where it is light, or no worker decides."""
+    """Package that a worker imports before its first check; empty if it is light, or if no worker decides."""
     light: Callable[[Any], bool] = never
-    """Whether a spec needs nothing of that package."""
+    """True if a spec needs nothing of the `preload` package."""
     conducted: Callable[[Any], bool] = never
-    """Whether more is needed than a worker that reads the text: a sandbox, a toolchain, a model."""
+    """True if a spec needs more than a text worker: a sandbox, a toolchain, a model."""
     conductor: Lazy[Callable[[Any], Any]] | None = None
-    """Makes the `verifiers.boxes.conductor.Conductor` of those from `ConductorParts`."""
+    """Builds the `verifiers.boxes.conductor.Conductor` for such specs from `ConductorParts`."""
     check: Lazy[Callable[[Any], None]] | None = None
-    """Raises SpecError for a spec that cannot decide anything; the verifier's own `check` where it is None."""
+    """Raises SpecError for a spec that cannot decide anything; None: the verifier's own `check`."""
     missing: Lazy[Callable[[], str]] | None = None
-    """Says why none can be decided on this machine, in a sentence; empty where one can. None where one always can."""
+    """Returns the reason why this machine cannot check this kind, empty if it can; None if every machine can."""
     probe: str = ""
-    """A submission that never passes, put to the verifier before a job's first attempt: for kinds whose specs can be
-    found to be unusable only where submissions run."""
+    """Submission that never passes, checked before a job's first attempt. For kinds whose specs can turn out unusable
+    only when a submission runs."""
 
     # people
 
     explain: Lazy[Callable[[Any], Any]]
-    """The spec in words, line by line; a line that begins with blanks belongs to the one before it."""
+    """Describes the spec in words, line by line; an indented line continues the one before."""
     parts: Lazy[Callable[[Any, Any], Any]]
-    """From a spec and a verdict that passed to what the verdict carries, and what it says nothing about."""
+    """Maps a spec and a passing verdict to the parts of the statement it covers, and those it does not."""
     examples: Lazy[Callable[[Any, str | None, Any], Any]]
-    """From a spec, an answer if there is one, and a way to ask the verifier to an `ExampleReport`."""
+    """Maps a spec, an optional answer and a way to ask the verifier to an `ExampleReport`."""
     examples_seconds: tuple[float, float] = (10.0, 5.0)
-    """For all examples together, and for one."""
+    """Time limits in seconds: for all examples together, and for one."""
     examples_at_once: int = 8
 
     # the agent
 
     answer_form: Callable[[Any], AnswerForm] = lambda _spec: AnswerForm.BOXED
     asks_for: Callable[[Any], str] = lambda _spec: ""
-    """The sentence that tells an agent how to mark its answer; empty where that is a box as always."""
+    """Sentence that tells the agent how to mark its answer; empty for the usual box."""
     question: Lazy[Callable[[Any, str | None], str | None]] | None = None
-    """From a spec and what a person asked to the question of a job; None where a person has to say it."""
+    """Maps a spec and a person's request to the question of a job; None if a person must write the question."""
     solvers: Lazy[Callable[[Any, str, bool], Any]] | None = None
-    """From a spec, its question and whether files came with it to the cheap solvers that might answer it."""
+    """Maps a spec, its question and whether files came with it to applicable cheap solvers."""
     proposers: Mapping[str, Lazy[Callable[..., Any]]] = field(default_factory=dict)
-    """Ways to propose answers in the worker that decides texts, those that tell most first."""
+    """Proposal methods that run in the text worker, most informative first."""
 
     # the self-test
 
     suffix: str = ""
-    """Of the files with the submissions of its canaries."""
+    """File name suffix of its canary submissions."""
     random_answer: Callable[[Random], str] = letters_and_a_number
-    """What an agent submits that does not know what is asked."""
+    """Random submission of an agent that does not know the question."""
     visible: Lazy[Callable[[Any], str]] | None = None
-    """What whoever answers is shown of a spec, as far as the spec itself holds it."""
+    """Returns the part of a spec that the answerer is shown."""
 
     # the command line
 
     assess: Lazy[Callable[..., Any]] | None = None
-    """From `ConductorParts`, a spec, a right submission or nothing, and seconds to whether the spec tells right from
-    wrong: `sound`, `reason` and `lines()`. None where nothing is there to assess."""
+    """Checks that a spec accepts right and rejects wrong submissions: `sound`, `reason` and `lines()`. Takes
+    `ConductorParts`, a spec, a right submission or an empty text, and seconds. None if the kind needs no assessment."""
     example: str = ""
-    """One command line that works, for its help."""
+    """Working command line, for its help."""
     command: str = ""
-    """Of `assay check`; the kind's name where it is empty."""
+    """Subcommand of `assay check`; defaults to the kind's name."""
     options: tuple[KindOption, ...] = ()
-    """Of that command, for the spec."""
+    """Options of that subcommand that set spec fields."""
     checker_options: tuple[KindOption, ...] = ()
-    """Of that command, for the checker: a toolchain, a judge."""
+    """Options of that subcommand for the checker: a toolchain, a judge."""
     submission: SubmissionOption = SubmissionOption()
     spec_file: Lazy[Callable[[str, Path], Any]] | None = None
-    """From the text of a `--spec` file, and its folder, to a spec; TOML with the fields' own names where it is None."""
+    """Parses the text of a `--spec` file, given its folder; None: TOML with the spec's own fields."""
     spec_table: Lazy[Callable[[dict[str, Any]], Any]] | None = None
-    """From a table of TOML to a spec, where such a table may hold more than the spec's own fields."""
+    """Parses a TOML table into a spec, where the table may have more than the spec's own fields."""
     submit: tuple[KindOption, ...] = ()
-    """Of `assay submit`: the first one says how the answer is checked."""
+    """Options of `assay submit`; the first one selects this kind."""
     batch: int = 1
-    """Pairs of a file that are asked about together."""
+    """Number of pairs of a file that are checked together."""
 
     @property
     def package(self) -> str:
-        """The folder that it lies in, as it is imported."""
+        """Package of this kind, as a dotted module name."""
         return self.spec.module.rpartition(".")[0]
 
     @cached_property
     def version(self) -> str:
-        """Of the verifier, with those of its tools that are installed."""
+        """Verifier revision with the versions of its installed tools."""
         return "+".join([self.revision, *(f"{name}{found}" for name, found in self.tool_versions.items())])
 
     @cached_property

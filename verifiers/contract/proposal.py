@@ -1,4 +1,4 @@
-"""What a way of proposing came to."""
+"""Reply of a proposal method."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from pydantic import BaseModel, ConfigDict
 
 
 class ProposalReply(BaseModel):
-    """What a way of proposing came to. It decides nothing."""
+    """Candidate answers of one proposal method. It decides nothing."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     texts: tuple[str, ...] = ()
-    """The likeliest first."""
+    """Candidate answers, most likely first."""
     by: str = ""
-    """The tool that found them, with its version."""
+    """Tool that found them, with its version."""
     note: str = ""
-    """One sentence: why there are none, or no more."""
+    """One sentence: the reason for an empty or incomplete list."""
     hopeless: bool = False
-    """Whether the tool has shown that there is no answer at all; `note` then says how."""
+    """True if the tool has proved that no answer exists; `note` gives the proof method."""
     complete: bool = False
-    """Whether nothing but these texts can be an answer."""
+    """True if the answer, if any, must be among these candidates."""

@@ -1,7 +1,7 @@
-"""The seam: a solver proposes texts that may answer a question, and decides nothing.
+"""Solver interface: a solver proposes candidate answers to a question and decides nothing.
 
-Every proposal goes to the spec's own verifier, like any attempt of the policy model. Who implements this imports
-nothing heavy: the daemon asks which solvers there are.
+Every proposal goes to the spec's own verifier, like any attempt of the policy model. Implementations import nothing
+heavy, because the daemon lists the solvers.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from verifiers.contract.verdict import SpecProblem, Verdict
 class Proposal(NamedTuple):
     text: str
     by: str
-    """The tool that found it, with its version where it has one."""
+    """Tool that found it, with its version if it has one."""
 
 
 class SolverChecker(Protocol):
-    """What a solver and whoever runs it ask of a checker: verdicts, and the proposals of the worker that decides."""
+    """Checker interface for solvers: verdicts, and proposals of the text worker."""
 
     def check_many(self, pairs: Sequence[tuple[SpecModel, str]]) -> list[Verdict | SpecProblem]: ...
 
@@ -32,34 +32,34 @@ class SolverChecker(Protocol):
 
 @dataclass
 class SolverTools:
-    """What one solver works with on one question, and where it leaves what it learnt."""
+    """Resources of one solver for one question, and the results it reports."""
 
     checker: SolverChecker
     sessions: SessionPool | None
-    """None where nothing can be put to work in a sandbox."""
+    """None if no sandbox is available."""
     files: Mapping[str, bytes]
-    """Those that came with the question, by name."""
+    """Files that came with the question, by name."""
     caller: str
-    """For whom sandboxes are asked."""
+    """Caller name used when requesting sandboxes."""
     stop: Callable[[], bool]
-    """Whether to come to an end now."""
+    """True if the solver must stop now."""
     notes: list[str] = field(default_factory=list)
-    """Why there were no proposals, or no more; a sentence each."""
+    """Reasons why there were no proposals, or no more; one sentence each."""
     hopeless: str = ""
-    """Set where a tool has shown that there is no answer: how."""
+    """Proof method, set if a tool has proved that no answer exists."""
     complete: bool = False
-    """Set where nothing but what was proposed can be an answer."""
+    """Set if the answer, if any, must be among the proposals."""
 
 
 class Solver(Protocol):
     name: str
     at_once: int
-    """Proposals that are given to the verifier together."""
+    """Number of proposals put to the verifier together."""
 
     def proposals(
         self, spec: Any, question: str, tools: SolverTools, seconds: float
     ) -> Generator[Proposal, None, None]:
-        """The likeliest first. Takes about so many seconds at most, without those that the verifier takes.
+        """Yields proposals, most likely first. Takes about `seconds` at most, verification excluded.
 
-        Raises SandboxError where what it needs broke: that says nothing of the question.
+        Raises SandboxError for an infrastructure failure, which says nothing about the question.
         """

@@ -1,4 +1,4 @@
-"""What all specs share: frozen, strict, plain data; and what is wrong with such data, in words of whoever wrote it."""
+"""Base classes of all specs: frozen, strict, plain data; and readable validation errors."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from verifiers.contract.text import clip
 
-WORDS = {"extra_forbidden": "there is no such field", "missing": "is missing"}
+WORDS = {"extra_forbidden": "unknown field", "missing": "is missing"}
 MOST_PLACE, MOST_WORDS = 60, 300
 
 
 class SpecData(BaseModel):
-    """A part of a spec."""
+    """Part of a spec."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class SpecModel(SpecData):
-    """A whole spec; each kind has a class of its own."""
+    """A complete spec; each kind subclasses it."""
 
     kind: str
 
     def summary(self) -> str:
-        """One line for people. It may hold what others wrote: whoever shows it escapes it."""
+        """Returns one line for people. May contain untrusted text: escape it before display."""
         return self.kind
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first thing that pydantic found, as `where: what`, without the value itself, and how many more there are."""
+    """Returns pydantic's first error as `where: what`, without the value, and the count of further errors."""
     [fault, *others] = error.errors(include_url=False, include_context=False, include_input=False)
     where = clip(".".join(str(part) for part in fault["loc"]), MOST_PLACE)
     what = WORDS.get(fault["type"]) or clip(str(fault["msg"]), MOST_WORDS)

@@ -1,8 +1,8 @@
-"""What an artifact says of itself, part by part, as far as a verdict carries it. Pure.
+"""Parts of an artifact's statement, as far as a verdict supports them. Pure.
 
-What always holds: no part stands higher than the ground of its verdict lets it (`tested` never becomes `proved`). The
-verdict may come from somebody else's bundle: of its evidence only what has the expected type is read, and all text from
-there is clipped; whoever shows it escapes it.
+Invariants: no part has a higher assurance than its verdict's basis allows (`tested` never becomes `proved`). The
+verdict may come from a third party's bundle: only evidence of the expected type is read, and all its text is clipped;
+the displaying code escapes it.
 """
 
 from __future__ import annotations
@@ -16,52 +16,52 @@ from verifiers.contract.verdict import Ground, Verdict
 
 
 class Assurance(StrEnum):
-    """What carries a part of an artifact's statement, from the strongest down."""
+    """Support for a part of an artifact's statement, strongest first."""
 
     PROVED = "proved"
-    """A formal verifier: a kernel, a solver's certificate, an exact decision."""
+    """Formal verifier: a kernel, a solver's certificate, an exact decision."""
     TESTED = "tested"
-    """Held on the inputs that were run, and says nothing of the others."""
+    """Held on the inputs that were run; says nothing about other inputs."""
     JUDGED = "judged"
-    """A model's opinion, with its capped weight."""
+    """Opinion of a model, with a capped weight."""
     VALIDATED = "validated"
-    """A person's signature."""
+    """Signature of a person."""
     OPEN = "not verified"
 
 
 class StatementPart(SpecData):
-    """One part of what an artifact's statement says."""
+    """One part of an artifact's statement."""
 
     part: str
     standing: Assurance
     by: str
-    """The verifier and its version, the person, or the reason why nobody."""
+    """The verifier and its version, the person, or the reason why nobody verified it."""
     needed: bool = True
-    """Whether the artifact's mark rests on it. False for what the statement says beside: a limit, a further opinion."""
+    """True if the artifact's mark rests on this part; False for a limit or an additional opinion."""
 
 
 class Verified(NamedTuple):
-    """What a verdict carries, and what it says nothing about."""
+    """Parts of a statement that a verdict covers, and its limits."""
 
     parts: list[StatementPart]
     limits: list[StatementPart]
 
 
 def decided(verdict: Verdict, part: str, detail: str = "") -> StatementPart:
-    """A part that this verdict carries, as strongly as its ground lets it."""
+    """Returns a part that this verdict supports, with the assurance its basis allows."""
     by = ", ".join(filter(None, [one_line(f"{verdict.verifier} {verdict.version}"), detail]))
     if verdict.ground is Ground.PROVED:
         return StatementPart(part=part, standing=Assurance.PROVED, by=by)
-    if verdict.ground is not Ground.TESTED:  # a pass from before verdicts had grounds
-        by = f"{by}; its ground was not recorded"
+    if verdict.ground is not Ground.TESTED:  # a pass recorded before verdicts had a basis
+        by = f"{by}; its basis was not recorded"
     return StatementPart(part=part, standing=Assurance.TESTED, by=by)
 
 
 def not_covered(part: str, why: str, *, needed: bool = False) -> StatementPart:
-    """A part that nobody verified."""
+    """Returns a part that nobody verified."""
     return StatementPart(part=part, standing=Assurance.OPEN, by=why, needed=needed)
 
 
 def given() -> StatementPart:
-    """The limit of every check that compares with an expected answer."""
-    return not_covered("that the expected answer is right", "it came with the job, and nobody derived it here")
+    """Limit of every check that compares with an expected answer."""
+    return not_covered("that the expected answer is right", "it came with the job and was not derived here")

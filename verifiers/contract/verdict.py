@@ -1,7 +1,7 @@
-"""The verdict: the only thing in this product that may become a reward.
+"""Verdict: the only value in this product that may become a reward.
 
-`infra_error` is about us, not about the submission: it is masked from training, may be retried, and is never 0 or 1.
-What is not known is never a pass: `unknown`, `timeout` and `memory` are failures with a name of their own.
+`infra_error` concerns the infrastructure, not the submission: it is masked from training, may be retried, and is never
+0 or 1. Undecided is never a pass: `unknown`, `timeout` and `memory` are failures with names of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 FOREIGN_REWARD = "foreign_reward"
-"""In the evidence: the score of a program that is not ours."""
+"""Evidence key for the score of a third-party program."""
 
 
 class Outcome(StrEnum):
@@ -24,30 +24,30 @@ class Outcome(StrEnum):
 
 
 class Ground(StrEnum):
-    """What an outcome rests on."""
+    """Basis of an outcome."""
 
     PROVED = "proved"
     """Pass: by proof, or by exact computation."""
     TESTED = "tested"
-    """Pass: every test, item or sample held. That is evidence and no proof."""
+    """Pass: every test, item or sample held. Evidence, not proof."""
     REFUTED = "refuted"
-    """Fail: by a witness, a counter-example, a failing input, an item that does not hold."""
+    """Fail: by a witness, a counterexample, a failing input or item."""
     UNREADABLE = "unreadable"
-    """Fail: it is not in the language, or not exactly one answer."""
+    """Fail: does not parse, or is not exactly one answer."""
     UNFINISHED = "unfinished"
-    """Fail: it leaves the work to whoever checks it, or is not in the form that was asked for."""
+    """Fail: leaves the work to the verifier, or is not in the requested form."""
     ABSTAINED = "abstained"
-    """Fail: it says that it does not know, which the spec holds for better than a wrong answer."""
+    """Fail: admits not knowing, which the spec rates above a wrong answer."""
     UNKNOWN = "unknown"
     """Fail: neither proved nor refuted."""
     TIMEOUT = "timeout"
-    """Fail: it did not come to an end, by its own doing."""
+    """Fail: the submission itself ran out of time."""
     MEMORY = "memory"
-    """Fail: it took too much memory, by its own doing."""
+    """Fail: the submission itself ran out of memory."""
     FORBIDDEN = "forbidden"
-    """Fail or hack_suspected: something that no honest submission needs."""
+    """Fail or hack_suspected: contains something that no honest submission needs."""
     BROKEN = "broken"
-    """Infra_error: nothing is known of the submission."""
+    """Infra_error: nothing is known about the submission."""
 
 
 class Verdict(BaseModel):
@@ -55,21 +55,21 @@ class Verdict(BaseModel):
 
     outcome: Outcome
     score: float = Field(ge=0, le=1)
-    """1 for `pass`, unless the spec asks for partial credit; 0 for everything else, where only `fail` and
-    `hack_suspected` mean it as a judgement. An abstention that the spec allows fails with a score of its own."""
+    """1 for `pass`, unless the spec gives partial credit; 0 otherwise, which is a judgement only for `fail` and
+    `hack_suspected`. An abstention that the spec allows fails with a score of its own."""
     reason: str
-    """One sentence that a person understands."""
+    """One sentence for people."""
     ground: Ground | None = None
-    """None only in verdicts that were recorded before there were grounds."""
+    """Basis; None only in verdicts recorded before the field existed."""
     evidence: dict[str, Any] = {}
-    """What lets somebody else check the reason: the parsed forms, a witness, the values compared. JSON only."""
+    """JSON that lets others check the reason: the parsed forms, a witness, the values compared."""
     verifier: str
     version: str
-    """Of the verifier: changes whenever the same input might give another verdict."""
+    """Verifier version: changes whenever the same input might get another verdict."""
     tools: dict[str, str] = {}
-    """Name and version of every tool that had a part in it."""
+    """Name and version of every tool that affected the verdict."""
     isolation: str = ""
-    """What the submission was held in: `nsjail`, `gvisor`, or `process` for one that confined itself."""
+    """Isolation of the submission: `nsjail`, `gvisor`, or `process` if it confined itself."""
     seconds: float
 
     @property
@@ -78,8 +78,8 @@ class Verdict(BaseModel):
 
     @property
     def foreign_reward(self) -> float | None:
-        """What a program that is not ours gave it, from 0 to 1; None where none did. It has no part in the outcome and
-        none in the score, so nothing that is trained or promoted rests on it."""
+        """Score from 0 to 1 of a third-party program, or None. It affects neither the outcome nor the score, so no
+        training or promotion rests on it."""
         found = self.evidence.get(FOREIGN_REWARD)
         if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
             return None
@@ -87,13 +87,13 @@ class Verdict(BaseModel):
 
 
 class Judgement(NamedTuple):
-    """What a verifier finds of a submission, before it is a verdict. Its ground says what the outcome is."""
+    """Result of a verifier before it becomes a verdict. The basis determines the outcome."""
 
     ground: Ground
     reason: str
     evidence: dict[str, Any]
     suspected: bool = False
-    """Whether it has something that no honest submission has."""
+    """True if it contains something that no honest submission has."""
     isolation: str = ""
 
     @property
@@ -108,7 +108,8 @@ class Judgement(NamedTuple):
         return self._replace(evidence=self.evidence | evidence)
 
     def verdict(self, verifier: str, version: str, *, score: float | None = None, **more: Any) -> Verdict:
-        """`score` is for partial credit, `more` for tools, and for seconds unless the worker counts them."""
+        """Builds the verdict. `score` is for partial credit; `more` has tools, and seconds unless the worker counts
+        them."""
         outcome = self.outcome
         return Verdict(
             outcome=outcome,
@@ -124,12 +125,12 @@ class Judgement(NamedTuple):
 
 
 def judged(ground: Ground, reason: str, evidence: dict[str, object], verifier: str, version: str) -> Verdict:
-    """A verdict about a submission that could be judged."""
+    """Builds a verdict about a submission that could be judged."""
     return Judgement(ground, reason, evidence).verdict(verifier, version)
 
 
 class SpecProblem(BaseModel):
-    """In the place of a verdict: this spec cannot decide anything, which says nothing of the submission."""
+    """Replaces a verdict if the spec cannot decide anything; says nothing about the submission."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -141,10 +142,10 @@ class SpecProblem(BaseModel):
         return f"the spec cannot be used: {self.message}"
 
     def as_verdict(self, verifier: str, version: str) -> Verdict:
-        """For records that have room for verdicts only: nothing is known of the submission."""
+        """Returns an `infra_error` verdict, for records that accept only verdicts."""
         return broken(verifier, version, self.reason)
 
 
 def broken(verifier: str, version: str, reason: str, seconds: float = 0.0) -> Verdict:
-    """The verdict of a submission of which nothing is known."""
+    """Returns an `infra_error` verdict: nothing is known about the submission."""
     return Judgement(Ground.BROKEN, reason[:1000], {}).verdict(verifier, version, seconds=seconds)

@@ -1,4 +1,4 @@
-"""The seam: one verifier decides one kind of spec, deterministically, in a process that can be killed."""
+"""Verifier interface: decides specs of one kind deterministically, in a process that can be killed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ S = TypeVar("S", bound=BaseModel, contravariant=True)
 class Verifier(Protocol[S]):
     name: str
     version: str
-    """Changes whenever the same input might give another verdict."""
+    """Changes whenever the same input might get another verdict."""
 
     def check(self, spec: S, *, prove: bool = False) -> None:
-        """Raises SpecError, with a hint, for a spec that cannot decide anything, or would accept everything. Cheap,
-        unless it may `prove`: then in a worker only."""
+        """Raises SpecError, with a hint, for a spec that cannot decide anything or would accept everything. Cheap
+        unless `prove` is set, which is for workers only."""
 
     def verify(self, spec: S, submission: str) -> Verdict:
-        """Decides. Never raises for what a submission holds: a submission that cannot be read has failed."""
+        """Decides. Never raises because of a submission's content: an unreadable submission fails."""

@@ -1,1 +1,4 @@
-"""Texts that have to be the expected one, character by character."""
+"""Kind `exact`: text answers that must equal the expected text character by character.
+
+Start with `verifier.py`. Mathematical equality belongs in `verifiers.answers`.
+"""

@@ -1,4 +1,4 @@
-"""Texts close to the expected one that a check should reject. Pure: the verifier decides on each."""
+"""Near misses of the expected text that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ def examples(spec: ExactSpec, answer: str | None, try_: e.AskVerifier) -> e.Exam
     inputs = [
         *e.of_the_job(spec, answer),
         e.ExampleInput("example", e.EXPECTED, spec, text),
-        e.ExampleInput("example", "with white space around it", spec, f"  {text} "),
-        e.ExampleInput("mutant", "in other letters, large for small", spec, text.swapcase()),
+        e.ExampleInput("example", "with surrounding white space", spec, f"  {text} "),
+        e.ExampleInput("mutant", "with upper and lower case swapped", spec, text.swapcase()),
         e.ExampleInput("mutant", "without its last character", spec, text[:-1]),
-        e.ExampleInput("mutant", "with a full stop behind it", spec, f"{text}."),
-        e.ExampleInput("mutant", "nothing at all", spec, ""),
+        e.ExampleInput("mutant", "with a trailing full stop", spec, f"{text}."),
+        e.ExampleInput("mutant", "empty", spec, ""),
     ]
     tried = try_(e.distinct(inputs, text))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))

@@ -1,4 +1,4 @@
-"""An expected text in plain words, and what a verdict about it carries. Pure."""
+"""Plain description of an exact spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from verifiers.exact.spec import ABSTAINED, ExactSpec
 
 
 def explain(spec: ExactSpec) -> Iterator[str]:
-    yield "The answer has to be this very text, apart from white space around it:"
+    yield "The answer must be exactly this text, apart from surrounding white space:"
     yield from quoted(spec.expected)
     if spec.abstention:
-        yield f"Who does not know says so, which fails, but with a score of {ABSTAINED:g}:"
+        yield f"This answer abstains: it fails, but with a score of {ABSTAINED:g}:"
         yield from quoted(spec.abstention)
 
 

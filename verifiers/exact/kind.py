@@ -1,4 +1,4 @@
-"""The kind `exact`: an answer that has to be this very text."""
+"""Kind `exact`: the answer must equal a given text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from verifiers.contract.kinds import Kind, KindOption, Lazy, SubmissionOption
 
 EXACT = Kind(
     name="exact",
-    about="Is this text the expected one, apart from white space around it? 0 yes, 1 no.",
+    about="Is this text the expected one, apart from surrounding white space? 0 yes, 1 no.",
     spec=Lazy("verifiers.exact.spec:ExactSpec"),
     verifier=Lazy("verifiers.exact.verifier:ExactVerifier"),
     revision="1",
@@ -18,6 +18,6 @@ EXACT = Kind(
     example="assay check exact --gold yes --answer yes",
     options=(KindOption(flag="--gold", sets_field="expected", metavar="TEXT", help="The expected text."),),
     submission=SubmissionOption(
-        flag="--answer", takes="text", metavar="TEXT", help="The text to be checked.", key="prediction"
+        flag="--answer", takes="text", metavar="TEXT", help="The text to check.", key="prediction"
     ),
 )

@@ -1,4 +1,4 @@
-"""What a text is compared with."""
+"""Spec of the kind `exact`."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from verifiers.contract.spec_data import SpecModel
 
 ABSTAINED = 0.25
-"""The score of an abstention that a spec allows."""
+"""Score of an abstention that a spec allows."""
 
 
 class ExactSpec(SpecModel):
-    """The answer is this very text, apart from surrounding white space."""
+    """The answer must equal this text, apart from surrounding white space."""
 
     kind: Literal["exact"] = "exact"
     expected: str = Field(max_length=10_000)
     abstention: str = Field(default="", max_length=200)
-    """The words of who does not know. They fail, but with `ABSTAINED` as their score, more than a wrong answer has;
-    empty where nobody may abstain."""
+    """Text of an abstention; empty if abstaining is not allowed. An abstention fails, but scores `ABSTAINED`, which is
+    more than a wrong answer."""
 
     @model_serializer(mode="wrap")
     def _without_what_nobody_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Specs from before there were abstentions have the same content, and so the same digests, as they had."""
+        """Omits an empty `abstention`, so that older specs keep their content and digests."""
         found: dict[str, Any] = dump(self)
         if not self.abstention:
             found.pop("abstention", None)

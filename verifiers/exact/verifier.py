@@ -1,4 +1,4 @@
-"""Answers that are compared as text. Nothing is computed."""
+"""Text comparison for answers. Nothing is computed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ class ExactVerifier:
     version = EXACT.version
 
     def check(self, spec: ExactSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for an expected text that is empty: it would accept an agent that says nothing."""
+        """Raises SpecError for an empty expected text, which would accept an empty answer."""
         if not spec.expected.strip():
-            raise SpecError("the expected answer is empty", hint="Give the text that the answer must be.")
+            raise SpecError("the expected answer is empty", hint="Give the text that the answer must equal.")
 
     def verify(self, spec: ExactSpec, submission: str) -> Verdict:
         if len(submission) > MAX_CHARACTERS:
             return judged(Ground.UNREADABLE, f"longer than {MAX_CHARACTERS} characters", {}, self.name, self.version)
         if spec.abstention and submission.strip() == spec.abstention.strip() != spec.expected.strip():
-            said = Judgement(Ground.ABSTAINED, "it says that it does not know", {})
+            said = Judgement(Ground.ABSTAINED, "the answer abstains", {})
             return said.verdict(self.name, self.version, score=ABSTAINED)
         same = submission.strip() == spec.expected.strip()
         evidence: dict[str, object] = {"read": escaped(submission.strip())}
         ground = Ground.PROVED if same else Ground.REFUTED
-        return judged(ground, "the same text" if same else "another text", evidence, self.name, self.version)
+        return judged(ground, "the same text" if same else "a different text", evidence, self.name, self.version)

@@ -1,1 +1,5 @@
-"""Files that a task asked for: judged by what they hold, and by what they do in a fresh sandbox."""
+"""Kind `files`: checks declared files by content, mode, and behaviour in a fresh sandbox.
+
+Nothing of the environment in which the files were made takes part. Start with `verifier.py`; `submission.py` parses the
+untrusted submission.
+"""

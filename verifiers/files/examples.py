@@ -1,4 +1,4 @@
-"""Files that a check should reject. Pure: the verifier decides on each."""
+"""Files that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def examples(spec: FilesSpec, answer: str | None, try_: e.AskVerifier) -> e.Exam
     inputs = [
         *e.of_the_job(spec, answer),
         e.ExampleInput("mutant", "empty files", spec, of("")),
-        e.ExampleInput("mutant", "scripts that end at once and say that all is well", spec, of("exit 0\n", "755")),
+        e.ExampleInput("mutant", "scripts that exit immediately with success", spec, of("exit 0\n", "755")),
         e.ExampleInput(
-            "mutant", "links in place of files", spec, json.dumps({p: {"problem": "a link"} for p in spec.declared})
+            "mutant", "links instead of files", spec, json.dumps({p: {"problem": "a link"} for p in spec.declared})
         ),
-        e.ExampleInput("mutant", "nothing at all", spec, "{}"),
+        e.ExampleInput("mutant", "empty", spec, "{}"),
     ]
     return e.ExampleReport(tuple(try_(e.distinct(inputs))))

@@ -1,4 +1,4 @@
-"""Conditions of files in plain words, and what a verdict about them carries. Pure."""
+"""Plain description of a files spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.files.spec import FilesSpec
 
 
 def explain(spec: FilesSpec) -> Iterator[str]:
-    yield f"These files have to be there: {', '.join(spec.declared)}."
+    yield f"Required files: {', '.join(spec.declared)}."
     for condition in spec.files:
         if condition.mode is not None:
             yield f"{condition.path} has the mode {condition.mode}."
@@ -19,7 +19,7 @@ def explain(spec: FilesSpec) -> Iterator[str]:
             yield f"{condition.path} has these lines:"
             yield from quoted(condition.equals)
     for command in spec.commands:
-        yield f"In a fresh sandbox, beside the files, this is run, for at most {spec.seconds:g} s:"
+        yield f"This runs beside the files in a fresh sandbox, for at most {spec.seconds:g} s:"
         yield f"    {one_line(' '.join(command.command))}"
         for file in command.files:
             yield f"  with {file.path} (mode {file.mode}):"
@@ -28,17 +28,17 @@ def explain(spec: FilesSpec) -> Iterator[str]:
             yield "  with this input:"
             yield from quoted(command.stdin)
         if command.exit_code is not None:
-            yield f"  It has to end with code {command.exit_code}."
+            yield f"  It must exit with code {command.exit_code}."
         if command.stdout is not None:
-            yield "  It has to print:"
+            yield "  It must print:"
             yield from quoted(command.stdout)
         for file in command.leaves:
-            yield f"  It has to leave this in {file.path}:"
+            yield f"  It must leave this in {file.path}:"
             yield from quoted(file.text)
     if spec.foreign is not None and not spec.foreign.command:
-        yield "The world that it was done in gives a score beside, which is no verdict."
+        yield "The environment adds a score of its own, which is not a verdict."
     elif spec.foreign is not None:
-        yield f"A test that came with the task gives a score beside: {one_line(' '.join(spec.foreign.command))}"
+        yield f"A test of the task adds a score, which is not a verdict: {one_line(' '.join(spec.foreign.command))}"
         yield f"  for at most {spec.foreign.seconds:g} s, with {len(spec.foreign.files)} files of its own."
 
 

@@ -1,4 +1,4 @@
-"""The kind `files`: declared files that hold what they should, and do what they should in a fresh sandbox."""
+"""Kind `files`: declared files with the right content and the right behaviour in a fresh sandbox."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from verifiers.contract.kinds import AnswerForm, Kind, Lazy, always
 
 FILES = Kind(
     name="files",
-    about="Do these files hold and do what was asked for? 0 yes, 1 no.",
+    about="Do these files have the required content and behaviour? 0 yes, 1 no.",
     job="files",
     spec=Lazy("verifiers.files.spec:FilesSpec"),
     verifier=Lazy("verifiers.files.verifier:FilesVerifier"),

@@ -1,7 +1,7 @@
-"""What declared files have to hold and to do: pure data.
+"""Spec of the kind `files`: required content and behaviour of declared files. Pure data.
 
-The submission is JSON, `{"path": {"text": "...", "mode": "644"}}`, for the declared files and no others; in the place
-of a text there may be a `problem`, which is why it could not be read.
+The submission is JSON, `{"path": {"text": "...", "mode": "644"}}`, for exactly the declared files; instead of a text
+there may be a `problem`, the reason why the file could not be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from verifiers.contract.spec_data import SpecData, SpecModel
 FilePath = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*){0,5}$")
 ]
-"""Below the working folder."""
+"""Path relative to the working folder."""
 Mode = Annotated[str, StringConstraints(pattern=r"^[0-7]{3}$")]
 FILE_CHARS, MOST_FILES = 100_000, 50
 
@@ -27,52 +27,52 @@ class PlacedFile(SpecData):
 
 
 class FileCondition(SpecData):
-    """What one declared file has to be."""
+    """Required content and mode of one declared file."""
 
     path: FilePath
     equals: str | None = Field(default=None, max_length=FILE_CHARS)
-    """Its lines, apart from blanks at their ends and empty lines at the end of all."""
+    """Expected lines; trailing blanks and trailing empty lines are ignored."""
     mode: Mode | None = None
 
 
 class CommandCondition(SpecData):
-    """What has to come of a command beside the declared files, in a folder of its own. What is expected never enters
-    the sandbox."""
+    """Required result of a command run beside the declared files, in its own folder. Expected results never enter the
+    sandbox."""
 
     command: tuple[str, ...] = Field(min_length=1, max_length=50)
     files: tuple[PlacedFile, ...] = Field(default=(), max_length=MOST_FILES)
-    """Put there first, over what was submitted by the same name."""
+    """Files added first; they replace submitted files of the same name."""
     stdin: str = Field(default="", max_length=FILE_CHARS)
     stdout: str | None = Field(default=None, max_length=FILE_CHARS)
     exit_code: int | None = 0
     leaves: tuple[PlacedFile, ...] = Field(default=(), max_length=MOST_FILES)
-    """What is there afterwards; modes are not looked at."""
+    """Files that must exist afterwards; their modes are ignored."""
 
 
 class ForeignTest(SpecData):
-    """A test that somebody else wrote. It runs beside the submission: its score is a foreign reward and no verdict."""
+    """Third-party test that runs beside the submission: its score is a foreign reward, not a verdict."""
 
     files: tuple[PlacedFile, ...] = Field(default=(), max_length=200)
     command: tuple[str, ...] = Field(default=(), max_length=20)
-    """Nothing where the world itself scored what was done in it: the score is then among what was submitted."""
+    """Empty if the world itself scored the work; the score is then part of the submission."""
     rewards: tuple[str, ...] = Field(min_length=1, max_length=4)
-    """Where it may write its score, below the working folder: a number, or JSON with one called `reward`."""
+    """Paths where it may write its score, below the working folder: a number, or JSON with a number `reward`."""
     seconds: float = Field(default=60.0, gt=0, le=600)
 
 
 class FilesSpec(SpecModel):
     kind: Literal["files"] = "files"
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
-    """What is submitted; all of it has to be there."""
+    """Files to submit; all must be present."""
     files: tuple[FileCondition, ...] = Field(default=(), max_length=MOST_FILES)
     commands: tuple[CommandCondition, ...] = Field(default=(), max_length=MOST_FILES)
     foreign: ForeignTest | None = None
     seconds: float = Field(default=5.0, gt=0, le=60)
-    """Of one command."""
+    """Time limit of one command, in seconds."""
 
     @property
     def only_foreign(self) -> bool:
-        """Whether nothing of ours decides: such a spec passes nothing, and what it judges is never trained on."""
+        """True if only a foreign test decides: such a spec passes nothing, and its submissions are never trained on."""
         return self.foreign is not None and not (self.files or self.commands)
 
     def summary(self) -> str:

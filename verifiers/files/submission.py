@@ -1,4 +1,4 @@
-"""Reads what was submitted: hostile text, in JSON. Pure."""
+"""Parser of the submitted files: untrusted JSON. Pure."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ class SubmittedFile(NamedTuple):
 
 
 def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
-    """The files by path, or what is wrong, in a sentence."""
+    """Returns the files by path, or a sentence that describes the problem."""
     if len(submission) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
     try:
         data = json.loads(submission)
     except (ValueError, RecursionError):
-        return "it is no JSON"
+        return "not valid JSON"
     if not isinstance(data, dict):
-        return "it is no table of files"
+        return "not a JSON object of files"
     if undeclared := sorted(set(data) - set(spec.declared)):
-        return f"{undeclared[0][:60]!a} is not among the files that were asked for"
+        return f"{undeclared[0][:60]!a} is not a declared file"
     found: dict[str, SubmittedFile] = {}
     for path in spec.declared:
         if path not in data and not (spec.files or spec.commands):
-            continue  # a foreign test says itself what it misses
+            continue  # a foreign test reports missing files itself
         if path not in data:
-            return f"{path} is not there"
+            return f"{path} is missing"
         one = data[path]
         if isinstance(one, dict) and set(one) == {"problem"}:
             return f"{path} cannot be judged: {str(one['problem'])[:80]!a}"
         if not isinstance(one, dict) or set(one) != {"text", "mode"}:
-            return f"{path} is no file with a text and a mode"
+            return f"{path} is not a file with a text and a mode"
         text, mode = one["text"], one["mode"]
         if not isinstance(text, str) or not isinstance(mode, str) or not MODE.match(mode):
-            return f"{path} is no file with a text and a mode"
+            return f"{path} is not a file with a text and a mode"
         if len(text) > FILE_CHARS or not _is_text(text):
-            return f"{path} is longer than {FILE_CHARS} characters, or no text"
+            return f"{path} is longer than {FILE_CHARS} characters, or not text"
         found[path] = SubmittedFile(text, mode)
     return found
 
 
 def same_lines(one: str, other: str) -> bool:
-    """Whether they have the same lines, apart from blanks at their ends and empty lines at the end of all."""
+    """True if both have the same lines, ignoring trailing blanks and trailing empty lines."""
     return _lines(one) == _lines(other)
 
 

@@ -1,9 +1,9 @@
-"""The verdict about declared files: what they hold, and what commands make of them in a fresh sandbox.
+"""Verifier of declared files: their content, and the results of commands in a fresh sandbox.
 
-What always holds: nothing of the place in which the files were made takes part, only their text and mode. Each command
-has a sandbox of its own with the declared files and what the spec adds. What comes of it is compared on this side, so
-there is no judge in the sandbox that a file could change, and a command that takes its sandbox down with it has failed.
-The score of a foreign test is evidence and never a pass.
+Invariants: nothing of the place in which the files were made takes part, only their text and mode. Each command has its
+own sandbox with the declared files and the spec's additions. Results are compared outside the sandbox, so no file can
+tamper with the judge; a command that crashes its sandbox has failed. The score of a foreign test is evidence and never
+a pass.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ ENDED = {
 
 
 def conductor(parts: ConductorParts) -> FilesVerifier:
-    """Judges in sandboxes of these parts."""
+    """Builds a verifier that runs commands in sandboxes of these parts."""
     return FilesVerifier(parts.sessions(), isolation=parts.isolation)
 
 
 def check(spec: FilesSpec) -> None:
-    """Raises SpecError for a spec that says nothing of the files, or nothing that could fail."""
+    """Raises SpecError for a spec that requires nothing of the files, or nothing that could fail."""
     for condition in spec.files:
         if condition.path not in spec.declared:
-            raise SpecError(f"{condition.path} has a condition and is not declared", hint="Declare it.")
+            raise SpecError(f"{condition.path}: condition on an undeclared file", hint="Add it to `declared`.")
         if condition.mode is None and not (condition.equals or "").strip():
-            raise SpecError(f"the condition of {condition.path} says nothing", hint="Give its text or its mode.")
+            raise SpecError(f"{condition.path}: empty condition", hint="Set `equals` or `mode`.")
     for command in spec.commands:
         if command.stdout is None and not command.leaves:
-            raise SpecError("a command has to print something known, or to leave a file", hint="Give stdout or leaves.")
+            raise SpecError("a command has no expected result", hint="Set `stdout` or `leaves`.")
     if len(set(spec.declared)) != len(spec.declared):
         raise SpecError("a file is declared twice")
     for files in [*(command.files for command in spec.commands), spec.foreign.files if spec.foreign else ()]:
         paths = {*spec.declared, *(file.path for file in files)}
         if inside := next((path for path in sorted(paths) if not paths.isdisjoint(_folders(path))), None):
-            raise SpecError(f"{inside} lies in what is a file itself", hint="Give one of the two another name.")
+            raise SpecError(f"{inside}: a parent folder is itself a file", hint="Rename one of the two.")
     if spec.foreign is not None and not spec.foreign.command and not set(spec.foreign.rewards) <= set(spec.declared):
-        raise SpecError("the foreign score is in no declared file", hint="Declare it, or give a command.")
+        raise SpecError("no declared file has the foreign score", hint="Declare one of `rewards`, or set a command.")
     if not (spec.files or spec.commands or spec.foreign):
-        raise SpecError("nothing is asked of the files", hint="Give conditions of files, or commands.")
+        raise SpecError("the files have no conditions", hint="Add conditions on files, or commands.")
 
 
 class FilesVerifier:
-    """Safe to use from several threads. The pool stays whose it is."""
+    """Thread-safe verifier of the kind `files`. The caller keeps ownership of the session pool."""
 
     name = FILES.name
     version = FILES.version
@@ -78,7 +78,8 @@ class FilesVerifier:
         check(spec)
 
     def verify(self, spec: FilesSpec, submission: str, seconds: float | None = None) -> Verdict:
-        """`seconds` shortens what one command may take. Raises SpecError; SandboxError where there is no sandbox."""
+        """Checks the files. `seconds` lowers the time limit of each command. Raises SpecError, or SandboxError if no
+        sandbox is available."""
         check(spec)
         begun = time.monotonic()
         judgement = self._judged(spec, submission, min(spec.seconds, seconds or spec.seconds))
@@ -87,7 +88,7 @@ class FilesVerifier:
         return judgement.verdict(self.name, self.version, seconds=time.monotonic() - begun, tools=tools)
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """No-op: this verifier holds no resources."""
 
     def _judged(self, spec: FilesSpec, submission: str, seconds: float) -> Judgement:
         submitted = read(spec, submission)
@@ -98,7 +99,7 @@ class FilesVerifier:
             if condition.mode is not None and one.mode != condition.mode:
                 return _refuted(f"{condition.path} has the mode {one.mode}, not {condition.mode}")
             if condition.equals is not None and not same_lines(one.text, condition.equals):
-                return _refuted(f"{condition.path} does not hold what it should").noting(read=escaped(one.text))
+                return _refuted(f"{condition.path} has the wrong content").noting(read=escaped(one.text))
         facts: dict[str, object] = {"files": len(spec.declared), "commands": len(spec.commands)}
         for command in spec.commands:
             failed = self._tried(submitted, command, seconds)
@@ -114,13 +115,13 @@ class FilesVerifier:
             said = facts[FOREIGN_REWARD]
             reason = f"only a foreign test judged it: {'no score' if said is None else f'its score is {said:g}'}"
             return Judgement(Ground.UNKNOWN, reason, facts, isolation=self._isolation)
-        return Judgement(Ground.TESTED, "all that was asked of the files holds", facts, isolation=self._isolation)
+        return Judgement(Ground.TESTED, "all conditions on the files hold", facts, isolation=self._isolation)
 
     def _tried(
         self, submitted: dict[str, SubmittedFile], command: CommandCondition, seconds: float
     ) -> Judgement | None:
-        """What was wrong; None where all of it holds. Raises SandboxError for what is not the submission's doing: a
-        sandbox that is lost again, in a second try, is."""
+        """Returns the failure of one command, or None. Raises SandboxError for infrastructure errors; a sandbox lost
+        twice is the submission's failure."""
         for _ in range(2):
             with closing(self._sandbox()) as sandbox:
                 _place(sandbox, FOLDER, submitted, command.files)
@@ -128,14 +129,14 @@ class FilesVerifier:
                     return _failure(sandbox, FOLDER, command, seconds)
                 except InfrastructureError:
                     continue
-        return _refuted(f"`{_shown(command)}` took its sandbox down, twice")
+        return _refuted(f"`{_shown(command)}` crashed its sandbox twice")
 
     def _sandbox(self) -> Sandbox:
         return self._sessions.sandbox(LIMITS, userland=True, caller="files", priority=self._priority)
 
 
 def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds: float) -> Judgement | None:
-    """Raises InfrastructureError where the sandbox is lost."""
+    """Runs one command and returns its failure, or None. Raises InfrastructureError if the sandbox is lost."""
     shown = _shown(condition)
     try:
         ran = sandbox.exec(condition.command, stdin=condition.stdin.encode(), cwd=folder, seconds=seconds)
@@ -145,22 +146,22 @@ def _failure(sandbox: Sandbox, folder: str, condition: CommandCondition, seconds
         ground = ENDED.get(ran.status, Ground.REFUTED)
         return Judgement(ground, f"`{shown}` ended with {ran.status.value}", _said(ran))
     if condition.exit_code is not None and ran.exit_code != condition.exit_code:
-        return _refuted(f"`{shown}` ended with code {ran.exit_code}").noting(**_said(ran))
+        return _refuted(f"`{shown}` exited with code {ran.exit_code}").noting(**_said(ran))
     if condition.stdout is not None and not same_lines(ran.stdout.decode(errors="replace"), condition.stdout):
-        return _refuted(f"`{shown}` printed something else").noting(**_said(ran))
+        return _refuted(f"`{shown}` printed unexpected output").noting(**_said(ran))
     for left in condition.leaves:
         try:
             found = sandbox.read(f"{folder}/{left.path}").decode(errors="replace")
         except BadRequestError as error:
             return _refuted(f"`{shown}` left no readable {left.path}: {clip(str(error), 80)}")
         if not same_lines(found, left.text):
-            return _refuted(f"`{shown}` left something else in {left.path}").noting(read=escaped(found))
+            return _refuted(f"`{shown}` left unexpected content in {left.path}").noting(read=escaped(found))
     return None
 
 
 def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], more: Iterable[PlacedFile]) -> None:
-    """Puts what was submitted into a new sandbox, and `more` instead where it has the same name. Raises SandboxError:
-    nothing that was submitted has run there, and modes are set last."""
+    """Writes the submitted files into a new sandbox, with `more` replacing files of the same name. Raises SandboxError.
+    Nothing submitted runs here, and modes are set last."""
     files = {path: PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in submitted.items()}
     modes: dict[str, list[str]] = {}
     for file in (files | {file.path: file for file in more}).values():
@@ -172,7 +173,7 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
 
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """The score that the test wrote, between 0 and 1; None where it wrote none."""
+    """Returns the score that the test wrote, between 0 and 1, or None."""
     _place(sandbox, "/work", submitted, test.files)
     try:
         sandbox.exec(test.command, seconds=test.seconds)
@@ -195,11 +196,11 @@ def _number(text: str) -> float | None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float):
         return None
-    return float(found) if 0 <= found <= 1 else None  # no number of 400 digits becomes a float, and NaN is not between
+    return float(found) if 0 <= found <= 1 else None  # rejects NaN and integers too large for a float
 
 
 def _folders(path: str) -> list[str]:
-    """The folders that it lies in."""
+    """Returns the parent folders of a path."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 

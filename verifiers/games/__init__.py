@@ -1,1 +1,4 @@
-"""Games whose rules nobody is told: what is judged is how few actions a player needed."""
+"""Kind `game`: grid games with hidden rules, scored by the number of actions a player needed.
+
+`rules.py` has the game itself, shared by the environment and the verifier; open it first. `verifier.py` replays a play.
+"""

@@ -1,4 +1,4 @@
-"""Plays close to the solution that a check should reject. Pure: the verifier decides on each."""
+"""Variants of the solution that a check should reject. Pure: the verifier decides each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def examples(spec: GameSpec, answer: str | None, try_: e.AskVerifier) -> e.Examp
         e.ExampleInput("example", "the solution", spec, whole),
         e.ExampleInput("example", "the solution after a reset", spec, f"{RESET} {whole}"),
         e.ExampleInput("mutant", "the solution without its last action", spec, " ".join(moves[:-1])),
-        e.ExampleInput("mutant", "one action again and again", spec, " ".join(names[:1] * len(moves))),
+        e.ExampleInput("mutant", "one action repeated", spec, " ".join(names[:1] * len(moves))),
         e.ExampleInput("mutant", "all actions in turn", spec, " ".join(names * len(moves))),
-        e.ExampleInput("mutant", "nothing but resets", spec, " ".join([RESET] * 3)),
-        e.ExampleInput("mutant", "nothing at all", spec, ""),
+        e.ExampleInput("mutant", "only resets", spec, " ".join([RESET] * 3)),
+        e.ExampleInput("mutant", "empty", spec, ""),
     ]
     tried = try_(e.distinct(inputs, whole))
     return e.ExampleReport(tuple(tried), e.refused(tried, "the solution", "THE SOLUTION ITSELF IS REFUSED"))

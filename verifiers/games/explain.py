@@ -1,4 +1,4 @@
-"""A game in plain words, and what a verdict about a play carries. Pure."""
+"""Plain description of a game spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from verifiers.games.spec import GameSpec
 
 def explain(spec: GameSpec) -> Iterator[str]:
     shortest = ", ".join(str(level.shortest) for level in spec.game.levels)
-    yield f"The actions have to win all {len(spec.game.levels)} levels; the shortest solutions take {shortest} actions."
+    yield f"The actions must win all {len(spec.game.levels)} levels; the shortest solutions take {shortest} actions."
     yield f"A level that takes {CUTOFF} times as many ends the game. Resets count as actions."
-    yield f"The score, the weighted mean of (shortest / used)², has to be at least {spec.least:g}."
+    yield f"The score, the weighted mean of (shortest / used)², must be at least {spec.least:g}."
 
 
 def parts(_spec: GameSpec, verdict: Verdict) -> Verified:

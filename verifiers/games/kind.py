@@ -1,4 +1,4 @@
-"""The kind `game`: a list of actions that wins a game whose rules the player had to find out."""
+"""Kind `game`: a list of actions that wins a game whose rules the player had to discover."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def random_actions(rng: Random) -> str:
 
 GAME = Kind(
     name="game",
-    about="Do these actions win the game, and in how many? 0 yes, 1 no, or with too many.",
+    about="Do these actions win the game, in few enough moves? 0 yes, 1 no.",
     job="game",
     spec=Lazy("verifiers.games.spec:GameSpec"),
     verifier=Lazy("verifiers.games.verifier:GameVerifier"),

@@ -1,13 +1,12 @@
-"""The rules of the grid games, as one module of plain Python: the world that is played in and the verifier that replays
-the moves run this very source.
+"""Rules of the grid games in one plain-Python module, shared by the playing environment and the replaying verifier.
 
-What always holds: a step is a pure function of game, state and action; there is no clock and no chance. A game is plain
-data: what each action does, how the player moves, and a map for each level.
+Invariants: a step is a pure function of game, state and action, without clock or randomness. A game is plain data: the
+effect of each action, the movement mode, and a map for each level.
 
-Maps have a row for each line. `#` wall, `.` floor, `P` start, `G` goal, `O` box, `_` plate for a box, `k` key, `D` door
-that takes a key, `a` to `c` what colours the player, `1` to `3` gates for that colour, `x` and `y` two ends of a
-teleport each, `*` token, `^` pit, `|` barrier that is open in one of `period` ticks. A level is won on the goal when
-all tokens are taken and all plates covered; whoever falls into a pit begins the level anew.
+Maps have one row per line. `#` wall, `.` floor, `P` start, `G` goal, `O` box, `_` plate for a box, `k` key, `D` door
+that takes a key, `a` to `c` tiles that colour the player, `1` to `3` gates for that colour, `x` and `y` two ends of a
+teleport each, `*` token, `^` pit, `|` barrier that is open in one of `period` ticks. A level is won on the goal once
+all tokens are taken and all plates covered; a player who falls into a pit restarts the level.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ from typing import Any, NamedTuple
 MOVES = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 HEADINGS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 EFFECTS = (*MOVES, "forward", "turn left", "turn right", "flip", "nothing")
-"""What an action can do: `forward` and turns are for players with a heading, `flip` turns gravity over."""
+"""Effects of an action: `forward` and turns need a heading, `flip` reverses gravity."""
 TURNS = {"turn right": 1, "turn left": -1, "flip": 0}
 MOVEMENTS = ("step", "slide", "fall", "turn")
-"""`slide`: until something is in the way. `fall`: a step, and then down as far as it goes. `turn`: with a heading."""
+"""`slide`: until blocked. `fall`: one step, then down as far as possible. `turn`: with a heading."""
 MARKS = "#.PGO_kDabc123xy*^|"
 SHOWN = "#.GO_kDabc123xy*^|PQRS"
-"""What a frame can show: P to S are the player, by colour."""
+"""Marks that a frame can show: P to S are the player, by colour."""
 CUTOFF = 5
-"""Times the shortest way, after which a level is lost, and the game with it."""
+"""Multiple of the shortest solution after which a level, and so the game, is lost."""
 RESET = "reset"
 
 
 class GameState(NamedTuple):
-    """Holds where everything is. Cells are numbered row by row."""
+    """Positions and counters of a game. Cells are numbered row by row."""
 
     place: int
     boxes: frozenset[int]
@@ -45,30 +44,30 @@ class GameState(NamedTuple):
 
 
 _state = partial(tuple.__new__, GameState)
-"""What `GameState` makes of its fields, in half the time: a search makes hundreds of thousands."""
+"""Fast constructor of `GameState`, twice as fast as the class: a search makes hundreds of thousands."""
 
 
 class Level:
-    """A map that was read. Raises ValueError for one that is none."""
+    """A parsed map. Raises ValueError for an invalid one."""
 
     def __init__(self, text: str, wrap: bool) -> None:
         rows = text.split("\n")
         self.width, self.height = len(rows[0]), len(rows)
         self.cells = "".join(rows)
         if any(len(row) != self.width for row in rows) or set(self.cells) - set(MARKS):
-            raise ValueError("a map has rows of one length, and marks that are known")
+            raise ValueError("rows of different lengths, or an unknown mark")
         if self.cells.count("P") != 1 or self.cells.count("G") != 1:
-            raise ValueError("a map has one start and one goal")
+            raise ValueError("a map needs exactly one start and one goal")
         self.plates = self._all("_")
         self.tokens = self._all("*")
         self.ends: dict[int, int] = {}
         for mark in "xy":
             found = sorted(self._all(mark))
             if len(found) not in (0, 2):
-                raise ValueError("a teleport has two ends")
+                raise ValueError("a teleport needs two ends")
             self.ends.update(zip(found, reversed(found), strict=True))
         self.beside = _neighbours(self.width, self.height, wrap)
-        """By direction and cell the next cell, or -1 beyond the edge."""
+        """Neighbour cell by direction and cell, or -1 beyond the edge."""
         self.start = GameState(self.cells.index("P"), self._all("O"), frozenset())
 
     def _all(self, mark: str) -> frozenset[int]:
@@ -86,8 +85,8 @@ def _neighbours(width: int, height: int, wrap: bool) -> dict[tuple[int, int], li
 
 
 class Game:
-    """A game as its data say: `actions` and their `effects`, `movement`, `wrap`, `period`, `signs` for `SHOWN`, and
-    `levels`, each a `map` and the length of its `shortest` solution."""
+    """A game parsed from its data: `actions` and their `effects`, `movement`, `wrap`, `period`, `signs` for `SHOWN`,
+    and `levels`, each a `map` and the length of its `shortest` solution."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.actions: dict[str, str] = dict(zip(data["actions"], data["effects"], strict=True))
@@ -99,7 +98,7 @@ class Game:
         self.limits = [CUTOFF * level["shortest"] for level in data["levels"]]
 
     def after(self, level: Level, state: GameState, effect: str) -> GameState | None:
-        """The state after an action that does this; None where the player fell into a pit."""
+        """Returns the state after an action with this effect, or None if the player fell into a pit."""
         if self.period or effect in TURNS:
             place, boxes, gone, keys, colour, tick, down, heading = state
             tick = (tick + 1) % self.period if self.period else 0
@@ -126,12 +125,12 @@ class Game:
         return mark == "^" or (mark == "G" and self._goal_open(level, state))
 
     def _went(self, level: Level, state: GameState, move: tuple[int, int], most: int) -> GameState:
-        """So many cells on, as far as nothing is in the way."""
+        """Moves the player up to `most` cells, until blocked."""
         cells, beside = level.cells, level.beside[move]
         while most > 0 and not self._stops(level, state):
             at, boxes = place, _ = state[:2]
             while most > 0 and (following := beside[at]) >= 0 and cells[following] == "." and following not in boxes:
-                at, most = following, most - 1  # over bare floor nothing changes but the place
+                at, most = following, most - 1  # bare floor changes only the position
             if at != place:
                 state = _state((at, *state[1:]))
             if most > 0:
@@ -140,7 +139,7 @@ class Game:
         return state
 
     def _entered(self, level: Level, state: GameState, move: tuple[int, int]) -> tuple[GameState, bool]:
-        """One cell on, and whether the player goes on from there if it slides or falls."""
+        """Moves the player one cell; returns the state, and True if a slide or fall continues."""
         place = level.beside[move][state.place]
         if place < 0:
             return state, False
@@ -148,7 +147,7 @@ class Game:
         if mark == "#":
             return state, False
         _, boxes, gone, keys, colour, tick, down, heading = state
-        if mark == "." and place not in boxes:  # most of all cells
+        if mark == "." and place not in boxes:  # the most common cell
             return _state((place, boxes, gone, keys, colour, tick, down, heading)), True
         on = True
         if mark == "|" and tick:
@@ -173,7 +172,7 @@ class Game:
         return _state((place, boxes, gone, keys, colour, tick, down, heading)), on
 
     def frame(self, level: Level, state: GameState) -> str:
-        """What the player sees: a sign for each cell, row by row."""
+        """Returns the player's view: a sign for each cell, row by row."""
         shown = [
             "." if mark == "P" or mark == "O" or place in state.gone else mark for place, mark in enumerate(level.cells)
         ]
@@ -185,13 +184,13 @@ class Game:
 
 
 class Play:
-    """One time that a game is played. `used` counts the actions of each level, resets included."""
+    """One play of a game. `used` counts the actions of each level, resets included."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
         self.used = [0] * len(game.levels)
         self.number = 0
-        """Of the level; that of the levels once all are won."""
+        """Index of the current level; the number of levels once all are won."""
         self.lost = False
         self.state = game.levels[0].start
 
@@ -200,8 +199,8 @@ class Play:
         return self.lost or self.number == len(self.game.levels)
 
     def act(self, action: str) -> str:
-        """What came of one action: "", `won` for the level, `restarted`, or `lost` for the game. Raises KeyError for an
-        action that there is not; nothing may be done once the game is over."""
+        """Performs one action; returns "", `won` (the level), `restarted`, or `lost` (the game). Raises KeyError for an
+        unknown action. Must not be called once the game is over."""
         level = self.game.levels[self.number]
         after = level.start if action == RESET else self.game.after(level, self.state, self.game.actions[action])
         self.used[self.number] += 1
@@ -221,8 +220,8 @@ class Play:
 
 
 def efficiency(shortest: list[int], used: list[int], won: int) -> float:
-    """Scores a play from 0 to 1 as ARC-AGI-3 does (docs.arcprize.org/methodology, RHAE): of each level that was won the
-    square of shortest / used, at most 1, and the mean of those with the level's number as its weight. Here the baseline
-    is the shortest solution, where the source has people's."""
+    """Scores a play from 0 to 1 as ARC-AGI-3 does (docs.arcprize.org/methodology, RHAE). Each level won earns (shortest
+    / used)², at most 1; the score is the mean weighted by level number. The baseline here is the shortest solution,
+    where the source uses people's."""
     earned = sum(number * min(1.0, (shortest[number - 1] / used[number - 1]) ** 2) for number in range(1, won + 1))
     return earned / (len(shortest) * (len(shortest) + 1) / 2)

@@ -1,4 +1,4 @@
-"""A game with its rules, which whoever plays is never shown, and a shortest solution of each level."""
+"""Spec of the kind `game`: a game with hidden rules, and a shortest solution of each level."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ LEVELS, SIDE, SHORTEST = 12, 24, 200
 
 class GameLevel(SpecData):
     map: str = Field(min_length=9, max_length=SIDE * (SIDE + 1))
-    """As `verifiers.games.rules` reads it."""
+    """Map in the format of `verifiers.games.rules`."""
     shortest: int = Field(ge=1, le=SHORTEST)
-    """Actions of a shortest solution; `CUTOFF` times as many end the game."""
+    """Number of actions of a shortest solution; `CUTOFF` times as many end the game."""
 
 
 class GameData(SpecData):
     actions: tuple[ActionName, ...] = Field(min_length=1, max_length=12)
-    """The names that the player is told."""
+    """Action names shown to the player."""
     effects: tuple[str, ...] = Field(min_length=1, max_length=12)
-    """What each of them does: one of `rules.EFFECTS`."""
+    """Effect of each action: one of `rules.EFFECTS`."""
     movement: Literal["step", "slide", "fall", "turn"] = "step"
     wrap: bool = False
-    """Whether rows go on at the other end of the map."""
+    """True if leaving the map re-enters it at the opposite edge."""
     period: int = Field(default=0, ge=0, le=8)
-    """Ticks of a barrier; 0 without any."""
+    """Period of the barriers in ticks; 0 without barriers."""
     signs: str = Field(min_length=1, max_length=40)
-    """For each mark of `rules.SHOWN` what a frame shows for it."""
+    """Character displayed in a frame for each mark of `rules.SHOWN`."""
     levels: tuple[GameLevel, ...] = Field(min_length=1, max_length=LEVELS)
 
 
 class GameSpec(SpecModel):
-    """The submission is the list of the player's actions, with blanks between them; they are replayed."""
+    """The submission lists the player's actions, separated by blanks; they are replayed."""
 
     kind: Literal["game"] = "game"
     game: GameData
     solution: tuple[tuple[ActionName, ...], ...]
-    """For each level actions that win it in the number that it calls the shortest."""
+    """Winning actions of each level; their number equals its `shortest`."""
     least: float = Field(default=0.25, ge=0, le=1)
-    """The score that passes, where all levels are won: a quarter is twice as many actions as there have to be."""
+    """Minimum score to pass, once all levels are won: 0.25 allows twice the shortest number of actions."""
 
     def summary(self) -> str:
         return f"{self.kind}: {len(self.game.levels)} levels"

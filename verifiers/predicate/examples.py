@@ -1,6 +1,6 @@
-"""Values that a predicate accepts, and others close to them that it does not. Pure: the verifier decides on each.
+"""Values that a predicate accepts, and nearby ones that it rejects. Pure: the verifier decides each.
 
-Small numbers are gone through, and those near the predicate's own constants.
+Tries small numbers and numbers near the predicate's own constants.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SHOWN_VALUES = 8
 
 
 def examples(spec: PredicateSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    """Tries small numbers and those near the constants; shows what is accepted, and what beside it is not."""
+    """Tries small numbers and those near the constants; shows accepted values and rejected neighbours."""
     values = values_for(spec)
-    tried = try_([ExampleInput("example", "a value that was tried", spec, _text(value)) for value in values])
+    tried = try_([ExampleInput("example", "a sample value", spec, _text(value)) for value in values])
     other = [ExampleInput("mutant", what, spec, text) for what, text in _outside(spec)]
-    roots = [ExampleInput("example", "a value that was tried", spec, text) for text in _roots(spec)]
+    roots = [ExampleInput("example", "a sample value", spec, text) for text in _roots(spec)]
     found = try_([*of_the_job(spec, answer), *other])
     rooted = [one for one in try_(roots) if one.accepted]
     accepted = [(value, one) for value, one in zip(values, tried, strict=False) if one.accepted]
@@ -37,20 +37,20 @@ def examples(spec: PredicateSpec, answer: str | None, try_: AskVerifier) -> Exam
         *(_changed(one) for _, one in sorted(near, key=lambda pair: pair[0])),
         *(one for one in found if one.given.sort == "mutant"),
     )
-    count = f"{len(accepted)} of the {len(tried)} values that were tried are accepted"
+    count = f"{len(accepted)} of {len(tried)} sample values are accepted"
     low, high = (min(values), max(values)) if values else (Fraction(0), Fraction(0))
     notes = (f"{count}, from {_text(low)} to {_text(high)}",)
     if tried and 2 * len(accepted) > len(tried):
-        return ExampleReport(all_of_them, (f"WEAK: {count}: a guess would do",), notes)
+        return ExampleReport(all_of_them, (f"WEAK: {count}: a guess may pass",), notes)
     return ExampleReport(all_of_them, (), notes)
 
 
 def _changed(tried: CheckedExample) -> CheckedExample:
-    return tried._replace(given=tried.given._replace(sort="mutant", what="a value next to one that is accepted"))
+    return tried._replace(given=tried.given._replace(sort="mutant", what="a value next to an accepted one"))
 
 
 def values_for(spec: PredicateSpec) -> list[Fraction]:
-    """At most MOST_VALUES, ascending: whole ones, and halves and quotients where the domain has them."""
+    """Returns at most MOST_VALUES values, ascending: integers, and halves and quotients if the domain has them."""
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)})[:12]
     values = dict.fromkeys(Fraction(number) for number in range(-10, 11))
     for constant in constants:
@@ -68,7 +68,7 @@ def values_for(spec: PredicateSpec) -> list[Fraction]:
 
 
 def _roots(spec: PredicateSpec) -> list[str]:
-    """Values that no fraction is, where the domain has them."""
+    """Returns irrational or imaginary values, if the domain has them."""
     if spec.domain in ("integer", "rational"):
         return []
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)} - {0, 1})[:6]
@@ -82,10 +82,10 @@ def _text(value: Fraction) -> str:
 
 def _outside(spec: PredicateSpec) -> Iterator[tuple[str, str]]:
     if spec.domain == "integer":
-        yield "a fraction, which is outside of the domain", "1/2"
+        yield "a fraction, outside the domain", "1/2"
     if spec.domain in ("integer", "rational"):
-        yield "a root, which is outside of the domain", "sqrt(2)"
+        yield "a root, outside the domain", "sqrt(2)"
     if spec.domain != "complex":
-        yield "an imaginary number, which is outside of the domain", "i"
-    yield "the question itself, with nothing worked out", spec.variable
-    yield "nothing at all", ""
+        yield "an imaginary number, outside the domain", "i"
+    yield "the question itself, unsolved", spec.variable
+    yield "empty", ""

@@ -1,4 +1,4 @@
-"""A predicate in plain words, and what a verdict about it carries. Pure."""
+"""Plain description of a predicate spec, and the statement parts its verdict covers. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from verifiers.contract.verdict import Verdict
 from verifiers.predicate.spec import PredicateSpec
 
 NUMBERS = {
-    "integer": "whole numbers: 0, 1, -1, 2, ...; 1/2 and 0.5 are not among them",
-    "rational": "fractions of whole numbers; sqrt(2) is not among them",
-    "real": "real numbers: whole ones, fractions, decimals and roots; i is not among them",
-    "complex": "complex numbers, i among them",
+    "integer": "whole numbers: 0, 1, -1, 2, ...; 1/2 and 0.5 are excluded",
+    "rational": "rational numbers; sqrt(2) is excluded",
+    "real": "real numbers: integers, fractions, decimals and roots; i is excluded",
+    "complex": "complex numbers, including i",
 }
 
 
 def explain(spec: PredicateSpec) -> Iterator[str]:
-    yield f"The answer has to be one value for {spec.variable} that makes this true:"
+    yield f"The answer must be a value of {spec.variable} that makes this true:"
     yield from quoted(spec.predicate)
-    yield f"{spec.variable} is looked for among the {NUMBERS[spec.domain]}."
-    yield "Any such value is accepted; whether there are others is not asked."
+    yield f"{spec.variable} ranges over the {NUMBERS[spec.domain]}."
+    yield "Any such value is accepted; it need not be the only one."
 
 
 def visible(spec: PredicateSpec) -> str:

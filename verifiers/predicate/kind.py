@@ -1,4 +1,4 @@
-"""The kind `predicate`: any value that makes a condition true; no known answer is needed."""
+"""Kind `predicate`: any value that makes a condition true; no known answer is needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ CONDITION = KindOption(
     metavar="TEXT",
     help='A predicate over the answer: "7*x+3 == 45". No known answer is needed.',
 )
-VARIABLE = KindOption(flag="--variable", metavar="NAME", help="Stands for the answer in --check (x).")
-DOMAIN = KindOption(flag="--domain", help="Of the answer: integer, rational, real (unless given) or complex.")
+VARIABLE = KindOption(flag="--variable", metavar="NAME", help="Variable of --check for the answer (default: x).")
+DOMAIN = KindOption(flag="--domain", help="Domain of the answer: integer, rational, real (default) or complex.")
 PREDICATE = Kind(
     name="predicate",
     about="Does this value make the condition true? 0 yes, 1 no.",
@@ -33,7 +33,7 @@ PREDICATE = Kind(
     visible=Lazy("verifiers.predicate.explain:visible"),
     options=(CONDITION, VARIABLE, DOMAIN),
     submission=SubmissionOption(
-        flag="--answer", takes="text", metavar="TEXT", help="The value to be checked.", key="prediction"
+        flag="--answer", takes="text", metavar="TEXT", help="The value to check.", key="prediction"
     ),
     submit=(CONDITION, VARIABLE, DOMAIN),
 )

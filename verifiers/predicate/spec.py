@@ -1,4 +1,4 @@
-"""What a value has to make true."""
+"""Spec of the kind `predicate`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from verifiers.contract.spec_data import SpecModel
 
 
 class PredicateSpec(SpecModel):
-    """The answer is a value that makes `predicate` true. No known answer is needed: it is substituted and decided.
+    """The answer is a value that makes `predicate` true; it is substituted and decided.
 
     `predicate` is a comparison, or several joined by `and`, over arithmetic: `7*x + 3 == 45`, `n % 7 == 2 and n > 100`.
     """

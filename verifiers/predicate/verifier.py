@@ -1,11 +1,11 @@
-"""Answers that are substituted into a predicate: no known answer is needed, and the arithmetic is exact.
+"""Substitutes answers into a predicate, with exact arithmetic; no known answer is needed.
 
 The answer is one closed-form constant of the domain, or `x = constant` with the predicate's own variable. A value that
 makes a part of the predicate undefined or undecidable passes only if the rest settles it (Kleene's logic). In the
 domains `integer` and `rational` the value must be written as a number; elsewhere a rational value must be, and
-`sqrt(2)` or `(1 + sqrt(5))/2` is fine: an answer is worked out, it is not a task for the verifier.
+`sqrt(2)` or `(1 + sqrt(5))/2` is fine: the answer must be worked out, not left to the verifier.
 
-A predicate without its variable, and one that holds for every value tried, is a bad spec: it would prove nothing.
+A predicate without its variable, or one that holds for every value tried, is a bad spec: it would prove nothing.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ WHOLE_SAMPLES = (*range(-24, 25), 97, 1001, -1001, 10**9 + 7, -(10**9) - 7, 10**
 BROKEN_SAMPLES = tuple(Fraction(a, b) for a, b in ((1, 2), (-1, 2), (22, 7), (-5, 3), (355, 113), (-999, 7)))
 
 SCALARS = {prove: Scalars(0, "complex", prove=prove) for prove in (True, False)}
-"""With SymPy and without it."""
+"""Scalar comparisons with SymPy (True) and without it (False)."""
 FOUND = {
     True: (Ground.PROVED, "makes the predicate true"),
     False: (Ground.REFUTED, "makes the predicate false"),
-    None: (Ground.UNKNOWN, "not decided: the predicate has no certain truth value there"),
+    None: (Ground.UNKNOWN, "undecided: the predicate has no certain truth value for this answer"),
 }
 PROVED_SAMPLES = (1, 2, -3, 10)
-"""Where a predicate is tried by SymPy, which is slow, when arithmetic alone decided nothing."""
+"""Samples for SymPy, which is slow, used if arithmetic alone decided nothing."""
 
 
 class PredicateVerifier:
@@ -49,9 +49,9 @@ class PredicateVerifier:
     version = PREDICATE.version
 
     def check(self, spec: PredicateSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for a predicate that cannot be read, lacks its variable or accepts everything tried.
+        """Raises SpecError for a predicate that does not parse, lacks its variable or accepts everything tried.
 
-        Without `prove` only what rational arithmetic decides counts as tried, and SymPy is not imported.
+        Without `prove` only rational arithmetic counts, and SymPy is not imported.
         """
         try:
             condition = parse_predicate(spec.predicate, spec.variable)
@@ -64,12 +64,12 @@ class PredicateVerifier:
             if not any(spec.variable in symbols(operand) for operand in comparison.operands):
                 raise SpecError(
                     f"a comparison does not mention {spec.variable}: it says nothing about the answer",
-                    hint=f"Remove it, or name the variable that the answer stands for (it is {spec.variable} now).",
+                    hint=f"Remove it, or set the variable of the answer (now {spec.variable}).",
                 )
         if _vacuous(condition, spec, prove=prove):
             raise SpecError(
                 "the predicate holds for every value tried: it would accept nearly any answer",
-                hint="Say what only a right answer fulfils, such as an equation.",
+                hint="Write a condition that only a right answer satisfies, such as an equation.",
             )
 
     def verify(self, spec: PredicateSpec, submission: str) -> Verdict:
@@ -93,7 +93,7 @@ class PredicateVerifier:
 
 
 def read_answer(submission: str, variable: str) -> n.Expression:
-    """The constant that was submitted, with or without `x =` before it. Raises GrammarError."""
+    """Parses the submitted constant, with or without `x =` before it. Raises GrammarError."""
     named = re.match(rf"\s*\$?\s*{variable}\s*=(?!=)", submission)
     text = submission[named.end() :] if named else submission
     if named and "$" in named.group():
@@ -102,7 +102,7 @@ def read_answer(submission: str, variable: str) -> n.Expression:
 
 
 def outside(answer: n.Expression, value: Fraction | None, spec: PredicateSpec) -> str:
-    """Why an answer is not a worked-out constant of the domain; empty where it is."""
+    """Returns the reason why an answer is not a worked-out constant of the domain, empty if it is one."""
     if spec.domain in ("integer", "rational"):
         if value is None:
             return f"not known to be {'an' if spec.domain == 'integer' else 'a'} {spec.domain} number"
@@ -124,9 +124,9 @@ def outside(answer: n.Expression, value: Fraction | None, spec: PredicateSpec) -
 
 
 def decide(condition: n.Condition, variable: str, value: n.Expression, *, prove: bool = True) -> bool | None:
-    """Whether the condition holds at a value; None where that is open or a part has no value there.
+    """Returns the truth of the condition at a value; None if undecided or if a part is undefined there.
 
-    Raises TooLargeError where a part is too large to compute.
+    Raises TooLargeError if a part is too large to compute.
     """
     match condition:
         case n.Not(of):
@@ -171,7 +171,7 @@ def _holds(first: n.Expression, relation: n.Relation, second: n.Expression, prov
 
 
 def _vacuous(condition: n.Condition, spec: PredicateSpec, *, prove: bool) -> bool:
-    """Whether the condition holds at every sample of the domain at which it could be decided, and at one at least."""
+    """True if the condition holds at every sample of the domain that could be decided, and at least one could."""
     samples = [Fraction(sample) for sample in WHOLE_SAMPLES]
     if spec.domain != "integer":
         samples += BROKEN_SAMPLES

@@ -164,7 +164,7 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
         ("environment/Dockerfile", f"FROM debian\nWORKDIR /app\nCOPY {'[' * 50_000}\n", "cannot be read"),
         ("environment/words.txt", "/app " * 19_999, "more than 100000 characters"),
         ("task.toml", "artifacts = 5\n", "no list of paths"),
-        ("task.toml", 'artifacts = ["/app/words.txt/a"]\n', "lies in what is a file"),
+        ("task.toml", 'artifacts = ["/app/words.txt/a"]\n', "is itself a file"),
         ("task.toml", "artifacts = [5]\n", "no list of paths"),
         ("task.toml", f"artifacts = {'[' * 50_000}\n", "cannot be read"),
         ("task.toml", f"artifacts = {'1' * 5_000}\n", "cannot be read"),

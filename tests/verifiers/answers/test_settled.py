@@ -102,7 +102,7 @@ def test_a_numeral_is_in_the_base_that_was_asked_for_unless_any_form_will_do(
     [
         (r"p \to q", "an arrow"), (r"p \implies q", "logic"),
         (r"\det(AB)", "one letter"), (r"\det A^2", "one letter"),
-        (r"\det 2A", "one letter"), (r"\operatorname{rank} A B", "one letter"), (r"\approx \pi", "no decimal"),
+        (r"\det 2A", "one letter"), (r"\operatorname{rank} A B", "one letter"), (r"\approx \pi", "not a decimal"),
     ],
 )  # fmt: skip
 def test_what_is_not_read_is_refused_by_its_name(gold: str, said: str) -> None:

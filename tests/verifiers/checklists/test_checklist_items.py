@@ -205,7 +205,7 @@ def test_very_many_objects_are_told_apart_without_comparing_each_with_each() -> 
 
 def test_a_schema_that_says_nothing_but_itself_is_a_bad_spec() -> None:
     spec = ChecklistSpec(items=(JsonItem(name="n", rules=json.dumps({"$ref": "#"})),))
-    with pytest.raises(SpecError, match="says nothing"):
+    with pytest.raises(SpecError, match="without content"):
         HardVerifier().check(spec, prove=True)
 
 
@@ -386,7 +386,7 @@ def test_a_list_that_cannot_decide_is_a_bad_spec(items: tuple[HardItem | SoftIte
     ids=lambda item: item.item,
 )
 def test_a_list_that_says_nothing_is_a_bad_spec(item: HardItem) -> None:
-    with pytest.raises(SpecError, match="says nothing"):
+    with pytest.raises(SpecError, match="without content"):
         HardVerifier().check(ChecklistSpec(items=(item,)), prove=True)
 
 
@@ -437,13 +437,13 @@ def test_few_sentences_that_say_the_same_are_a_repetition_too(apart: str) -> Non
     said = "The sea is wide and deep and every ship that crosses it needs a crew who can read the wind and waves."
     spec = ChecklistSpec(items=(WordsItem(name="w", required=("sea",)), LengthItem(name="l", target=100)))
     verdict = HardVerifier().verify(spec, apart.join([said] * 5))
-    assert "says the same again and again" in verdict.reason
+    assert "repeats itself" in verdict.reason
     turned = (
         "The sea is wide, and deep. We sail away. The sea is wide and deep! We sail away! The Sea is wide – and deep."
     )
-    assert "again and again" in HardVerifier().verify(spec, turned).reason
+    assert "repeats itself" in HardVerifier().verify(spec, turned).reason
     refrain = "The sea is wide. We sail away. The sea is wide. We come back home. The wind is kind."
-    assert "again and again" not in HardVerifier().verify(spec, refrain).reason
+    assert "repeats itself" not in HardVerifier().verify(spec, refrain).reason
 
 
 def test_a_word_in_single_letters_is_one_word() -> None:
@@ -511,4 +511,4 @@ def test_a_number_that_is_too_long_to_be_read_is_told_in_words_of_ours(digits: i
     found = decide_item(FormatItem(name="json", format="json"), Document("[" + "7" * digits + "]"), ())
     assert found.holds == (digits == 4_300)
     if not found.holds:
-        assert found.reason == f"not JSON: a number of {digits} digits is not read"
+        assert found.reason == f"not JSON: a number of {digits} digits is too long"

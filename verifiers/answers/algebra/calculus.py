@@ -1,7 +1,7 @@
-"""Works out sums, products, integrals, limits and derivatives.
+"""Evaluates sums, products, integrals, limits and derivatives.
 
-Finite sums and products of few terms are written out. SymPy does the rest; a definite integral that it finds is
-compared with numerical quadrature, because a wrong branch of an antiderivative is its commonest mistake.
+Finite sums and products of few terms are expanded. SymPy does the rest; its definite integrals are compared with
+numerical quadrature, because a wrong branch of an antiderivative is its commonest mistake.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from verifiers.answers.grammar.rational import rational
 MAX_TERMS = 2_000
 MAX_SYMBOLIC_TERMS = 60
 CLOSE = 1e-6
-"""Relative, between SymPy's integral and quadrature: a check on SymPy, no proof of anything."""
+"""Maximum relative deviation of SymPy's integral from quadrature: a check on SymPy, not a proof."""
 
 
 class UnresolvedError(Exception):
-    """Says that it could not be worked out."""
+    """A sum, integral or the like could not be evaluated."""
 
 
 def resolved(node: n.Expression) -> n.Expression:
-    """Works out all binders but those over a sequence. Raises UnresolvedError, GrammarError."""
+    """Evaluates all binders except those over a sequence. Raises UnresolvedError, GrammarError."""
     return mapped(node, _worked_out) if has_binder(node) else node
 
 
@@ -43,7 +43,7 @@ def _worked_out(node: n.Expression) -> n.Expression | None:
 
 
 def _indexed(node: n.FunctionCall) -> n.FunctionCall:
-    """Makes i the index of a sum over i, where it is no imaginary unit."""
+    """Makes i the index of a sum over i, if it is not the imaginary unit there."""
     match node.arguments:
         case (body, n.Symbol("i" | "e" as index), *ends):
             own = mapped(body, lambda part: n.Symbol(index) if part == n.Constant(index) else None)
@@ -53,7 +53,7 @@ def _indexed(node: n.FunctionCall) -> n.FunctionCall:
 
 
 def _subscripted(node: n.FunctionCall) -> bool:
-    """Says whether it runs over a sequence, as the sum of a_k does: a_k is no constant there."""
+    """True for a sum over a sequence, such as the sum of a_k: a_k is not constant there."""
     match node.arguments:
         case (_, n.Symbol(index), *_):
             symbol = re.compile(rf"(?<![A-Za-z]){re.escape(index)}(?![A-Za-z])")
@@ -92,9 +92,9 @@ def _written_out(
 
 
 def _closed(node: n.FunctionCall) -> n.Expression | None:
-    """Finds the closed form of a sum of very many terms and puts their number in. None for fewer.
+    """Substitutes the number of terms into the closed form of a very long sum; None for shorter ones.
 
-    SymPy never sees the number, so it cannot begin to add.
+    SymPy never sees the number, so it cannot start adding.
     """
     low, high = (_whole(end) for end in node.arguments[2:])
     if low is None or high is None or high - low < MAX_TERMS:
@@ -119,7 +119,7 @@ def _by_sympy(node: n.FunctionCall) -> n.Expression:
             raise UnresolvedError(f"a term of the {node.function} may have no value")
         found = _computed(node)
         if found is None or found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
-            raise UnresolvedError(f"the {node.function} has no value that could be found")
+            raise UnresolvedError(f"the {node.function} has no known value")
         return from_sympy(found)
     except (MemoryError, RecursionError, UnresolvedError):
         raise
@@ -160,7 +160,7 @@ def _computed(node: n.FunctionCall) -> Any:
             right = sympy.limit(body, variable, point, "+") if point.is_finite else sympy.limit(body, variable, point)
             return right if left is None or sympy.simplify(left - right) == 0 else None
         case _:
-            raise UnresolvedError(f"a {node.function} in a form that is not known")
+            raise UnresolvedError(f"an unsupported form of {node.function}")
 
 
 def _definite(body: Any, variable: Any, low: Any, high: Any) -> Any:

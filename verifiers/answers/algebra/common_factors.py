@@ -1,7 +1,7 @@
-"""Decides whether numerator and denominator of a fraction of polynomials share a factor that can be cancelled.
+"""Decides whether numerator and denominator of a fraction of polynomials share a cancellable factor.
 
-Polynomials of several symbols with exact coefficients are decided, up to a bound on their degree; of anything else
-nothing is said, because what cannot be looked at has not been found to be reducible.
+Polynomials of several symbols with exact coefficients are decided, up to a bound on their degree; all others count as
+irreducible, because reducibility was not shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from verifiers.answers.grammar.nodes import symbols
 
 
 def share_a_factor(above: n.Expression, below: n.Expression) -> bool:
-    """Says whether both are polynomials with a common factor that holds a symbol."""
+    """True if both are polynomials with a common factor that contains a symbol."""
     if not symbols(above) or not symbols(below):
         return False
     if len(symbols(above) | symbols(below)) > MAX_UNKNOWNS or max(map(degree_bound, (above, below))) > MAX_DEGREE:

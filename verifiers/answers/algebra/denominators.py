@@ -1,8 +1,8 @@
 """Decides whether an equation keeps the solutions of another: `y/x = 1` has lost the point (0, 0) of `y = x`.
 
-Proved by looking at whatever must not be zero (denominators, arguments of logarithms): it never is, or it is not where
-the other equation holds, or the other has it, too. What stands in the denominators of the expected equation is not zero
-by the way it was asked for. What is not proved counts as lost.
+Examines everything that must not be zero (denominators, arguments of logarithms): it must be non-zero everywhere, or
+non-zero where the other equation holds, or be required by the other equation as well. Denominators of the expected
+equation are non-zero by assumption. Unproved cases count as lost.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from verifiers.answers.grammar.rational import rational
 MAX_PARTS = 8
 MAX_UNKNOWNS = 5
 MAX_DEGREE = 10
-"""Of all polynomials together, of which a Groebner basis is computed; and of each tree before it is expanded."""
+"""Maximum total degree of the polynomials of a Groebner basis, and of each tree before expansion."""
 
 
 def nonzero_parts(node: n.Expression) -> frozenset[n.Expression]:
-    """Returns the factors, apart from constants, that must not be zero for a tree to have a value."""
+    """Returns the non-constant factors that must not be zero for a tree to have a value."""
     return frozenset(part for outer in _restricted(node) for part in _factors(outer) if symbols(part))
 
 
@@ -60,7 +60,7 @@ def _is_positive(exponent: n.Expression) -> bool:
 
 
 def _factors(node: n.Expression) -> Iterator[n.Expression]:
-    """Gives the parts of which one is zero wherever the whole is."""
+    """Yields parts such that one of them is zero wherever the whole is."""
     match node:
         case (
             n.Negation(of)
@@ -101,9 +101,8 @@ def degree_bound(node: n.Expression) -> int:
 
 
 def keeps_solutions(answer: n.Expression, expected: n.Expression, scalars: Scalars, *, equation: bool) -> bool:
-    """Says whether `answer` certainly has a value wherever `expected` has one and is zero; wherever it has one, if
-    it is no equation. One exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as
-    kept."""
+    """True if `answer` certainly has a value wherever `expected` is defined and zero (for an inequality: defined).
+    Exception: `a = F/m` for `F = m a`, solved for a symbol and in lowest terms, counts as kept."""
     known = nonzero_parts(expected)
     open_parts = nonzero_parts(answer) - known
     if not open_parts:
@@ -131,7 +130,7 @@ def _is_never_zero(
     built = build(part, scalars.domain)
     if built.is_zero is False:
         return True
-    # No common zero, not even a complex one, of the part and the equation where all of `known` are not zero.
+    # No common zero, not even a complex one, of the part and the equation where all of `known` are non-zero.
     together = [_above(built)]
     if expected is not None:
         together.append(_above(build(expected, scalars.domain)))
@@ -152,8 +151,7 @@ def _above(of: Any) -> Any:
 
 
 def _is_formula(answer: n.Expression, parts: frozenset[n.Expression], scalars: Scalars) -> bool:
-    """Says whether it says `symbol = ...` and none of its denominators cancels: then only points are missing at
-    which the numerator is zero, too."""
+    """True for `symbol = ...` whose denominators do not cancel: then only points with a zero numerator are missing."""
     import sympy
 
     from verifiers.answers.algebra.symbolic import build

@@ -1,8 +1,8 @@
-"""Says what a comparison found: proved equal, proved different, or open. Never "close enough".
+"""Result of a comparison: proved equal, proved different, or open. Never "close enough".
 
-Rational numbers are compared exactly. Otherwise: at fixed points, enclosures that do not touch prove a difference and
-name the witness; equality needs a symbolic proof *and* a point at which both sides certainly have a value, because a
-rewriting may quietly cancel what was never defined, as in 5 + 0/(sin(x)^2 + cos(x)^2 - 1).
+Rational numbers are compared exactly. For others, disjoint enclosures at fixed points prove a difference and name the
+witness; equality needs a symbolic proof *and* a point at which both sides certainly have a value, because a rewriting
+may silently cancel an undefined part, as in 5 + 0/(sin(x)^2 + cos(x)^2 - 1).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class EqualityFinding:
     truth: Truth
     because: str
     witness: dict[str, str] = field(default_factory=dict)
-    """For a difference of expressions with symbols: the point at which they differ."""
+    """Point at which expressions with symbols differ."""
 
 
 def equal(because: str, witness: dict[str, str] | None = None) -> EqualityFinding:
@@ -39,7 +39,7 @@ def undecided(because: str) -> EqualityFinding:
 
 
 def decided(findings: Iterable[EqualityFinding], because: str) -> EqualityFinding:
-    """Joins findings that must all be equal: the first difference settles it, otherwise the first that is open."""
+    """Combines findings that must all be equal: returns the first difference, else the first open one."""
     opened: EqualityFinding | None = None
     for finding in findings:
         if finding.truth is Truth.DIFFERENT:

@@ -1,8 +1,8 @@
-"""Computes enclosures: intervals that certainly hold a tree's value, by interval arithmetic (mpmath's `iv`).
+"""Enclosures: intervals that certainly contain a tree's value, by interval arithmetic (mpmath's `iv`).
 
-Two enclosures that do not touch prove two values different; an enclosure that does not touch zero proves a sign. That
-is all they are used for: nothing is ever called equal because it is close. Rational parts are computed exactly first,
-so 10^600 + pi - 10^600 keeps its pi or is left undecided, but is never decided wrongly.
+Disjoint enclosures prove two values different; an enclosure without zero proves a sign. They are used for nothing else:
+closeness never proves equality. Rational parts are computed exactly first, so 10^600 + pi - 10^600 keeps its pi or
+stays undecided, but is never decided wrongly.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.rational import NOTHING, rational
 
 MAX_EXPONENT = 1 << 16
-"""Of two, in any intermediate value that is not rational."""
+"""Maximum exponent of two in any irrational intermediate value."""
 DIGITS = (40, 300)
-"""Decimal digits of the working precision: the second only where the first left the question open."""
+"""Working precision in decimal digits: the second is used only if the first left the question open."""
 
 Interval = Any
 """An `iv.mpf` (real) or `iv.mpc` (complex); mpmath has no types."""
 
 
 class OpenError(Exception):
-    """Says that no enclosure is useful: it would hold a pole, a branch point or infinity, or no function is known."""
+    """No useful enclosure: it would contain a pole, a branch point or infinity, or the function is unknown."""
 
 
 _made = threading.local()
 
 
 def enclosure(digits: int) -> Enclosure:
-    """Returns this thread's evaluator of that precision: making one takes longer than most values."""
+    """Returns this thread's evaluator of that precision; cached, because creating one costs more than most values."""
     found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
     if digits not in found:
         found[digits] = Enclosure(digits)
@@ -44,24 +44,24 @@ def enclosure(digits: int) -> Enclosure:
 
 
 class Enclosure:
-    """Evaluates trees at one precision. Not shared between threads: the precision belongs to the context."""
+    """Evaluator of trees at one precision. Not thread-safe: the precision belongs to the context."""
 
     def __init__(self, digits: int) -> None:
         self.iv: Any = MPIntervalContext()
         self.iv.dps = digits
 
     def value(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Encloses a value. Raises OpenError where nothing useful is known, GrammarError where it has no value."""
+        """Encloses a value. Raises OpenError without a useful enclosure, GrammarError without a value."""
         try:
             return self._checked(self._value(node, point))
         except (ArithmeticError, ValueError, TypeError) as error:
             if isinstance(error, GrammarError):
                 raise
-            # mpmath's way of saying that an interval operation has no result here.
+            # mpmath raises these if an interval operation has no result.
             raise OpenError(str(error)) from error
 
     def real(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Returns the enclosure of a value that is certainly real. Raises OpenError where that is not known."""
+        """Encloses a value that is certainly real. Raises OpenError if that is not known."""
         found = self.value(node, point)
         if isinstance(found, self.iv.mpc):
             if found.imag.a == 0 == found.imag.b:
@@ -76,7 +76,7 @@ class Enclosure:
         return (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
 
     def _checked(self, found: Interval) -> Interval:
-        """Refuses infinite and astronomically large values before anything is built on them."""
+        """Rejects infinite and astronomically large values before they are used."""
         for part in self._parts(found):
             for end in (part.a, part.b):
                 if not -self.iv.inf < end < self.iv.inf:
@@ -143,7 +143,7 @@ class Enclosure:
         return self.iv.exp(found)
 
     def _log(self, found: Interval) -> Interval:
-        """Returns the principal logarithm, away from its cut."""
+        """Encloses the principal logarithm, away from its cut."""
         self._nonzero(found)
         if isinstance(found, self.iv.mpc):
             if found.imag.a <= 0 <= found.imag.b and found.real.a <= 0:
@@ -220,12 +220,12 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """Reads `atan2`, whose ends mpmath rounds to the nearest number, not outwards: so a few units wider."""
+        """Encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest, not outwards."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
     def _argument(self, found: Interval) -> Interval:
-        """Returns the principal argument, away from its cut."""
+        """Encloses the principal argument, away from its cut."""
         if not isinstance(found, self.iv.mpc):
             return self.iv.mpf(0) if self._nonzero(found).a > 0 else +self.iv.pi
         if found.imag.a <= 0 <= found.imag.b and not found.real.a > 0:
@@ -257,7 +257,7 @@ def certainly_unreal(value: Interval) -> bool:
 
 
 def apart(first: Interval, second: Interval) -> bool:
-    """Says whether two enclosures do not touch: then the values differ."""
+    """True if two enclosures are disjoint, so that the values differ."""
 
     def parts(value: Interval) -> tuple[Any, Any]:
         return (value.real, value.imag) if hasattr(value, "_mpci_") else (value, value * 0)

@@ -1,7 +1,7 @@
-"""Encloses the logarithms of positive numbers that are too large or too small to compute.
+"""Enclosures of logarithms of positive numbers that are too large or too small to compute.
 
-Only to tell two numbers apart. Factorials are enclosed by Robbins' form of Stirling's formula (A remark on Stirling's
-formula, 1955): sqrt(2 pi n) (n/e)^n e^(1/(12n+1)) < n! < sqrt(2 pi n) (n/e)^n e^(1/(12n)) for n >= 1.
+Used only to tell two numbers apart. Factorials are enclosed by Robbins' form of Stirling's formula (A remark on
+Stirling's formula, 1955): sqrt(2 pi n) (n/e)^n e^(1/(12n+1)) < n! < sqrt(2 pi n) (n/e)^n e^(1/(12n)) for n >= 1.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_EXPONENT_BITS = 4_000
 
 
 class NoSizeError(Exception):
-    """Says that it is not known to be positive, or that even its logarithm is too large."""
+    """The number is not known to be positive, or even its logarithm is too large."""
 
 
 class Sizes:
@@ -33,7 +33,7 @@ class Sizes:
         return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
 
     def logarithm(self, node: Expression) -> Any:
-        """Returns an enclosure of the natural logarithm. Raises NoSizeError."""
+        """Encloses the natural logarithm. Raises NoSizeError."""
         match node:
             case Number(value) if value > 0:
                 return self.iv.log(self._exact(value))
@@ -87,7 +87,7 @@ class Sizes:
 
 
 def differing_sizes(first: Expression, second: Expression) -> dict[str, str]:
-    """Returns the sizes of two positive numbers where they certainly differ; empty where no difference was found."""
+    """Returns the sizes of two positive numbers if they certainly differ, else an empty dict."""
     sizes = Sizes()
     try:
         left, right = sizes.logarithm(first), sizes.logarithm(second)

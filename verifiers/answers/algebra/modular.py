@@ -1,4 +1,4 @@
-"""Computes values modulo primes: a proof that two rational numbers differ, however large they are.
+"""Values modulo primes: a proof that two rational numbers differ, regardless of their size.
 
 A rational number without the prime in its denominator has a residue, and equal numbers have equal residues. Powers of
 whole numbers are reduced by Euler's theorem in its general form (a^e = a^(e mod phi(m) + phi(m)) modulo m for e at
@@ -16,12 +16,12 @@ from verifiers.answers.grammar.rational import rational
 
 PRIMES = (10_007, 10_037, 100_003, 100_019, 1_000_003)
 MAX_FACTORS = 20_000
-"""Of a factorial that is multiplied out."""
+"""Maximum factors of a factorial that is multiplied out."""
 MAX_TABLE = 200_000
 
 
 class NoResidueError(Exception):
-    """Says that no residue is known: the tree is not rational, or the prime divides a denominator."""
+    """No residue is known: the tree is not rational, or the prime divides a denominator."""
 
 
 def residue(node: Expression, prime: int) -> int:
@@ -57,7 +57,7 @@ def residue(node: Expression, prime: int) -> int:
 
 
 def whole(node: Expression, modulus: int) -> int:
-    """Returns a whole number modulo any modulus. Raises NoResidueError."""
+    """Returns an integer tree modulo any modulus. Raises NoResidueError."""
     match node:
         case Number(value) if value.denominator == 1:
             return value.numerator % modulus
@@ -87,7 +87,7 @@ def _inverse(value: int, prime: int) -> int:
 
 
 def _small(node: Expression) -> int | None:
-    """Returns its value where it is whole and of ordinary size; None where it is larger."""
+    """Returns the value if it is an integer of ordinary size, else None."""
     try:
         value = rational(node)
     except GrammarError:
@@ -137,7 +137,7 @@ def totient(value: int) -> int:
 
 
 def is_whole(node: Expression) -> bool:
-    """Says whether it is a whole number by the way it is built."""
+    """True if the tree is an integer by construction."""
     match node:
         case Number(value):
             return value.denominator == 1
@@ -154,7 +154,7 @@ def is_whole(node: Expression) -> bool:
 
 
 def is_natural(node: Expression) -> bool:
-    """Says whether it is 0, 1, 2, ... by the way it is built."""
+    """True if the tree is 0, 1, 2, ... by construction."""
     match node:
         case Number(value):
             return value.denominator == 1 and value >= 0
@@ -169,7 +169,7 @@ def is_natural(node: Expression) -> bool:
 
 
 def at_least(node: Expression, bound: int) -> bool:
-    """Says whether a natural number is certainly not below the bound."""
+    """True if a natural number certainly reaches the bound."""
     if not is_natural(node):
         return False
     match node:
@@ -194,7 +194,7 @@ def at_least(node: Expression, bound: int) -> bool:
 
 
 def certainly_defined(node: Expression) -> bool:
-    """Says whether a number has a value by the way it is built, although it may be too large to compute."""
+    """True if a number has a value by construction, although it may be too large to compute."""
     match node:
         case Number():
             return True
@@ -217,7 +217,7 @@ def certainly_defined(node: Expression) -> bool:
 
 
 def differing_residues(first: Expression, second: Expression) -> dict[str, str]:
-    """Returns a prime and the two residues where they differ; empty where no difference was found."""
+    """Returns a prime and two different residues, or an empty dict."""
     for prime in PRIMES:
         try:
             left, right = residue(first, prime), residue(second, prime)

@@ -1,7 +1,7 @@
-"""Computes with sums of monomials over generators, and their quotients: the arithmetic below normal forms.
+"""Arithmetic below normal forms: sums of monomials over generators, and their quotients.
 
-A generator is a symbol, pi, i, a prime (whose powers are roots), a root of unity, or something opaque. A product is
-reduced at once: roots of primes stay below one, i below two, and exp(i pi/12) is written in square roots.
+A generator is a symbol, pi, i, a prime (whose powers are roots), a root of unity, or an opaque term. Products are
+reduced immediately: roots of primes stay below one, i below two, and exp(i pi/12) is written in square roots.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import cache
 from typing import Any
 
 MAX_PRODUCTS = 20_000
-"""Pairs of monomials in one multiplication."""
+"""Maximum pairs of monomials in one multiplication."""
 MAX_WHOLE_POWER = 60
 MAX_TERMS = 300
-"""Of a power of a sum that is written out: a larger one stays a power."""
+"""Maximum terms of a power of a sum that is expanded; larger ones stay a power."""
 MAX_BITS = 4_000
 MAX_PRIME = 2_000
-"""Trial divisors; what is left of a number after that stays one generator."""
+"""Bound of the trial divisors; the remaining cofactor stays one generator."""
 
 Generator = tuple[Any, ...]
 Monomial = frozenset[tuple[Generator, Fraction]]
@@ -33,7 +33,7 @@ ZETA: Generator = ("zeta",)
 
 
 class NoNormalFormError(Exception):
-    """Says that a normal form would be too large, or has a zero denominator: nothing is known then."""
+    """A normal form would be too large, or has a zero denominator; nothing is known then."""
 
 
 def single(generator: Generator, power: Fraction = Fraction(1)) -> Polynomial:
@@ -131,13 +131,13 @@ def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
 
 
 def _expands(terms: int, power: int) -> bool:
-    """Says whether a whole power of a sum has few enough terms to be written out."""
+    """True if an integer power of a sum has few enough terms to expand."""
     return 0 < power <= MAX_WHOLE_POWER and math.comb(terms + power - 1, power) <= MAX_TERMS
 
 
 @cache
 def _roots_of_unity() -> dict[Fraction, Polynomial]:
-    """Returns exp(i pi turn) by turn, for multiples of 1/12, in square roots."""
+    """Returns exp(i pi turn) in square roots, by turn, for multiples of 1/12."""
     half = Fraction(1, 2)
     third = add(constant(half), scaled(multiply(single(IMAGINARY), single(("prime", 3), half)), half))
     fourth = scaled(multiply(single(("prime", 2), half), add(constant(Fraction(1)), single(IMAGINARY))), half)
@@ -154,24 +154,24 @@ def _roots_of_unity() -> dict[Fraction, Polynomial]:
 
 @dataclass(frozen=True)
 class RationalFunction:
-    """Is a quotient of two sums. A denominator of a single term is divided out: what remains is one."""
+    """Quotient of two sums. A one-term denominator is divided out, so that one remains."""
 
     over: Polynomial
     under: Polynomial = field(default_factory=lambda: {ONE: Fraction(1)})
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is below: a sum."""
+        """True if the denominator is one: a sum."""
         return len(self.under) == 1
 
     @property
     def number(self) -> Fraction | None:
-        """The rational number that it is; None where it is none."""
+        """Value if it is a rational number, else None."""
         return self.over.get(ONE, Fraction(0)) if self.whole and set(self.over) <= {ONE} else None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """The same for two ratios that are the same sums."""
+        """Hashable key, equal for two ratios of the same sums."""
         return (frozenset(self.over.items()), frozenset(self.under.items()))
 
     def __neg__(self) -> RationalFunction:
@@ -215,7 +215,7 @@ def plain(value: Fraction | int) -> RationalFunction:
 
 
 def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
-    """Divides two sums. Raises NoNormalFormError for a denominator that is zero."""
+    """Divides two sums. Raises NoNormalFormError for a zero denominator."""
     if not under:
         raise NoNormalFormError
     if len(under) > 1:
@@ -244,7 +244,7 @@ def primes(value: int) -> list[tuple[int, int]]:
 
 
 def prime_powers(value: Fraction) -> list[tuple[int, int]]:
-    """Returns the same of the size of a number that is not zero; powers below the line are negative."""
+    """Returns the prime powers of the absolute value of a non-zero number; denominators give negative powers."""
     below = [(prime, -count) for prime, count in primes(value.denominator)]
     return [*primes(abs(value.numerator)), *below]
 

@@ -1,9 +1,9 @@
-"""Makes normal forms: a quick proof that two trees are equal, without SymPy.
+"""Normal forms: a quick proof that two trees are equal, without SymPy.
 
 A tree becomes a quotient of two sums of monomials over generators: symbols, pi, i, roots and logarithms of primes,
-exponentials, and whatever else is left opaque. Every step is an identity of principal values, so two trees whose cross
-products agree are equal wherever both have a value; the generators are not independent, so disagreement proves nothing.
-Sine and cosine become exponentials, which settles the identities of trigonometry with angles that are sums.
+exponentials, and opaque terms for everything else. Every step is an identity of principal values, so two trees whose
+cross products agree are equal wherever both have a value; the generators are not independent, so disagreement proves
+nothing. Sine and cosine become exponentials, which settles trigonometric identities with sums of angles.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from verifiers.answers.grammar import nodes as n
 
 POSITIVE = frozenset({"prime", "pi", "positive", "abs"})
 PRINCIPAL = frozenset({"symbol", "complex", "positive", "pi", "i", "call", "ln", "abs"})
-"""Generators whose powers are principal: exp(x)^(1/2) is exp(x/2) here, which is not the root for every complex x."""
+"""Generators with principal powers. Excludes exp: exp(x)^(1/2) is exp(x/2) here, which is not the root for every
+complex x."""
 HALF = m.plain(Fraction(1, 2))
 UNIT = m.RationalFunction(m.single(m.IMAGINARY))
 EULER = m.RationalFunction(m.single(("exp", m.ONE)))
 
 
 def is_positive(generator: m.Generator) -> bool:
-    """Says whether the rational powers of a generator are real and positive."""
+    """True if the rational powers of a generator are real and positive."""
     if generator[0] in ("exp", "to"):
         return all(_is_real_power(*part) for part in generator[-1])
     return generator[0] in POSITIVE
@@ -37,7 +38,7 @@ def _is_real_power(generator: m.Generator, power: Fraction) -> bool:
 
 
 def _is_symbol_power(generator: m.Generator, power: Fraction) -> bool:
-    """Says whether it is a whole power of a real symbol."""
+    """True for an integer power of a real symbol."""
     return bool(generator[0] == "symbol") and power.denominator == 1
 
 
@@ -47,7 +48,7 @@ def _size(generator: m.Generator, power: Fraction = Fraction(1)) -> m.Generator:
 
 
 def broken_power(base: m.RationalFunction, exponent: Fraction) -> m.RationalFunction:
-    """Returns a principal power with an exponent that is not whole."""
+    """Returns a principal power with a fractional exponent."""
     if not base.whole or not base.over:
         return opaque("power", base, m.plain(exponent))
     if base.number is not None:
@@ -77,7 +78,7 @@ def _broken_sum(of: m.Polynomial, exponent: Fraction) -> m.Polynomial:
 
 
 def denested(of: m.Polynomial) -> m.RationalFunction | None:
-    """Writes the root of a + b sqrt(d) as a sum of two roots, where a^2 - b^2 d is a square; else None."""
+    """Writes the root of a + b sqrt(d) as a sum of two roots if a^2 - b^2 d is a square; else None."""
     rest = [monomial for monomial in of if monomial]
     if len(of) != 2 or len(rest) != 1 or of.get(m.ONE, Fraction(0)) <= 0:
         return None
@@ -129,7 +130,7 @@ def _exponential_of_logarithm(monomial: m.Monomial, factor: Fraction) -> m.Polyn
 
 
 def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None:
-    """Computes exp(i n f(t)) for an inverse circular function f of a number t and a whole n; None for anything else."""
+    """Computes exp(i n f(t)) for an inverse circular f of a number t and an integer n; None for anything else."""
     powers = dict(monomial)
     if len(powers) != 2 or powers.pop(m.IMAGINARY, None) != 1 or factor.denominator != 1:
         return None
@@ -140,7 +141,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
     if not all(_is_real_power(*part) for monomial in (*over, *under) for part in monomial):
         return None
     argument = m.RationalFunction(over, under)
-    # A point of the unit circle: its inverse is its conjugate.
+    # On the unit circle the inverse is the conjugate.
     unit = UNIT if factor > 0 else -UNIT
     if generator[1] == "atan":
         point = (m.plain(1) + unit * argument) / broken_power(m.plain(1) + argument * argument, Fraction(1, 2))
@@ -150,7 +151,7 @@ def _turned(monomial: m.Monomial, factor: Fraction) -> m.RationalFunction | None
 
 
 def same_turn(first: n.Expression, second: n.Expression) -> bool:
-    """Says whether two constants certainly differ by a multiple of 2 pi."""
+    """True if two constants certainly differ by a multiple of 2 pi."""
     try:
         turn = exponential(UNIT * (normal(first, real=True) - normal(second, real=True)))
         return turn.over == turn.under
@@ -251,7 +252,7 @@ ONE_ARGUMENT: dict[str, Callable[[m.RationalFunction], m.RationalFunction]] = {
 
 
 def _floor(of: m.RationalFunction) -> m.RationalFunction:
-    """Takes out the whole part of what is added; floor(-x) is -ceil(x)."""
+    """Moves the integer part of a sum out of floor; floor(-x) is -ceil(x)."""
     whole = m.plain(math.floor(of.over.get(m.ONE, 0)) if of.whole else 0)
     rest = of - whole
     return whole + opaque("floor", rest) if rest.over and rest.number is None else whole
@@ -303,7 +304,7 @@ def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: boo
         ):
             return _root(inside(argument), degree.numerator)
         case n.FunctionCall("min" | "max" | "gcd" | "lcm" as name, arguments):
-            # In any order, and none counts twice.
+            # Order and repetition do not matter.
             members = frozenset(inside(argument).key for argument in arguments)
             return m.RationalFunction(m.single(("call", name, members)))
         case n.FunctionCall(name, arguments):
@@ -323,7 +324,7 @@ def _absolute(of: m.RationalFunction, real: bool) -> m.RationalFunction:
 
 
 def _root(of: m.RationalFunction, degree: int) -> m.RationalFunction:
-    """Returns the real root of a rational number for odd degrees; of anything else what holds on both branches."""
+    """Returns the real root of a rational number for odd degrees; otherwise a form valid on both branches."""
     value = of.number
     if value is not None:
         if value == 0:
@@ -348,7 +349,7 @@ def _root(of: m.RationalFunction, degree: int) -> m.RationalFunction:
 
 
 def same(first: n.Expression, second: n.Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> bool:
-    """Says whether the two are certainly equal wherever both have a value. False says nothing."""
+    """True if both are certainly equal wherever both have a value. False proves nothing."""
     try:
         left, right = normal(first, positive, real), normal(second, positive, real)
         return m.multiply(left.over, right.under) == m.multiply(right.over, left.under)

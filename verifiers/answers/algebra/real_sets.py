@@ -1,8 +1,8 @@
-"""Holds sets of real numbers in one canonical form: two of them are equal exactly when their forms are.
+"""Sets of real numbers in canonical form: two sets are equal exactly if their forms are.
 
-A set is cut at finitely many points, which are exact constants in rising order; it says for each point and for each gap
-between them whether they belong. A point that changes nothing is dropped. Restricted to the whole or the rational
-numbers, what a set says about other numbers is dropped, too.
+A set is cut at finitely many points, which are exact constants in rising order; each point and each gap between points
+belongs to the set or not. Redundant points are dropped. A set restricted to the whole or the rational numbers drops
+information about other numbers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from verifiers.answers.grammar.rational import rational
 
 MAX_CUTS = 400
 MAX_WHOLE = 1_000
-"""Whole numbers of a bounded set that are listed."""
+"""Maximum whole numbers of a bounded set to list."""
 
 Kind = Literal["real", "rational", "whole"]
 
 
 class UndecidedError(Exception):
-    """Says that the set is not one of these, or that the order of two points is open."""
+    """The value is not such a set, or the order of two points is open."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RealSet:
     cuts: tuple[Expression, ...] = ()
     at: tuple[bool, ...] = ()
     gaps: tuple[bool, ...] = (False,)
-    """`gaps[i]` lies below `cuts[i]`; one more than there are cuts."""
+    """Membership of gaps: `gaps[i]` lies below `cuts[i]`; one more than there are cuts."""
 
     @property
     def empty(self) -> bool:
@@ -44,7 +44,7 @@ class RealSet:
 
     @property
     def points(self) -> list[Expression]:
-        """Returns the cuts that belong."""
+        """Returns the cuts that belong to the set."""
         return [cut for cut, held in zip(self.cuts, self.at, strict=True) if held]
 
 
@@ -55,7 +55,7 @@ REALS = RealSet("real", gaps=(True,))
 def interval(
     low: Expression | None, high: Expression | None, closed_low: bool, closed_high: bool, scalars: Scalars
 ) -> RealSet:
-    """Makes an interval; None is an infinite end. Raises UndecidedError where the order of the ends is open."""
+    """Builds an interval; None is an infinite end. Raises UndecidedError if the order of the ends is open."""
     if low is None:
         return REALS if high is None else RealSet("real", (high,), (closed_high,), (True, False))
     if high is None:
@@ -68,7 +68,7 @@ def interval(
         case 1:
             return NOTHING
         case _:
-            raise UndecidedError("the order of an interval's ends is open")
+            raise UndecidedError("the order of an interval's ends is undecided")
 
 
 def finite(points: list[Expression], scalars: Scalars) -> RealSet:
@@ -80,7 +80,7 @@ def _of_points(ordered: tuple[Expression, ...]) -> RealSet:
 
 
 def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression, ...]:
-    """Sorts points, each value once. Raises UndecidedError."""
+    """Sorts points and drops duplicates. Raises UndecidedError."""
     if len(points) > MAX_CUTS:
         raise UndecidedError("too many points")
     found: list[Expression] = []
@@ -90,7 +90,7 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
             middle = (low + high) // 2
             order = scalars.order(point, found[middle])
             if order is None:
-                raise UndecidedError("the order of two points is open, or they are not real")
+                raise UndecidedError("the order of two points is undecided, or they are not real")
             if order == 0:
                 break
             low, high = (low, middle) if order < 0 else (middle + 1, high)
@@ -100,7 +100,7 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
 
 
 def combined(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool], scalars: Scalars) -> RealSet:
-    """Makes a canonical set of what belongs to one or both. Raises UndecidedError where the kinds do not fit."""
+    """Combines two sets by membership into a canonical set. Raises UndecidedError if the kinds do not fit."""
     kind = _kind(first, second, keep)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
     one, other = _spread(first, cuts, scalars), _spread(second, cuts, scalars)
@@ -164,7 +164,7 @@ def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> Real
 
 
 def canonical(of: RealSet, scalars: Scalars) -> RealSet:
-    """Returns the one form of the set. Raises UndecidedError."""
+    """Returns the canonical form of the set. Raises UndecidedError."""
     if of.kind == "whole":
         return _whole(of, scalars)
     cuts: list[Expression] = []
@@ -173,7 +173,7 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
     for index, cut in enumerate(of.cuts):
         held = of.at[index]
         if of.kind == "rational" and rational(cut) is None:
-            raise UndecidedError("whether an end is rational is open")
+            raise UndecidedError("an end may be rational or irrational")
         if held == gaps[-1] == of.gaps[index + 1]:
             continue
         cuts.append(cut)
@@ -183,11 +183,11 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
 
 
 def _whole(of: RealSet, scalars: Scalars) -> RealSet:
-    """Cuts a set at whole numbers only, the lower of each pair of neighbours that differ."""
+    """Cuts a set of integers between integers, where neighbours differ."""
     marks = sorted({floor_of(cut, scalars) + step for cut in of.cuts for step in (0, 1)})
     state = of.gaps[0]
     changes: list[int] = []
-    # A cut is below the upper mark of its pair, so between two pairs all are alike.
+    # A cut is below the upper mark of its pair, so points between two pairs are alike.
     for mark in marks:
         if holds(of, number(mark), scalars) != state:
             state = not state
@@ -210,7 +210,7 @@ def floor_of(cut: Expression, scalars: Scalars) -> int:
     try:
         found = scalars.enclosed(cut)
     except OpenError as error:
-        raise UndecidedError("the size of an end is open") from error
+        raise UndecidedError("the size of an end is undecided") from error
     low, high = math.floor(found[0]), math.floor(found[1])
     if low != high:
         raise UndecidedError("an end is too close to a whole number")
@@ -218,22 +218,18 @@ def floor_of(cut: Expression, scalars: Scalars) -> int:
 
 
 def holds(of: RealSet, point: Expression, scalars: Scalars) -> bool:
-    """Says whether a real point belongs, leaving the kind aside. Raises UndecidedError."""
+    """True if a real point belongs to the set, regardless of its kind. Raises UndecidedError."""
     for index, cut in enumerate(of.cuts):
         order = scalars.order(point, cut)
         if order is None:
-            raise UndecidedError("the order of two points is open")
+            raise UndecidedError("the order of two points is undecided")
         if order <= 0:
             return of.at[index] if order == 0 else of.gaps[index]
     return of.gaps[-1]
 
 
 def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression | str | None:
-    """Returns None where two canonical sets are equal, else a number that belongs to one of them only (or why they
-    differ).
-
-    Raises UndecidedError.
-    """
+    """Returns None for equal canonical sets, else a number in only one of them, or a reason. Raises UndecidedError."""
     if first.kind != second.kind:
         return _kinds_differ(first, second)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
@@ -250,7 +246,7 @@ def difference(first: RealSet, second: RealSet, scalars: Scalars) -> Expression 
 def _kinds_differ(first: RealSet, second: RealSet) -> str:
     for part in (first, second):
         if any(part.gaps) and part.kind != "whole":
-            return "one holds numbers between any two numbers of a stretch that the other does not hold"
+            return "one is dense in an interval where the other is not"
     return "one is finite, the other is not"
 
 

@@ -1,7 +1,7 @@
-"""Writes shorthands out, and reads functions that nobody knows as unknowns.
+"""Expands shorthands, and treats unknown functions as unknowns.
 
-`plain` leaves only functions that enclosures and normal forms know. `f(2)` for an unknown f is a symbol of its own: two
-of them are one symbol when their arguments have the same normal form, so `f(2)` is never a product.
+`plain` leaves only functions that enclosures and normal forms know. `f(2)` for an unknown f is a symbol of its own, the
+same for arguments of the same normal form, so `f(2)` is never a product.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ KNOWN = frozenset(
     | {"mod", "floordiv", "sign", "conj", "arg"}
 )
 UNDECIDED = BINDERS | {"Gamma", "zeta"}
-"""Calls that stay and are known all the same: as unknowns they prove no difference."""
+"""Known calls that remain; as unknowns they prove no difference."""
 
 
 MAX_GAMMA = 200
@@ -67,7 +67,7 @@ def _gamma(of: n.Expression) -> n.Expression:
 
 
 class NoConjugateError(Exception):
-    """Says that the conjugate is not known by the way the tree is built."""
+    """The conjugate is not known by construction."""
 
 
 def conjugate(node: n.Expression) -> n.Expression:
@@ -92,8 +92,7 @@ def _is_whole(node: n.Expression) -> bool:
 
 
 def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
-    """Returns the same value without shorthands. `real`: whether symbols are. Raises UndefinedError for what is no
-    number."""
+    """Returns the same value without shorthands. `real`: symbols are real. Raises UndefinedError for a non-number."""
     return mapped(node, lambda part: _written_out(part, real))
 
 
@@ -116,8 +115,8 @@ def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
 
 
 def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
-    """Returns each call of an unknown function replaced by one symbol for it, and whether a difference between the two
-    is one between the values: both speak of the same values of functions of which nothing is known."""
+    """Replaces each call of an unknown function by a symbol; also returns True if a difference is conclusive. That is
+    so if both sides use the same values of unknown functions."""
     names: dict[object, str] = {}
 
     def known(node: n.Expression) -> n.Expression | None:
@@ -138,5 +137,5 @@ def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expr
 
 
 def has_binder(node: n.Expression) -> bool:
-    """Says whether an integral, a sum, a limit or the like is left to be computed."""
+    """True if an integral, a sum, a limit or the like is left to be computed."""
     return any(isinstance(part, n.FunctionCall) and part.function in BINDERS for part in walk(node))

@@ -1,8 +1,8 @@
-"""Decides whether two expressions are equal: the whole way, from exact arithmetic to SymPy.
+"""Decides whether two expressions are equal, from exact arithmetic to SymPy.
 
-In this order: exact rational numbers; values modulo primes and sizes for what is too large to compute; enclosures at
-fixed points and at points drawn from the seed, which prove a difference; normal forms and then SymPy, which prove
-equality. Equality needs a point at which both sides certainly have a value, too.
+In this order: exact rational numbers; residues modulo primes and sizes for numbers too large to compute; enclosures at
+fixed and seeded random points, which prove a difference; normal forms and then SymPy, which prove equality. Equality
+also needs a point at which both sides certainly have a value.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from verifiers.answers.grammar.rational import rational
 Domain = Literal["real", "complex", "positive", "integer"]
 
 COORDINATES = ("3/7", "-5/3", "17/11", "-1/13", "29/5", "-41/7", "1/97", "101/3", "-73/2")
-"""Where free symbols are tried: both signs, small and large, no zero of anything that people write."""
+"""Coordinates tried for free symbols: both signs, small and large, unlikely zeros of written expressions."""
 FIXED_POINTS = 6
 RANDOM_POINTS = 3
 WHOLE_FUNCTIONS = frozenset({"factorial", "binomial", "gcd", "lcm", "mod", "floordiv"})
@@ -37,14 +37,14 @@ IMAGINARY = n.Constant("i")
 
 @dataclass(frozen=True)
 class Scalars:
-    """Compares expressions for one spec. Deterministic: random points come from the seed."""
+    """Comparison of expressions for one spec. Deterministic: random points come from the seed."""
 
     seed: int
     domain: Domain = "real"
     prove: bool = True
 
     def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Compares two expressions. Raises GrammarError where one of the two never has a value."""
+        """Compares two expressions. Raises GrammarError if one of the two never has a value."""
         found = self._exactly(first, second)
         if found is not None:
             return found
@@ -57,16 +57,16 @@ class Scalars:
             first, second = read
         except UnresolvedError as error:
             if first == second:
-                return undecided(f"the same text, but whether it has a value is open: {error}")
+                return undecided(f"the same text, but it may have no value: {error}")
             return undecided(str(error))
         first, second, certain = opaque_as_symbols(first, second)
         found = self._compare(first, second)
         if found.truth is Truth.DIFFERENT and not certain:
-            return undecided("it depends on values of a function that are not known")
+            return undecided("it depends on unknown values of a function")
         return found
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
-        """Returns rational numbers of any size; None for anything else."""
+        """Compares rational numbers of any size; None for anything else."""
         try:
             left, right = rational(first), rational(second)
         except TooLargeError:
@@ -78,11 +78,11 @@ class Scalars:
         return different("different rational numbers")
 
     def read(self, node: n.Expression) -> n.Expression:
-        """Writes out shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
+        """Expands shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
         return plain(resolved(node), real=self.domain != "complex")
 
     def sign(self, node: n.Expression) -> int | None:
-        """Returns -1, 0 or 1 for a constant that is certainly real; None where that is open."""
+        """Returns -1, 0 or 1 for a constant that is certainly real; None if undecided."""
         exact = rational(node)
         if exact is not None:
             return (exact > 0) - (exact < 0)
@@ -128,7 +128,7 @@ class Scalars:
             for point in self.points(names, whole=whole):
                 differ, both, unreal = self._at_point(first, second, point, digits)
                 if differ and unreal and self._are_real(first, second):
-                    # Neither has a value here that is real: no difference, where both have one elsewhere.
+                    # Neither value is real here: not a difference if both are real elsewhere.
                     aside = aside or point
                     continue
                 if differ:
@@ -158,7 +158,7 @@ class Scalars:
         return equal(f"their difference is zero ({proof})")
 
     def _are_real(self, *nodes: n.Expression) -> bool:
-        """Says whether symbols stand for real values: they do, unless an answer is written with i."""
+        """True if symbols are real: always, unless an answer contains i."""
         written = (part for node in nodes for part in walk(node))
         return self.domain != "complex" and bool(symbols(*nodes)) and IMAGINARY not in written
 
@@ -167,7 +167,7 @@ class Scalars:
         return normal.same(first, second, positive, real=self.domain != "complex")
 
     def _close(self, first: n.Expression, second: n.Expression) -> bool:
-        """Says whether two constants are certainly real and certainly less than 1 apart."""
+        """True if two constants are certainly real and certainly less than 1 apart."""
         try:
             found = enclosure(QUICK).real(minus(first, second))
         except (GrammarError, OpenError):
@@ -190,7 +190,7 @@ class Scalars:
         return undecided("too large to compute")
 
     def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
-        """Gives fixed points first, then points drawn from the seed; complex ones where symbols are complex."""
+        """Yields fixed points first, then points drawn from the seed; complex ones if symbols are complex."""
         if not names:
             yield {}
             return
@@ -207,7 +207,7 @@ class Scalars:
             values = {name: next(coordinates) + shift * index for index, name in enumerate(ordered)}
             yield {name: n.Number(abs(of) if self.domain == "positive" else of) for name, of in values.items()}
         if self.domain == "real" and len(names) > 1:
-            # All negative: where products of roots and sums of logarithms go wrong.
+            # All negative: exposes wrong rules for products of roots and sums of logarithms.
             yield {name: n.Number(Fraction(-7 - 3 * index, 4)) for index, name in enumerate(ordered)}
         for _ in range(RANDOM_POINTS):
             yield {name: self._random(draw) for name in ordered}
@@ -253,7 +253,7 @@ def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Ex
 
 
 def shown(value: n.Expression) -> str:
-    """Returns a coordinate of a point as text."""
+    """Formats a coordinate of a point."""
     match value:
         case n.Number(of):
             return str(of)
@@ -264,7 +264,7 @@ def shown(value: n.Expression) -> str:
 
 
 def _counts(node: n.Expression) -> bool:
-    """Says whether a function that is for whole numbers only has a symbol inside."""
+    """True if a function of whole numbers contains a symbol."""
     return any(
         isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
     )

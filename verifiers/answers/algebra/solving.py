@@ -1,8 +1,8 @@
 """Solves equations and inequalities in one symbol.
 
 An equation between rational functions becomes its roots, complex ones included. An inequality becomes a set of real
-numbers: it is cut wherever its truth can change (zeros of numerator and denominator, and of what stands in absolute
-values), and then decided at each cut and inside each gap. Cuts that change nothing do no harm.
+numbers: it is cut at all points where its truth can change (zeros of numerator, denominator and contents of absolute
+values), and then decided at each cut and inside each gap. Redundant cuts do no harm.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_DEGREE = 40
 MAX_ABSOLUTE = 4
 
 Coefficients = tuple[n.Expression, ...]
-"""Of 1, x, x^2, ..."""
+"""Coefficients of 1, x, x^2, ..."""
 PolynomialRatio = tuple[Coefficients, Coefficients]
 UNITY: PolynomialRatio = (ONE,), (ONE,)
 
@@ -85,12 +85,12 @@ def _times(first: Coefficients, second: Coefficients) -> Coefficients:
 
 
 def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
-    """Drops leading zeros. Raises UndecidedError where it is open whether one is zero."""
+    """Drops leading zeros. Raises UndecidedError if a coefficient may be zero."""
     found = list(of)
     while found:
         truth = scalars.compare(found[-1], ZERO).truth
         if truth is Truth.OPEN:
-            raise UndecidedError("whether a coefficient is zero is open")
+            raise UndecidedError("a coefficient may be zero")
         if truth is Truth.DIFFERENT:
             break
         found.pop()
@@ -98,7 +98,7 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
 
 
 def roots(of: Coefficients, scalars: Scalars, *, real: bool) -> list[n.Expression]:
-    """Returns all roots, or all real ones, each once or more. Raises UndecidedError, also for zero itself."""
+    """Returns all roots, or all real ones, possibly repeated. Raises UndecidedError, also for the zero polynomial."""
     found = trimmed(of, scalars)
     if not found:
         raise UndecidedError("it holds everywhere")
@@ -121,7 +121,7 @@ def _quadratic(a: n.Expression, b: n.Expression, c: n.Expression, scalars: Scala
     discriminant = folded(minus(n.Power(b, TWO), n.Product((number(4), a, c))))
     sign = scalars.sign(discriminant)
     if real and sign is None:
-        raise UndecidedError("the sign of a discriminant is open")
+        raise UndecidedError("the sign of a discriminant is undecided")
     if real and sign == -1:
         return []
     twice = folded(n.Product((TWO, a)))
@@ -135,12 +135,12 @@ def _quadratic(a: n.Expression, b: n.Expression, c: n.Expression, scalars: Scala
 
 
 def _pure(of: Coefficients, scalars: Scalars) -> list[n.Expression]:
-    """Returns real roots of a x^n + c."""
+    """Returns the real roots of a x^n + c."""
     degree = len(of) - 1
     under = folded(n.Quotient(n.Negation(of[0]), of[-1]))
     sign = scalars.sign(under)
     if sign is None:
-        raise UndecidedError("the sign under a root is open")
+        raise UndecidedError("the sign under a root is undecided")
     if degree % 2 == 0:
         if sign < 0:
             return []
@@ -167,7 +167,7 @@ def _factored(of: Coefficients, scalars: Scalars, real: bool) -> list[n.Expressi
             if real and factor.count_roots() == 0:
                 continue
             if not (real and pure):
-                raise UndecidedError("a polynomial that does not fall into factors of degree two")
+                raise UndecidedError("a polynomial that does not factor into quadratics")
         found.extend(roots(parts, scalars, real=real))
     return found
 
@@ -180,12 +180,12 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
     """Returns all complex solutions of an equation between rational functions. Raises UndecidedError."""
     found = list(zeros(scalars.read(minus(first, second)), name, scalars, real=False))
     if any(truth is Truth.OPEN for _, truth in found):
-        raise UndecidedError("whether a denominator is zero is open")
+        raise UndecidedError("a denominator may be zero")
     return [root for root, truth in found if truth is Truth.DIFFERENT]
 
 
 def zeros(of: n.Expression, name: str, scalars: Scalars, *, real: bool) -> Iterator[tuple[n.Expression, Truth]]:
-    """Gives the zeros of a numerator, and whether the denominator equals zero there. Raises UndecidedError."""
+    """Yields the zeros of a numerator, each with the truth of a zero denominator there. Raises UndecidedError."""
     above, below = fraction_of(of, name)
     for root in roots(above, scalars, real=real):
         yield root, scalars.compare(_at(below, root), ZERO).truth
@@ -197,7 +197,7 @@ def _at(of: Coefficients, point: n.Expression) -> n.Expression:
 
 
 def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) -> RealSet:
-    """Returns the real numbers that make it true. Raises UndecidedError."""
+    """Returns the real numbers that satisfy a comparison. Raises UndecidedError."""
     cuts: list[n.Expression] = []
     pairs = list(zip(comparison.operands, comparison.relations, comparison.operands[1:], strict=False))
     for first, _, second in pairs:
@@ -207,13 +207,13 @@ def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) ->
     at = tuple(_true(pairs, name, cut, scalars) is True for cut in ordered)
     gaps = [_true(pairs, name, n.Number(sample), scalars) for sample in samples]
     if None in gaps:
-        # Inside a gap all points are alike, but for some that a form like x^0 leaves without a value.
+        # Points inside a gap are alike, except where a form such as x^0 is undefined.
         raise UndecidedError("no value where one was expected")
     return RealSet("real", ordered, at, tuple(gap is True for gap in gaps))
 
 
 def absolutes(node: n.Expression, name: str) -> list[n.FunctionCall]:
-    """Returns the absolute values that hold a symbol, the smallest first."""
+    """Returns the absolute values that contain a symbol, the smallest first."""
     calls = (part for part in walk(node) if isinstance(part, n.FunctionCall) and part.function == "abs")
     return sorted((part for part in calls if name in symbols(part)), key=lambda part: sum(1 for _ in walk(part)))
 
@@ -244,7 +244,7 @@ def _samples(cuts: Sequence[n.Expression], scalars: Scalars) -> list[Fraction]:
     try:
         bounds = [_bounds(cut, scalars) for cut in cuts]
     except OpenError as error:
-        raise UndecidedError("the size of a cut is open") from error
+        raise UndecidedError("the size of a cut is undecided") from error
     middles: list[Fraction] = []
     for (_, below), (above, _) in itertools.pairwise(bounds):
         if below >= above:
@@ -261,7 +261,7 @@ def _bounds(cut: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
 def _true(
     pairs: list[tuple[n.Expression, n.Relation, n.Expression]], name: str, point: n.Expression, scalars: Scalars
 ) -> bool | None:
-    """Says whether all hold at a point; None where one side has no value there. Raises UndecidedError."""
+    """True if all comparisons hold at a point; None if a side has no value there. Raises UndecidedError."""
     for first, relation, second in pairs:
         try:
             left, right = (substitute(side, {name: point}) for side in (first, second))
@@ -269,7 +269,7 @@ def _true(
         except GrammarError:
             return None
         if order is None:
-            raise UndecidedError("open at a point")
+            raise UndecidedError("undecided at a point")
         if not HOLDS[relation](order, 0):
             return False
     return True

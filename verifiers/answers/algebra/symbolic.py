@@ -1,8 +1,8 @@
-"""Proves equality by SymPy, whose objects are built from our own tree: no text ever reaches SymPy.
+"""Proves equality with SymPy, whose objects are built from our own trees: no text ever reaches SymPy.
 
-Imported only inside the worker. Symbols are made here, from the spec's domain alone: complex ones have no assumptions.
-A proof is a chain of rewritings that ends in exactly zero; numeric closeness is never one. What SymPy cannot prove
-stays open.
+Imported only inside the worker. Symbols are created here, from the spec's domain alone: complex ones have no
+assumptions. A proof is a chain of rewritings that ends in exactly zero; numeric closeness is never a proof. Unproved
+equality stays open.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from verifiers.answers.grammar.rational import rational
 
 MAX_SIGNS = 4
 MAX_EXPANDED_POWER = 200
-"""Whole exponents of sums above this stay unexpanded: (x+y+z)^200 would have 20,000 terms."""
+"""Maximum integer exponent of a sum that is expanded: (x+y+z)^200 would have 20,000 terms."""
 
 
 def _root(value: Any, degree: Any) -> Any:
@@ -30,7 +30,7 @@ def _root(value: Any, degree: Any) -> Any:
         return value ** (1 / degree)
     if value.is_negative:
         return -((-value) ** (1 / degree))
-    # Real for what is real, which the principal power is not.
+    # Real for real arguments, unlike the principal power.
     if value.is_real:
         return sympy.sign(value) * sympy.Abs(value) ** (1 / degree)
     return sympy.Function("root")(value, degree)
@@ -61,7 +61,8 @@ CONSTANTS = {n.Constant("pi"): sympy.pi, n.Constant("e"): sympy.E, n.Constant("i
 
 
 def build(node: n.Expression, domain: str = "complex") -> Any:
-    """Returns the SymPy object of a tree. Raises UndefinedError for no value, GrammarError for what is not covered."""
+    """Builds the SymPy object of a tree. Raises UndefinedError for an undefined value, GrammarError for unsupported
+    nodes."""
     found = _build(node, domain)
     if found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
         raise UndefinedError("a division by zero")
@@ -101,7 +102,7 @@ def _build(node: n.Expression, domain: str) -> Any:
 
 
 def from_sympy(found: Any) -> n.Expression:
-    """Returns the tree of a SymPy object. Raises GrammarError for what trees cannot say."""
+    """Converts a SymPy object to a tree. Raises GrammarError for anything that trees cannot express."""
     if found.is_Rational:
         return n.number(Fraction(int(found.p), int(found.q)))
     if found.is_Symbol:
@@ -127,7 +128,7 @@ def from_sympy(found: Any) -> n.Expression:
 
 
 def gives(value: Any, compute: Callable[[], Any]) -> bool:
-    """Says whether a computation by SymPy ends in a value. SymPy raises nearly anything: what fails proves nothing."""
+    """True if a SymPy computation yields the value. SymPy raises nearly anything; a failure proves nothing."""
     try:
         return bool(compute() == value)
     except (MemoryError, RecursionError):
@@ -137,9 +138,9 @@ def gives(value: Any, compute: Callable[[], Any]) -> bool:
 
 
 def proves_equal(first: n.Expression, second: n.Expression, domain: str = "complex") -> str | None:
-    """Returns the name of the rewriting that turns the difference into zero, or None where none does.
+    """Returns the name of a rewriting that turns the difference into zero, or None.
 
-    Raises GrammarError where one of the two has no value.
+    Raises GrammarError if one of the two has no value.
     """
     try:
         difference = build(first, domain) - build(second, domain)
@@ -153,7 +154,7 @@ def proves_equal(first: n.Expression, second: n.Expression, domain: str = "compl
 
 
 def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Gives rewritings, from the cheapest to the dearest."""
+    """Yields rewritings, cheapest first."""
     large = [
         power for power in difference.atoms(sympy.Pow) if power.exp.is_Integer and abs(power.exp) > MAX_EXPANDED_POWER
     ]
@@ -172,10 +173,10 @@ def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: str) -> str | None:
-    """Likewise for values that have to be real: logarithms and broken powers are, where what is under them is positive.
+    """Proves equality for real values: logarithms and fractional powers of positive arguments.
 
-    Both must ask for the same signs, or one has no value where the other has one: ln(x^2) is not 2 ln(x). Then a factor
-    whose sign is known is made of a positive symbol, and of any other its size is taken.
+    Both sides must require the same signs, or one is defined where the other is not: ln(x^2) is not 2 ln(x). A factor
+    of known sign is then written with a positive symbol, any other by its absolute value.
     """
     try:
         sides = [build(node, domain) for node in (first, second)]
@@ -197,7 +198,7 @@ def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: s
 
 
 def _under(of: Any) -> tuple[Any, list[tuple[Any, int]]]:
-    """Returns what stands under a logarithm or a power as a number times powers of factors."""
+    """Factors the argument of a logarithm or power: a number times powers of factors."""
     above, below = (sympy.factor_list(part) for part in sympy.fraction(sympy.together(of)))
     return above[0] / below[0], [*above[1], *((factor, -power) for factor, power in below[1])]
 
@@ -208,7 +209,7 @@ def _needs_sign(part: Any) -> bool:
 
 
 def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
-    """Returns the products of factors that must have a sign, as 1 or -1 and the factors: those with an odd power."""
+    """Returns required signs: 1 or -1, with the factors of odd power whose product must have it."""
     found = set()
     for part in filter(_needs_sign, sympy.preorder_traversal(of)):
         number, factors = _under(part.args[0])
@@ -219,7 +220,7 @@ def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
 
 
 def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
-    """Returns a symbol and its value by a positive one, where the factor is a first power of it; else None."""
+    """Solves a factor that is linear in a symbol for that symbol, with a positive parameter; else None."""
     for symbol in sorted(factor.free_symbols, key=str):
         slope = factor.diff(symbol)
         if slope.is_Rational:
@@ -229,7 +230,7 @@ def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
 
 
 def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
-    """Writes logarithms and broken powers by the sizes of factors; whole powers of one of known sign are its own."""
+    """Writes logarithms and fractional powers by absolute values of factors; keeps integer powers of known sign."""
 
     def size(factor: Any) -> Any:
         return factor if factor.is_nonnegative else sympy.Symbol(f"size of {factor}", positive=True)
@@ -248,6 +249,6 @@ def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
 
 
 def _minimal(difference: Any) -> Any:
-    """Returns zero exactly when the minimal polynomial of the algebraic number is x itself."""
+    """Returns zero exactly if the minimal polynomial of the algebraic number is x itself."""
     unknown = sympy.Dummy()
     return 0 if sympy.minimal_polynomial(difference, unknown) == unknown else 1

@@ -1,7 +1,7 @@
-"""Decides whether each term of a sum or a product has a value: a closed form jumps over those that have none.
+"""Decides whether every term of a sum or a product has a value: a closed form skips undefined terms.
 
-An allow-list: what is not known to have a value at every whole number from the first one on counts as having none.
-Symbols other than the index stand for numbers at which nothing happens to be zero.
+Uses an allow-list: a term not known to be defined at every whole number from the first one on counts as undefined.
+Symbols other than the index are assumed to be in general position, where nothing happens to be zero.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ EVERYWHERE = frozenset({"sqrt", "cbrt", "abs", "exp", "sin", "cos", "sinh", "cos
 
 @dataclass(frozen=True)
 class IndexedTerms:
-    """Runs from `low` to `high`, or for ever where that is None."""
+    """Terms from `low` to `high`, or without end if `high` is None."""
 
     index: str
     low: int
@@ -40,7 +40,7 @@ class IndexedTerms:
                 return all(map(self.are_defined, n.children(node)))
 
     def are_nonzero(self, node: n.Expression) -> bool:
-        """Says whether each has a value, and none is zero."""
+        """True if each term has a value and none is zero."""
         match node:
             case n.Number(value):
                 return value != 0
@@ -60,8 +60,8 @@ class IndexedTerms:
                 return False
 
     def _are_natural(self, node: n.Expression) -> bool:
-        """Reads symbols, and `2k + 1`: polynomials in steps from the first term with whole factors that are not
-        negative."""
+        """True for symbols, and for `2k + 1`: polynomials with non-negative integer coefficients in steps from the
+        first term."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build
@@ -75,7 +75,7 @@ class IndexedTerms:
         )
 
     def _have_no_root(self, node: n.Expression) -> bool:
-        """Says whether a polynomial has no whole root in the range, in any factor of which only the index is in."""
+        """True if no factor that contains only the index has an integer root in the range."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build

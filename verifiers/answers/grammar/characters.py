@@ -1,8 +1,8 @@
-"""Lists the characters beyond ASCII that answers may hold: mathematical signs, each with its LaTeX meaning.
+"""Characters beyond ASCII allowed in answers: mathematical signs, each with its LaTeX form.
 
-A letter that only looks like another (Cyrillic х, Greek capital Α) is refused, as are invisible and reversing
-characters: what a person sees is what is read. Full-width and mathematical letters are folded (NFKC). Other Latin
-letters stay as they are, so that names can be words; no mathematics contains them.
+A letter that only looks like another (Cyrillic х, Greek capital Α) is refused, as are invisible and direction-changing
+characters: the text read is the text a person sees. Full-width and mathematical letters are folded (NFKC). Other Latin
+letters are kept, so that names can be words; mathematics never contains them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GREEK = {
     "Δ": "Delta", "Θ": "Theta", "Λ": "Lambda", "Ξ": "Xi", "Π": "Pi", "Σ": "Sigma", "Φ": "Phi", "Ψ": "Psi",
     "Ω": "Omega", "ϕ": "phi", "ϑ": "theta", "ϵ": "epsilon", "µ": "mu",
 }  # fmt: skip
-"""Greek letters that cannot be taken for Latin ones by name; omicron and capitals such as Α are not among them."""
+"""Greek letters that do not look like Latin ones; excludes omicron and capitals such as Α."""
 
 SIGNS = {
     "\u2212": "-", "×": r"\times ", "·": r"\cdot ", "⋅": r"\cdot ", "∙": r"\cdot ", "∗": "*", "÷": r"\div ", "⁄": "/",
@@ -47,7 +47,7 @@ FOLDS = ("<font>", "<wide>", "<narrow>", "<noBreak>")
 
 
 def plain(text: str) -> str:
-    """Writes every mathematical sign in ASCII or LaTeX. Raises GrammarError, naming what is not allowed."""
+    """Rewrites every mathematical sign in ASCII or LaTeX. Raises GrammarError, naming a forbidden character."""
     if text.isascii():
         return text
     text = LEADING_DASH.sub(r"\1\2-", text)
@@ -57,10 +57,9 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Returns the text in ASCII: full-width and mathematical letters as plain ones. Raises GrammarError for anything
-    else.
+    """Folds full-width and mathematical letters to ASCII. Raises GrammarError for anything else.
 
-    Superscripts and fractions are refused here, because folding would change what they say: `x²` would become `x2`.
+    Superscripts and fractions are refused, because folding would change their meaning: `x²` would become `x2`.
     """
     for character in text:
         if not character.isascii() and unicodedata.decomposition(character).partition(" ")[0] not in FOLDS:
@@ -83,4 +82,4 @@ def _meant(character: str) -> str:
     name = unicodedata.name(character, f"U+{ord(character):04X}")
     if re.match(r"LATIN (SMALL|CAPITAL) LETTER [A-Z]( WITH |$)", name) or character in "ßæœøÆŒØ":
         return unicodedata.normalize("NFC", character)
-    raise GrammarError(f"contains {name}, which is not a sign of mathematics that is read here")
+    raise GrammarError(f"contains {name}, which is not a supported mathematical sign")

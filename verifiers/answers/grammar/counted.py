@@ -1,8 +1,8 @@
-"""Lists what is counted one by one, so that `12 people` says 12, and the money that a bare number may be.
+"""Nouns for things counted one by one (`12 people` means 12), and dollar names that may go with a bare number.
 
-Both lists are closed. A pair, a dozen or a box is more than one; an hour, a mile and a cent have units beside them in
-which the same number says something else; solutions, roots and numbers may be what is asked for: `2 solutions` is not
-x = 2. Dollars are what collections write `18` for.
+Both lists are closed. A pair, a dozen or a box is more than one; an hour, a mile and a cent have related units in which
+the same number means something else; solutions, roots and numbers may be the question itself: `2 solutions` is not x =
+2. Problem collections write `18` for dollar amounts.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ def _plural(noun: str) -> str:
 
 
 COUNTED: frozenset[str] = frozenset((*_NOUNS, *map(_plural, _NOUNS), *_IRREGULAR))
-"""Nouns of which one is 1, in the singular and the plural."""
+"""Countable nouns, singular and plural."""
 DOLLARS: frozenset[str] = frozenset({"$", "USD", "dollar", "dollars", "\\$"})

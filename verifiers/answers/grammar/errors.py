@@ -1,7 +1,7 @@
-"""Says why a text was refused. All errors are about the text, none about us.
+"""Errors about a text that was refused; none concerns the infrastructure.
 
 GrammarError            not in the language, or ambiguous; `str()` is a sentence
-├── TooLargeError       within the language, but larger than what is computed with
+├── TooLargeError       within the language, but above the size limits
 └── UndefinedError      has no value: a division by zero, 0^0
 """
 

@@ -1,4 +1,4 @@
-"""Says what several values mean together: a list, a system, alternatives, a set with its condition."""
+"""Meaning of several values together: a list, a system, alternatives, a set with its condition."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from verifiers.answers.grammar.traverse import free_symbols
 NODES = (n.Number, n.Symbol, n.Constant, n.Negation, n.Sum, n.Product, n.Quotient, n.Power, n.FunctionCall)
 
 SETS = (v.Interval, v.FiniteSet, v.NumberSet, v.SetOperation, v.Builder, v.Images)
-"""Sets by the way they are written."""
+"""Value types written as sets."""
 
 Refusal = Callable[[str], GrammarError]
 
 
 def is_name(value: v.Value) -> bool:
-    """Returns a symbol, a call of an unknown function, or a tuple of such."""
+    """True for a symbol, a call of an unknown function, or a tuple of such."""
     match value:
         case v.Scalar(n.Symbol() | n.FunctionCall()):
             return True
@@ -31,18 +31,18 @@ def is_name(value: v.Value) -> bool:
 
 
 def named_points(name: v.Tuple, value: v.Value, refusal: Refusal) -> v.Value:
-    """Reads `(x, y) \\in \\{(1, 2), (2, 1)\\}`: the points that a tuple of names may be."""
+    r"""Reads `(x, y) \in \{(1, 2), (2, 1)\}`: the possible points of a tuple of names."""
     if (
         not isinstance(value, v.FiniteSet)
         or not value.items
         or not all(isinstance(item, v.Tuple) for item in value.items)
     ):
-        raise refusal("a tuple that is a member of something else than a set of points")
+        raise refusal("a tuple as a member of anything but a set of points")
     return v.Named(name, value.items[0] if len(value.items) == 1 else v.Listing(value.items))
 
 
 def as_set(value: v.Value, refusal: Refusal) -> v.Value:
-    """Returns the value where it is a set; two numbers in round brackets are an open interval here."""
+    """Returns the value if it is a set; two numbers in round brackets are an open interval here."""
     match value:
         case v.Tuple((v.Scalar(low), v.Scalar(high))):
             return v.Interval(low, high, False, False)
@@ -55,7 +55,7 @@ def as_set(value: v.Value, refusal: Refusal) -> v.Value:
 
 
 def joined(items: list[v.Value], joiners: Collection[str], refusal: Refusal) -> v.Value:
-    """Returns one value of several items and the signs between them. `\\pm` gives two items and no sign."""
+    r"""Combines several items and the joiners between them into one value. `\pm` gives two items and no joiner."""
     if len(items) == 1:
         return items[0]
     first = items[0]
@@ -88,7 +88,7 @@ def joined(items: list[v.Value], joiners: Collection[str], refusal: Refusal) -> 
 
 
 def plain_numbers(items: Iterable[object]) -> list[Fraction] | None:
-    """Returns the values of written rational numbers; None where one is something else."""
+    """Returns the values of written rational numbers; None if an item is anything else."""
     found: list[Fraction] = []
     for item in items:
         match item:
@@ -102,7 +102,7 @@ def plain_numbers(items: Iterable[object]) -> list[Fraction] | None:
 
 
 def images(items: list[v.Value], last: v.Value) -> v.Images | None:
-    """Reads `k \\pi, k \\in Z` and `x = 2k, x = 3k, k \\in Z`, where nothing but k is in them; else None."""
+    r"""Reads `k \pi, k \in Z` and `x = 2k, x = 3k, k \in Z` if they contain only k; else None."""
     match last:
         case v.Builder(symbol, v.NumberSet("Z" | "N" | "N0") as within, None):
             pass
@@ -130,7 +130,7 @@ def images(items: list[v.Value], last: v.Value) -> v.Images | None:
 
 
 def merged(items: list[v.Value]) -> v.Images | None:
-    """Returns several sets of images about the same unknown as one; None where one is something else."""
+    """Merges sets of images about the same unknown; None if an item is anything else."""
     found = [item for item in items if isinstance(item, v.Images)]
     first = found[0] if found else None
     if first is None or len(found) < len(items):
@@ -141,9 +141,10 @@ def merged(items: list[v.Value]) -> v.Images | None:
 
 
 def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
-    """Reads `5/36 \\approx 0.139`: only a constant has an approximation, and only a plain number in its unit is one.
+    r"""Reads `5/36 \approx 0.139`: a constant with a plain number in its unit.
 
-    `x \\approx 2.35` gives x that decimal: it is compared as exactly as with an equals sign."""
+    `x \approx 2.35` assigns that decimal to x, compared as exactly as with an equals sign.
+    """
     exact: n.Expression | None = None
     match value, near:
         case v.Scalar(n.Symbol() as name), v.Scalar(of) if only_decimal(near, refusal):
@@ -157,21 +158,21 @@ def approximated(value: v.Value, near: v.Value, refusal: Refusal) -> v.Value:
         case v.RelationValue(_, (n.ComparisonNode((n.Symbol(), exact), ("==",)),)), v.Scalar(decimal):
             pass
         case _:
-            raise refusal("an approximation of something else than one number")
+            raise refusal("an approximation of anything but one number")
     if symbols(exact) or symbols(decimal):
-        raise refusal("an approximation of something that is no number")
+        raise refusal("an approximation of something that is not a number")
     return v.Approximated(value, exact, decimal)
 
 
 def only_decimal(value: v.Value, refusal: Refusal) -> v.Value:
-    """Reads `\\approx 3.14` as the decimal that is written, with its unit, and nothing near it."""
+    r"""Reads `\approx 3.14` as exactly the written decimal, with its unit."""
     of = value.of if isinstance(value, v.Scalar | v.Quantity) else None
     inside = of.of if isinstance(of, n.Negation) else of
     match inside:
         case n.Number() | n.Product((n.Number(), n.Power(n.Number(), n.Number() | n.Negation(n.Number())))):
             return value
         case _:
-            raise refusal("an approximation that is no decimal")
+            raise refusal("an approximation that is not a decimal")
 
 
 def together(conditions: list[v.RelationValue]) -> v.RelationValue:
@@ -179,7 +180,7 @@ def together(conditions: list[v.RelationValue]) -> v.RelationValue:
 
 
 def solved(relation: v.RelationValue) -> n.Expression | None:
-    """Returns the symbol of `x = ...` where it does not occur on the other side; None for any other relation."""
+    """Returns the symbol of `x = ...` if it does not occur on the other side; else None."""
     match relation:
         case v.RelationValue("and", (n.ComparisonNode((n.Symbol(name) as unknown, value), ("==",)),)) if (
             name not in symbols(value)
@@ -205,7 +206,7 @@ def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Val
         case v.Builder(name, within, None):
             pass
         case _:
-            raise refusal("a set builder over something else than one symbol")
+            raise refusal("a set builder over anything but one symbol")
     match condition:
         case v.RelationValue():
             return v.Builder(name, within, condition)
@@ -218,4 +219,4 @@ def builder(items: list[v.Value], condition: v.Value, refusal: Refusal) -> v.Val
             ]
             if within is None and len(members) == 1 and len(relations) + 1 == len(parts):
                 return v.Builder(name, members[0].within, together(relations))
-    raise refusal("the condition of a set builder cannot be read")
+    raise refusal("an unreadable condition of a set builder")

@@ -1,4 +1,4 @@
-"""Defines the tree that a text becomes. Sums and products are flat: a tree is as deep as its brackets."""
+"""Expression tree. Sums and products are flat: a tree is as deep as its brackets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any, Literal
 @dataclass(frozen=True, slots=True)
 class Number:
     value: Fraction
-    """Decimals are exact: `0.1` is 1/10."""
+    """Exact value: `0.1` is 1/10."""
     written: str = field(default="", compare=False)
-    """How an answer wrote it, where that was not digits only: `0.50`, `1e-3`, `1 1/2`."""
+    """Spelling, if it is not digits only: `0.50`, `1e-3`, `1 1/2`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Symbol:
 @dataclass(frozen=True, slots=True)
 class Constant:
     name: Literal["pi", "e", "i", "infinity"]
-    """Infinity is only ever a bound of an integral or a sum, or the point of a limit."""
+    """`infinity` occurs only as a bound of an integral or a sum, or as the point of a limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ Relation = Literal["==", "!=", "<", "<=", ">", ">="]
 HOLDS: dict[Relation, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-"""What a relation says of two numbers; also of the sign of their difference, and 0."""
+"""Truth of a relation between two numbers; also between the sign of their difference and 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonNode:
-    """Says `operands[0] relations[0] operands[1] relations[1] ...`: each neighbouring pair must hold."""
+    """Chain `operands[0] relations[0] operands[1] relations[1] ...`: each neighbouring pair must hold."""
 
     operands: tuple[Expression, ...]
     relations: tuple[Relation, ...]
@@ -123,7 +123,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Returns the node and everything below it."""
+    """Yields the node and everything below it."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -131,11 +131,11 @@ def walk(node: Expression) -> Iterator[Expression]:
 
 NO_SYMBOLS: frozenset[str] = frozenset()
 BINDERS = frozenset({"integral", "sum", "product", "limit"})
-"""Calls whose second argument is a symbol that only their first argument knows."""
+"""Calls whose second argument is a symbol bound within the first."""
 
 
 def symbols(*nodes: Expression) -> frozenset[str]:
-    """Returns all free symbols: not those that an integral, a sum, a product or a limit binds."""
+    """Returns all free symbols: not those bound by an integral, a sum, a product or a limit."""
     return NO_SYMBOLS.union(*map(_symbols, nodes))
 
 
@@ -161,7 +161,7 @@ def comparisons(condition: Condition) -> Iterator[ComparisonNode]:
 
 
 def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression:
-    """Returns the node with other nodes in the place of its children."""
+    """Returns a copy of the node with other children."""
     match node:
         case Sum() | Product():
             return type(node)(parts)
@@ -174,7 +174,7 @@ def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression
 
 
 def mapped(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """Returns the same tree with every part replaced for which `change` gives another; from the outside inwards."""
+    """Replaces every part for which `change` returns another, from the outside inwards."""
     changed = change(node)
     if changed is not None:
         return changed
@@ -183,10 +183,10 @@ def mapped(node: Expression, change: Callable[[Expression], Expression | None]) 
 
 
 def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
-    """Returns the same tree with one part replaced wherever it stands."""
+    """Replaces every occurrence of one part."""
     return mapped(node, lambda part: new if part == old else None)
 
 
 def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Returns the same tree with symbols replaced by values."""
+    """Replaces symbols by values."""
     return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None)

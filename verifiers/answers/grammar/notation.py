@@ -1,6 +1,6 @@
-"""Lists what the two languages are written in: the plain one of specs, and LaTeX with plain mathematics of answers.
+r"""Lexers of the two languages: the plain one of specs, and that of answers, LaTeX with plain mathematics.
 
-In answers spacing, `\\left`, `\\right`, sizes and dollar signs around formulas leave no token; recurring decimals and
+In answers, spacing, `\left`, `\right`, sizes and dollar signs around formulas leave no token; recurring decimals and
 digits with a base are numbers.
 """
 
@@ -14,9 +14,9 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.tokens import MAX_DIGITS, Lexicon, Token, grouped, number
 
 MAX_BASED = 200
-"""Digits of a number with its base."""
+"""Maximum digits of a number with a base."""
 UNIT_VECTORS = ("i", "j", "k")
-"""Bold, with an arrow or with a hat they are the same three vectors."""
+"""Unit vectors; bold, with an arrow or with a hat they are the same."""
 
 
 def _plain_number(match: re.Match[str]) -> Token:
@@ -40,7 +40,7 @@ def _plain_command(match: re.Match[str]) -> Token:
 
 
 def _sized_bracket(match: re.Match[str]) -> Token:
-    """Reads `\\left(`, `\\right|`."""
+    r"""Reads `\left(`, `\right|`."""
     text = match.group()
     if text[-1] != "|":
         return Token("mark", text[-1])
@@ -151,7 +151,7 @@ def _escaped(match: re.Match[str]) -> Token:
 
 
 def _recurring(match: re.Match[str]) -> Token:
-    """Reads `0.1\\overline{6}`, `0.1(6)` or `0.1\\dot{6}`: the digits marked repeat for ever."""
+    r"""Reads `0.1\overline{6}`, `0.1(6)` or `0.1\dot{6}`: the marked digits repeat without end."""
     text = match.group()
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")

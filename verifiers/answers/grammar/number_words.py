@@ -1,6 +1,6 @@
-"""Reads numbers in words: `twelve`, `twenty-one`, `two thirds`, `three and a half`. The whole text or None.
+"""Numbers in words: `twelve`, `twenty-one`, `two thirds`, `three and a half`. Parses the whole text or returns None.
 
-Left alone, because they may be ordinals or be read in two ways: `twenty fifth`, `a hundred and two thirds`.
+Ambiguous phrases, which may be ordinals, are not read: `twenty fifth`, `a hundred and two thirds`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BELOW_HUNDRED: dict[tuple[str, ...], int] = {(name,): value for name, value in (
     (ten, one): TENS[ten] + UNITS[one] for ten in TENS for one in UNITS if 0 < UNITS[one] < 10
 }
 SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9}
-"""A billion is short scale."""
+"""Powers of a thousand; a billion is short scale."""
 PARTS = {
     "half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
     "tenth": 10,
@@ -30,7 +30,7 @@ WORD = re.compile("[a-z]+")
 
 
 def number_in_words(text: str) -> Fraction | None:
-    """Returns the number that the words say; None where they say none, or not clearly."""
+    """Returns the number in words, or None for other and ambiguous texts."""
     if len(text) > 200 or not re.fullmatch(r"[A-Za-z]+(?:[ -]+[A-Za-z]+)*", text):
         return None
     words = WORD.findall(text.lower())

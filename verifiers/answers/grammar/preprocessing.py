@@ -1,6 +1,6 @@
-"""Rewrites customs of writing that the grammar would read as something else, or not at all. Text to text.
+"""Rewrites writing conventions that the grammar would misread or not read, from text to text.
 
-What an expected answer is may settle such a custom; each is looked for in the whole text or at its end.
+The expected answer may settle an ambiguous convention; each is searched in the whole text or at its end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MEASURE = re.compile(r"(?<![A-Za-z\\])m\s*\\angle")
 TO = re.compile(r"(?<!\s)\s+to\s+|(?<!\s)\s*\\text\{\s*to\s*\}\s*")
 
 LOOKED_AT = 120
-"""Characters at the end of a text in which it may say what a parameter stands for."""
+"""Characters at the end of a text searched for a declaration of its parameter."""
 QUANTIFIED = r"where|with|for(?: all| any| every| each| some)?"
 MEMBER = re.compile(
     rf"[,;]?\s*(?:\\text\{{\s*(?:{QUANTIFIED})\s*\}}|\b(?:{QUANTIFIED})\b|\()\s*([A-Za-z]\s*\\in\s*\\mathbb\s*\{{?[NZ]\}}?)\s*\)?$"
@@ -64,10 +64,10 @@ CHOSEN = re.compile(r"[A-Z]{2,12}")
 
 
 def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> str:
-    """Reads `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar. `listed`: another
-    comma or semicolon stood behind it.
+    """Rewrites `1 000`, `3 x 10^8`, `FF_{16}`, `0,5`, `3 to 2`, `where k is an integer` for the grammar.
 
-    Raises GrammarError for a comma that may separate two answers, of which one is expected: `5,0` for 5.
+    `listed`: another comma or semicolon followed. Raises GrammarError for a comma that may separate two answers where
+    one is expected: `5,0` for 5.
     """
     if BLANK_GROUPS.fullmatch(text):
         return text.replace(" ", "")
@@ -97,13 +97,13 @@ def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> 
 
 
 def _bracketed(array: re.Match[str]) -> str:
-    """Writes an array in brackets as the environment that has them."""
+    """Rewrites an array in brackets as the environment with these brackets."""
     name = BRACKETED[array["opening"]]
     return f"\\begin{{{name}}}{array['rows']}\\end{{{name}}}"
 
 
 def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
-    """Says whether a decimal comma has only zeros behind it, or the expected number on one side of it."""
+    """True if only zeros follow the decimal comma, or if one side of it is the expected number."""
     before, _, behind = text.partition(",")
     if not behind.strip("0") or len(before) > MAX_DIGITS:
         return True
@@ -114,7 +114,7 @@ def _may_be_two(text: str, expected: Scalar | Quantity) -> bool:
 
 
 def _declared(text: str) -> str:
-    """Reads `where k is an integer` as `, k \\in \\mathbb{Z}`; drops `for all real x` behind `f(x) = ...`."""
+    r"""Rewrites `where k is an integer` as `, k \in \mathbb{Z}`; drops `for all real x` after `f(x) = ...`."""
     head, tail = text[:-LOOKED_AT], text[-LOOKED_AT:]
     found = MEMBER.search(tail)
     if found:
@@ -128,7 +128,7 @@ def _declared(text: str) -> str:
 
 
 def digits_first(text: str) -> str:
-    """Reads `twelve dollars` as `12 dollars`: the longest beginning that is a number in words."""
+    """Rewrites `twelve dollars` as `12 dollars`: converts the longest prefix that is a number in words."""
     words = text.split(" ")
     for count in range(min(len(words) - 1, 8), 0, -1):
         value = number_in_words(" ".join(words[:count]))
@@ -138,7 +138,7 @@ def digits_first(text: str) -> str:
 
 
 def several_choices(text: str, expected: Value | None) -> Value | None:
-    """Reads `ACD`, `(A), (C) and (D)` where such a list is expected; `A, C, D` where `ACD` is; else None."""
+    """Reads `ACD`, `(A), (C) and (D)` if such a list is expected; `A, C, D` if `ACD` is; else None."""
     match expected:
         case Listing(items):
             wanted = [item.of.name for item in items if isinstance(item, Scalar) and isinstance(item.of, Symbol)]

@@ -1,6 +1,6 @@
-"""Computes exact values of trees over the rational numbers; the size of every result is known before.
+"""Exact evaluation of trees over the rational numbers, with every result's size bounded in advance.
 
-Never a float. `rational` gives None for what is not known to be rational (pi, sqrt(2)); that is no error.
+Never uses floats. `rational` returns None for a value not known to be rational (pi, sqrt(2)); that is not an error.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError, Undefi
 from verifiers.answers.grammar.nodes import children
 
 MAX_BITS = 1 << 16
-"""Of a numerator or a denominator: about 19,700 decimal digits."""
+"""Maximum bits of a numerator or denominator: about 19,700 decimal digits."""
 MAX_ROOT = 1_000
 
 NOTHING: Mapping[str, Fraction] = {}
 
 
 def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fraction | None:
-    """Returns the exact value, or None where it is not rational or not known to be.
+    """Returns the exact value, or None for one not known to be rational.
 
-    Raises UndefinedError where there is no value, TooLargeError where it would have more than MAX_BITS bits.
+    Raises UndefinedError if there is no value, TooLargeError if it would have more than MAX_BITS bits.
     """
     match node:
         case n.Number(value):
@@ -55,7 +55,7 @@ def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fr
 
 
 def folded(node: n.Expression) -> n.Expression:
-    """Returns a number where it is rational."""
+    """Replaces a rational expression by its number."""
     value = rational(node)
     return node if value is None else n.Number(value)
 
@@ -74,7 +74,7 @@ def _fold(values: list[Fraction], combine: Callable[[Fraction, Fraction], Fracti
 
 
 def power(base: Fraction, exponent: Fraction) -> Fraction | None:
-    """Computes base ** exponent; None for a root that is not rational. 0^0 has no value here."""
+    """Computes base ** exponent; None for an irrational root. 0^0 has no value here."""
     if base == 0:
         if exponent <= 0:
             raise UndefinedError("zero to the power of zero or less")
@@ -91,7 +91,7 @@ def power(base: Fraction, exponent: Fraction) -> Fraction | None:
 
 
 def rational_root(value: Fraction, degree: int) -> Fraction | None:
-    """Returns a rational root of a value >= 0; else None. The principal root of a negative one is not real."""
+    """Returns the rational root of a value >= 0, else None. The principal root of a negative value is not real."""
     if value < 0 or degree > MAX_ROOT:
         return None
     above, below = integer_root(value.numerator, degree), integer_root(value.denominator, degree)
@@ -111,7 +111,7 @@ def integer_root(value: int, degree: int) -> int:
 
 
 def root(value: Fraction, degree: Fraction) -> Fraction | None:
-    """Returns the root as `\\sqrt[n]{a}` means it: the real one of a negative number where the degree is odd."""
+    r"""Returns the root with the meaning of `\sqrt[n]{a}`: real for a negative number if the degree is odd."""
     if degree.denominator != 1 or degree <= 0:
         raise UndefinedError("a root whose degree is not 1, 2, 3, ...")
     if value < 0 and degree % 2 == 1:
@@ -144,7 +144,7 @@ def binomial(of: int, chosen: int) -> Fraction:
 
 
 def call(name: str, values: list[Fraction]) -> Fraction | None:
-    """Returns a function of rational numbers; None where its value is not known to be rational."""
+    """Evaluates a function of rational numbers; None if its value is not known to be rational."""
     first = values[0]
     match name:
         case "sqrt":

@@ -1,9 +1,9 @@
-"""Reads expressions: tokens to a tree, by recursive descent, over the constructs of one language.
+r"""Recursive-descent parser for expressions, driven by the constructs of a language.
 
-The reader knows sums, products, powers and brackets. Everything else is a construct: a function that reads on from
-here, in a table of its `Language`. Constructs see the reader and nothing of each other, so a new one is one function
-and one row. A text is read whole or it is refused; so is what has two usual readings. Read as people mean it: `2x`,
-`x2`, `\\frac12`, the mixed number `1\\frac{1}{2}`, `2\\sin x\\cos x`, `-2^2 = -4`, `2^3^2 = 2^9`.
+The reader itself knows sums, products, powers and brackets. Everything else is a construct: a function that reads on
+from the current token, in a table of its `Language`. Constructs see the reader but not each other, so a new one is one
+function and one row. Text is read whole or refused, and so is text with two usual readings. Conventions are those of
+people: `2x`, `x2`, `\frac12`, the mixed number `1\frac{1}{2}`, `2\sin x\cos x`, `-2^2 = -4`, `2^3^2 = 2^9`.
 """
 
 from __future__ import annotations
@@ -21,72 +21,72 @@ from verifiers.answers.grammar.vectors import is_vector, vectors
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 
 MAX_DEPTH = 40
-"""Of brackets, exponents and function arguments together."""
+"""Maximum nesting of brackets, exponents and function arguments together."""
 DEGREE = n.Quotient(n.Constant("pi"), n.Number(Fraction(180)))
-"""This very object stands for a degree sign, so that a reader of quantities can tell it from a written pi/180."""
+"""Degree sign; this very object distinguishes it from a written pi/180."""
 
 Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
 class Language:
-    """Holds the constructs and words of a language; tables are by the text of a sign, or the kind of another token."""
+    """Constructs and words of a language; tables are keyed by a sign's text, or another token's kind."""
 
     atoms: Mapping[str, Callable[[Reader], n.Expression]]
-    """What reads a value that begins with this token."""
+    """Parsers of values by their first token."""
     factor_signs: frozenset[str]
-    """Signs with which another factor may begin."""
+    """Signs that may begin another factor."""
     beside: Callable[[Reader, list[n.Expression]], None]
-    """Reads a factor that stands directly beside others, and adds it or refuses it."""
+    """Reads an adjacent factor, and adds it or refuses it."""
     functions: Mapping[str, tuple[str, int, int]]
     """Written name: (name in the tree, fewest arguments, most arguments)."""
     bare: frozenset[str]
     """Functions whose argument may stand without brackets."""
     constants: Mapping[str, n.Constant]
     declared: bool = False
-    """Every symbol has to be declared, and nothing is guessed: the plain language of specs and predicates."""
+    """True if every symbol must be declared and nothing is guessed: specs and predicates."""
     modular: bool = False
-    """Whether `%` and `//` are read, with Python's meaning (rounding down)."""
+    """True if `%` and `//` are read, with Python's meaning (rounding down)."""
     begins_unit: Callable[[Reader], bool] = lambda reader: False
-    """Whether a unit, and no factor, begins at the token that follows a value."""
+    """True if a unit, not a factor, begins at the token after a value."""
     values: Mapping[str, Callable[[Reader], Value | None]] = field(default_factory=dict)
-    """What reads a value that is no expression; None where the text is an expression all the same."""
+    """Parsers of values that are not expressions; they return None if the text is an expression after all."""
     infixes: Mapping[str, Callable[[Reader, Value], Value]] = field(default_factory=dict)
-    """What reads on from a sign behind a value: an equation, a ratio, a congruence."""
+    """Parsers that continue at a sign after a value: an equation, a ratio, a congruence."""
     value: Callable[[Reader], Value] | None = None
     item: Callable[[Reader], Value] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Holds what is known before reading: declared names, symbols of the expected answer, spellings of units."""
+    """Knowledge before reading: declared names, symbols of the expected answer, spellings of units."""
 
     variables: frozenset[str] = frozenset()
     familiar: frozenset[str] = frozenset()
     units: frozenset[str] = frozenset()
     wants_unit: bool = False
     nouns: bool = False
-    """Whether any noun may stand where a unit stands."""
+    """True if any noun may take the place of a unit."""
     counts: bool = False
-    """Whether a noun of what is counted may stand there."""
+    """True if a noun for a counted thing may take the place of a unit."""
     letters: frozenset[str] = frozenset()
-    """Letters that are units behind a number and a blank."""
+    """Letters that are units after a number and a blank."""
     complex: bool = False
-    """Whether symbols are complex: then a line over one is its conjugate, and so is a star behind it."""
+    """True if symbols are complex: a line over a symbol, or a star after it, is its conjugate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Holds what an expected answer settles: how round and square brackets around two numbers are read."""
+    """Readings settled by the expected answer: round and square brackets around two numbers."""
 
     round_pair: Literal["tuple", "interval", "unknown"] = "unknown"
     square_pair: Literal["tuple", "interval"] = "interval"
     braces: bool = False
-    """Whether `{5}` without backslashes is a set."""
+    """True if `{5}` without backslashes is a set."""
 
 
 class Reader:
-    """Reads one list of tokens, once."""
+    """Parser of one list of tokens; used once."""
 
     def __init__(
         self, tokens: list[Token], language: Language, context: Context | None = None, hint: Hint | None = None
@@ -101,20 +101,20 @@ class Reader:
         self.bars = 0
         """1 within a pair of `|`, where the next one closes."""
         self.upper_sign: bool | None = None
-        """How `\\pm` is read now: as its upper or its lower sign. None where it may not occur."""
+        r"""Current reading of `\pm`: True for its upper sign, False for its lower one, None if it may not occur."""
         self.has_both_signs = any(token.text in ("\\pm", "\\mp") for token in tokens)
         self.has_vectors = any(token.kind == "symbol" and is_vector(n.Symbol(token.text)) for token in tokens)
         self.both_signs = 0
-        """How often `\\pm` was met."""
+        r"""Number of `\pm` read."""
         self.called = ""
-        """A letter that is defined here as a function."""
+        """Letter that the text defines as a function."""
         self.item_depth = 0
-        """How deep the value is that is read now: units stand there, and not within its brackets and fractions."""
+        """Depth of the current value: units may follow at this depth, not within its brackets and fractions."""
         self.item_start = 0
         self.inside_determinant = False
         self.rereads = 0
         self.dotted = 0
-        """Items that dots stood for."""
+        """Number of items that dots expanded to."""
 
     # -- tokens
 
@@ -127,7 +127,7 @@ class Reader:
         return token.kind == "mark" and token.text in signs
 
     def peek(self, steps: int = 1) -> Token:
-        """Returns a token further on; a list of tokens has several ends, so two steps are always safe."""
+        """Returns a later token; a token list has several end marks, so two steps are always safe."""
         return self.tokens[self.index + steps]
 
     def texts(self, count: int) -> list[str]:
@@ -136,12 +136,12 @@ class Reader:
     def take(self) -> Token:
         token = self.tokens[self.index]
         if token.kind == "end":
-            raise self.error("it ends too early")
+            raise self.error("unexpected end")
         self.index += 1
         return token
 
     def accept(self, *signs: str) -> str:
-        """Takes one of the signs where it is next; an empty text where it is not."""
+        """Consumes one of the signs if it is next; else returns an empty text."""
         return self.take().text if self.at(*signs) else ""
 
     def expect(self, sign: str) -> None:
@@ -153,7 +153,7 @@ class Reader:
         return GrammarError(message, position=self.index)
 
     def end(self, found: Part) -> Part:
-        """Returns what was found where nothing is left. Raises GrammarError where something is."""
+        """Returns the result if no token is left, else raises GrammarError."""
         if self.token.kind != "end":
             raise self.error(f"cannot read on at {self.token.text[:20]!r}")
         return found
@@ -168,7 +168,7 @@ class Reader:
         return found
 
     def up_to(self, closing: str, read: Callable[[], Part], *, bars: int = 0) -> Part:
-        """Reads what stands before a closing bracket, one level deeper, and the bracket."""
+        """Reads the content of a bracket, one level deeper, and the closing bracket."""
         outer, self.bars = self.bars, bars
         found = self.nested(read)
         self.expect(closing)
@@ -176,7 +176,7 @@ class Reader:
         return found
 
     def saved(self) -> Callable[[], None]:
-        """Returns what brings the reader back to where it is now."""
+        """Returns a function that restores the reader to its current state."""
         tokens = list(self.tokens)
         state = (self.index, self.depth, self.bars, self.upper_sign, self.both_signs, self.hint)
         item = self.item_depth, self.item_start
@@ -219,7 +219,7 @@ class Reader:
             raise self.error("both signs at once")
         node = self.quotient()
         while self.starts_factor():
-            # Only after a fraction such as `3/4` and a blank: anything else would have been read on.
+            # Only after a fraction such as `3/4` and a blank: otherwise the factor was read already.
             node = n.Product((node, self.quotient()))
         if not both:
             return node
@@ -255,7 +255,7 @@ class Reader:
         return _fraction(above, below)
 
     def run(self) -> tuple[n.Expression, int]:
-        """Reads factors side by side, `2x(x+1)`, and counts them."""
+        """Reads adjacent factors, `2x(x+1)`, and counts them."""
         begin = self.index
         factors = [self.signed()]
         while self.starts_factor() and not (self.index == begin + 1 and self._after_fraction(begin)):
@@ -278,7 +278,7 @@ class Reader:
         return False
 
     def _after_fraction(self, begin: int) -> bool:
-        """Reads `3/4 x` and `3/4 \\pi`: after digits over digits and a blank the fraction has ended."""
+        r"""True after `3/4` in `3/4 x` and `3/4 \pi`: a blank ends a fraction of digits."""
         if begin < 2 or self.language.declared or self.token.glued:
             return False
         above, slash, below = self.tokens[begin - 2 : begin + 1]
@@ -328,7 +328,7 @@ class Reader:
         return self.up_to("}", self.layered)
 
     def layered(self) -> n.Expression:
-        """Reads a sum, or TeX's `a \\over b` and `a \\choose b`, which reach to the ends of the group."""
+        r"""Reads a sum, or TeX's `a \over b` and `a \choose b`, which reach to the ends of the group."""
         node = self.sum()
         sign = self.accept("\\over", "\\choose")
         if not sign:
@@ -337,7 +337,7 @@ class Reader:
         return n.Quotient(node, below) if sign == "\\over" else n.FunctionCall("binomial", (node, below))
 
     def argument(self) -> n.Expression:
-        """Returns what a LaTeX command takes: braces, or else one digit or one letter, as TeX does."""
+        """Reads a LaTeX command's argument: braces, or else one digit or one letter, as TeX does."""
         token = self.token
         if self.at("{"):
             return self.braced()
@@ -365,19 +365,19 @@ class Reader:
     # -- values that are no expressions
 
     def operand(self) -> Value:
-        """Returns one value of any kind. Only for languages that have such."""
+        """Reads one value of any kind. Raises GrammarError in languages of expressions only."""
         if self.language.value is None:
-            raise self.error("a value that is no expression")
+            raise self.error("a value that is not an expression")
         return self.language.value(self)
 
     def item(self) -> Value:
-        """Returns a value with the signs behind it: an equation, a ratio, a membership."""
+        """Reads a value with its infix signs: an equation, a ratio, a membership."""
         if self.language.item is None:
-            raise self.error("a value that is no expression")
+            raise self.error("a value that is not an expression")
         return self.language.item(self)
 
     def infinity(self) -> Infinity | None:
-        """Reads infinity with its sign, where it is next."""
+        """Reads infinity with its sign if it is next."""
         signed = self.at("+", "-")
         token = self.peek() if signed else self.token
         if token.text not in ("\\infty", "infinity", "oo", "inf", "Infinity") or token.text in self.variables:

@@ -1,7 +1,7 @@
-"""Splits text into tokens by an allow-list of patterns, with the first caps on size. The whole text or a refusal.
+"""Splits text into tokens by an allow-list of patterns, with the first size limits.
 
-Numbers are exact: decimals, groups of thousands, powers of ten. Where a comma stands between groups of three digits it
-separates thousands outside brackets and items within them.
+Text is tokenised whole or refused. Numbers are exact: decimals, groups of thousands, powers of ten. A comma between
+groups of three digits separates thousands outside brackets and items within them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 MAX_CHARACTERS = 5_000
 MAX_TOKENS = 1_500
 MAX_DIGITS = 2_000
-"""Of one written number."""
+"""Maximum digits of one written number."""
 MAX_SCIENTIFIC = 2_000
-"""Largest exponent of ten in `1.5E3`."""
+"""Maximum exponent of ten in `1.5E3`."""
 OPENING = frozenset({"(", "[", "\\{", "\\langle"})
 CLOSING = frozenset({")", "]", "\\}", "\\rangle"})
 SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
 
 Kind = Literal["number", "word", "mark", "end", "symbol", "text", "unit", "based"]
-"""The last four only occur in answers: a decorated or Greek letter, upright words, a sign of a unit, `101_2`."""
+"""Token kinds. The last four occur only in answers: a decorated or Greek letter, upright words, a unit sign, `101_2`.
+"""
 
 
 @dataclass(slots=True)
@@ -34,23 +35,23 @@ class Token:
     text: str
     value: Fraction = Fraction(0)
     glued: bool = True
-    """No white space before it."""
+    """True without white space before it."""
     integer: bool = False
-    """A number written in digits only."""
+    """True for a number written in digits only."""
 
 
 ENDS = (Token("end", "the end"),) * 3
-"""Several, so that looking ahead needs no care."""
+"""End marks; several, so that looking ahead is always safe."""
 
 Pattern = tuple[str, Callable[[re.Match[str]], Token | None]]
-"""A regular expression, and what makes a token of what it matches; None for what only spaces or sizes."""
+"""A regular expression, and the function that makes a token of its match; None for spacing and sizes."""
 
 
 class Lexicon:
-    """Splits the text of a language by patterns with names, tried in this order; `space` leaves no token.
+    """Tokeniser of a language, from named patterns tried in order; `space` leaves no token.
 
-    `shortened` is given the name of a pattern, the matched text and whether commas separate here; it says whether only
-    the first digits of it are the number, because the rest says something else.
+    `shortened` gets a pattern's name, the matched text and whether commas separate here; it returns True if only the
+    first digits are the number, because the rest means something else.
     """
 
     def __init__(self, patterns: Mapping[str, Pattern], shortened: Callable[[str, str, bool], bool]) -> None:
@@ -60,11 +61,9 @@ class Lexicon:
         self.shortened = shortened
 
     def tokens(self, text: str, *, grouping: bool = True, euler: bool = False) -> list[Token]:
-        """Returns all tokens of an ASCII text, with end marks behind them. Raises GrammarError for what is in no
-        pattern.
+        """Tokenises an ASCII text and appends end marks. Raises GrammarError if no pattern matches.
 
-        `grouping`: whether `1,234` outside brackets is one number. `euler`: whether `2e+1` is a sum with Euler's
-        number.
+        `grouping`: `1,234` outside brackets is one number. `euler`: `2e+1` is a sum with Euler's number.
         """
         if len(text) > MAX_CHARACTERS:
             raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
@@ -106,7 +105,7 @@ FIGURES = frozenset({"number", "grouped", "based"})
 
 
 def number(text: str) -> Token:
-    """Returns a token of digits, a decimal point and an exponent of ten at most. Raises TooLargeError."""
+    """Returns a token of digits with an optional decimal point and exponent of ten. Raises TooLargeError."""
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
     if text.isdigit():

@@ -1,4 +1,4 @@
-"""Walks through a value: its expressions, and the symbols that it leaves free."""
+"""Traversal of a value: its expressions, comparisons and free symbols."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from verifiers.answers.grammar.nodes import NO_SYMBOLS, ComparisonNode, Expressi
 
 
 def inner(value: v.Value) -> tuple[v.Value, ...]:
-    """Returns the values inside, one level down."""
+    """Returns the direct child values."""
     match value:
         case v.Tuple(items) | v.Listing(items) | v.FiniteSet(items) | v.SetOperation(_, items):
             return items
@@ -28,14 +28,14 @@ def inner(value: v.Value) -> tuple[v.Value, ...]:
 
 
 def values(value: v.Value) -> Iterator[v.Value]:
-    """Returns the value and everything inside it."""
+    """Yields the value and everything inside it."""
     yield value
     for part in inner(value):
         yield from values(part)
 
 
 def comparisons(value: v.Value) -> Iterator[ComparisonNode]:
-    """Returns all comparisons, from left to right."""
+    """Yields all comparisons, from left to right."""
     for part in value.parts if isinstance(value, v.RelationValue) else inner(value):
         if isinstance(part, ComparisonNode):
             yield part
@@ -44,7 +44,7 @@ def comparisons(value: v.Value) -> Iterator[ComparisonNode]:
 
 
 def expressions(value: v.Value) -> Iterator[Expression]:
-    """Returns all expressions, from left to right, those of comparisons included."""
+    """Yields all expressions, from left to right, those of comparisons included."""
     match value:
         case v.Scalar(of) | v.Quantity(of, _):
             yield of
@@ -69,7 +69,7 @@ def expressions(value: v.Value) -> Iterator[Expression]:
 
 
 def free_symbols(*of: v.Value) -> frozenset[str]:
-    """Returns symbols that stand for something which a value itself does not name."""
+    """Returns the symbols that a value uses but does not bind."""
     return NO_SYMBOLS.union(*map(_free_symbols, of))
 
 

@@ -1,8 +1,8 @@
-"""Says what each spelling of a unit is worth in base units, exactly.
+"""Units of measurement: every spelling with its exact value in base units.
 
-A unit is a factor and a product of base dimensions. Currencies are dimensions of their own: nothing converts between
-them. Angles, percent and plain "units" have no dimension. Temperatures in degrees are points on a scale: they convert
-only when they stand alone.
+A unit is a factor and a product of base dimensions. Currencies are separate dimensions: nothing converts between them.
+Angles, percent and plain "units" are dimensionless. Temperatures in degrees are points on a scale, and convert only
+alone.
 
 Sources: the SI brochure (9th edition); the international yard and pound agreement of 1959; US liquid measure.
 """
@@ -17,7 +17,7 @@ from functools import cache
 from verifiers.answers.grammar.nodes import Constant, Expression, Number, Product, Quotient, Sum, minus, number
 
 Dimension = tuple[tuple[str, int], ...]
-"""Base dimensions with their powers, sorted, no zero."""
+"""Base dimensions with their powers, sorted, without zeros."""
 MAX_POWER = 12
 
 
@@ -26,9 +26,9 @@ class Unit:
     factor: Fraction
     dimension: Dimension
     turns: bool = False
-    """The factor is to be multiplied by pi: degrees."""
+    """True if the factor must be multiplied by pi: degrees."""
     offset: Fraction | None = None
-    """Kelvin at zero, for a scale."""
+    """Zero point of a temperature scale, in kelvin."""
 
 
 def _dimension(**powers: int) -> Dimension:
@@ -110,7 +110,7 @@ PLAIN: tuple[tuple[tuple[str, ...], Fraction, Dimension], ...] = (
     (("sec", "secs"), Fraction(1), TIME),
     (("day", "days"), Fraction(86_400), TIME),
     (("week", "weeks"), Fraction(604_800), TIME),
-    # A month and a year are no fixed number of days.
+    # A month and a year have no fixed number of days.
     (("month", "months"), Fraction(1), _dimension(month=1)),
     (("yr", "yrs", "year", "years"), Fraction(12), _dimension(month=1)),
     (("mph",), Fraction(63_360 * INCH / 3600), SPEED),
@@ -176,12 +176,12 @@ def _entries() -> Iterator[tuple[str, Unit]]:
 
 UNITS: Mapping[str, Unit] = dict(_entries())
 UNIT_NAMES: frozenset[str] = frozenset(UNITS)
-"""Every spelling of an atom, case-sensitive."""
+"""Spellings of all atomic units, case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnitMeasure:
-    """Holds a value in base units."""
+    """A value in base units."""
 
     of: Expression
     dimension: Dimension
@@ -191,7 +191,7 @@ TURNED = frozenset({"rad", "radian", "radians", *(name for names, _, _ in TURNIN
 
 
 def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int], ...]) -> bool:
-    """Says whether one counts oscillations (Hz) and the other an angle: 1 Hz is 2 pi rad/s, and both are 1/s."""
+    """True if one unit counts oscillations (Hz) and the other an angle: 1 Hz is 2 pi rad/s, and both are 1/s."""
     first, second = ({name for name, _ in unit} for unit in (one, other))
     return any(
         any(name.endswith(("Hz", "hertz")) for name in a) and not TURNED.isdisjoint(b)
@@ -200,7 +200,7 @@ def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int],
 
 
 class UnitError(ValueError):
-    """Refuses a unit that is not known, or a scale of temperature inside a product."""
+    """Unknown unit, or a temperature scale inside a product."""
 
 
 @cache
@@ -211,9 +211,9 @@ def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimensio
     for name, power in unit:
         known = UNITS.get(name)
         if known is None or abs(power) > MAX_POWER:
-            raise UnitError(f"{name!r} is not a unit that is known here")
+            raise UnitError(f"{name!r} is not a known unit")
         if known.offset is not None:
-            raise UnitError(f"{name!r} is a point on a scale: it converts only where it stands alone")
+            raise UnitError(f"{name!r} is a point on a scale: it converts only alone")
         factor *= known.factor**power
         turns += power if known.turns else 0
         for base, exponent in known.dimension:
@@ -222,7 +222,7 @@ def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimensio
 
 
 def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> UnitMeasure:
-    """Returns the value in base units. Raises UnitError."""
+    """Converts a value to base units. Raises UnitError."""
     if len(unit) == 1 and unit[0][1] == 1 and unit[0][0] in UNITS:
         known = UNITS[unit[0][0]]
         if known.offset is not None:
@@ -236,11 +236,11 @@ def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> UnitMeasure:
 
 
 def in_unit(of: Expression, unit: tuple[tuple[str, int], ...]) -> Expression:
-    """Returns a value in base units as so many of a unit of its dimension. Raises UnitError."""
+    """Converts a value from base units to a unit of its dimension. Raises UnitError."""
     nothing, one = (measure(number(count), unit).of for count in (0, 1))
     return Quotient(minus(of, nothing), minus(one, nothing))
 
 
 def named(dimension: Dimension) -> str:
-    """Returns a dimension in words of base units: `kg*m*s^-2`; `no unit` for none."""
+    """Formats a dimension in base units: `kg*m*s^-2`; `no unit` for none."""
     return "*".join(base if power == 1 else f"{base}^{power}" for base, power in dimension) or "no unit"

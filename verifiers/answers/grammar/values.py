@@ -1,7 +1,7 @@
-"""Defines what an answer says, once it has been read: the tree between reading and comparing.
+"""Parsed answers: the tree between reading and comparing.
 
-Expressions are `verifiers.answers.grammar.nodes`. What always holds: a value is finite, immutable and small (its reader
-has counted); reading computes nothing.
+Expressions are in `verifiers.answers.grammar.nodes`. Invariants: a value is finite, immutable and small (the reader
+limits its size); reading computes nothing.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NumberSetName = Literal["N", "N0", "Z", "Q", "R", "C"]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """Is a number or an expression with symbols."""
+    """A number, or an expression with symbols."""
 
     of: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """Is a number with a unit: the product of the unit's atoms to whole powers, `(("m", 1), ("s", -2))`, as written."""
+    """A number with a unit: the unit's atoms with integer powers, `(("m", 1), ("s", -2))`, as written."""
 
     of: Expression
     unit: tuple[tuple[str, int], ...]
@@ -31,7 +31,7 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class BaseNumber:
-    """Is digits that name their base: `101_2`. The value without its base would be another one."""
+    """Digits with their base: `101_2`. Without the base the value would differ."""
 
     digits: str
     base: int
@@ -44,14 +44,14 @@ class Infinity:
 
 @dataclass(frozen=True, slots=True)
 class Tuple:
-    """Is in brackets, so in order: a point, a vector, a pair."""
+    """Bracketed, ordered items: a point, a vector, a pair."""
 
     items: tuple[Value, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Is several solutions between commas or `or`, without brackets, in any order. `\\pm` makes one, too."""
+    r"""Several solutions separated by commas or `or`, without brackets, in any order. `\pm` makes one, too."""
 
     items: tuple[Value, ...]
 
@@ -71,7 +71,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class NumberSet:
-    """Is all natural (from 1; `N0` from 0), whole, rational, real or complex numbers."""
+    """The natural (from 1; `N0` from 0), whole, rational, real or complex numbers."""
 
     name: NumberSetName
 
@@ -84,7 +84,7 @@ class SetOperation:
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """Describes the values of one symbol: `{x | condition}`, or `x in S`."""
+    """Values of one symbol: `{x | condition}`, or `x in S`."""
 
     symbol: str
     within: Value | None
@@ -93,19 +93,19 @@ class Builder:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """Holds what expressions in one symbol give for whole numbers: `{2k + 1 : k in Z}`, `x = 3 (mod 7)`."""
+    """Values of expressions in one symbol over whole numbers: `{2k + 1 : k in Z}`, `x = 3 (mod 7)`."""
 
     of: tuple[Expression, ...]
     symbol: str
     within: NumberSet
-    """N, N0 or Z."""
+    """Range of the symbol: N, N0 or Z."""
     name: str | None = None
-    """The unknown that it is said about: x of `x = k pi`."""
+    """Unknown that the images describe: x of `x = k pi`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RelationValue:
-    """Holds equations and inequalities, joined by `and` or `or`: `x = 5`, `1 < x <= 3`, `x < 0 or x > 2`."""
+    """Equations and inequalities, joined by `and` or `or`: `x = 5`, `1 < x <= 3`, `x < 0 or x > 2`."""
 
     joined: Literal["and", "or"]
     parts: tuple[ComparisonNode | RelationValue, ...]
@@ -113,9 +113,10 @@ class RelationValue:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Is a value with its name, where it is no number: `A = \\{1, 2\\}`, `(x, y) = (1, 2)`, `d = 5 cm`.
+    r"""A named value that is not a number: `A = \{1, 2\}`, `(x, y) = (1, 2)`, `d = 5 cm`.
 
-    The name is a Scalar (a symbol, or a call such as `f(x)`) or a Tuple of such. Equations of numbers are Relations."""
+    The name is a Scalar (a symbol, or a call such as `f(x)`) or a Tuple of such. Equations of numbers are Relations.
+    """
 
     name: Scalar | Tuple
     value: Value
@@ -123,28 +124,28 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Has rows of the same length; a column is a matrix, too."""
+    """Rows of equal length; a column is a matrix, too."""
 
     rows: tuple[tuple[Expression, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """Is several numbers of which only the proportions count: `3:2`, `1:2:3`."""
+    """Several numbers of which only the proportions count: `3:2`, `1:2:3`."""
 
     items: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Piecewise:
-    """Holds values, each with the condition under which it holds; None for whatever the others leave."""
+    """Values with their conditions; None is the condition of the remaining case."""
 
     branches: tuple[tuple[Expression, Value | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Approximated:
-    """Is an exact value with a decimal that has to agree with it: `5/36 \\approx 0.139`."""
+    r"""An exact value with a decimal that must agree with it: `5/36 \approx 0.139`."""
 
     of: Value
     exact: Expression
@@ -153,25 +154,25 @@ class Approximated:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Is the label of one of several choices: one letter, upper case."""
+    """Label of one of several choices: one upper-case letter."""
 
     label: str
     marked: bool = field(default=False, compare=False)
-    """Whether brackets, a word or `\\text` say that it is a label: `(E)` is nothing else, `E` may be a symbol."""
+    r"""True if brackets, a word or `\text` mark it as a label: `(E)` is unambiguous, `E` may be a symbol."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextAnswer:
-    """Is a text answer, folded to lower case and single blanks: `no solution`, `true`, a name, a date."""
+    """A text answer in lower case with single blanks: `no solution`, `true`, a name, a date."""
 
     text: str
     written: str = field(default="", compare=False)
-    """Likewise in its own case, which says something in `CO` and `pH`; empty where it does not."""
+    """The text in its own case, which matters in `CO` and `pH`; empty if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChemicalFormula:
-    """Is a chemical formula as it is written, its counts and its charge in plain signs: `CaCO3`, `SO4^2-`."""
+    """A chemical formula as written, with counts and charge in plain characters: `CaCO3`, `SO4^2-`."""
 
     written: str
 

@@ -1,5 +1,7 @@
-"""Tells vectors and matrices by their sign: an arrow, bold letters. The algebra of answers is that of numbers, which
-holds for one vector, for multiples and sums, and for a dot product of two; every other product of them is refused.
+"""Recognises vectors and matrices by their notation: an arrow, bold letters.
+
+The algebra of answers is that of numbers, which holds for one vector, for multiples and sums, and for a dot product of
+two; every other product of vectors is refused.
 """
 
 from __future__ import annotations
@@ -10,11 +12,11 @@ import re
 from verifiers.answers.grammar.nodes import Expression, FunctionCall, Negation, Number, Power, Sum, Symbol, children
 
 VECTORS = re.compile("(vec|bold|unit|hat) ")
-"""How the name of a decorated symbol begins that may be a vector or a matrix."""
+"""Name prefix of a decorated symbol that may be a vector or a matrix."""
 
 
 def is_vector(node: Expression) -> bool:
-    """Says whether a vector is in it, outside of what a function makes of one."""
+    """True if the node contains a vector outside function arguments."""
     match node:
         case Symbol(name):
             return bool(VECTORS.match(name))
@@ -25,7 +27,7 @@ def is_vector(node: Expression) -> bool:
 
 
 def vectors(node: Expression) -> int:
-    """Counts the vectors or matrices that are multiplied in it; a letter with a hat may be an estimate, and is none."""
+    """Counts the vectors or matrices multiplied in it; a letter with a hat may be an estimate and does not count."""
     match node:
         case Symbol(name):
             return int(is_vector(node) and not name.startswith("hat "))

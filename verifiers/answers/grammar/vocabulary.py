@@ -1,7 +1,7 @@
-"""Lists the words and commands of both languages. Whatever is not here is refused.
+"""Words and commands of both languages. Everything else is refused.
 
-The plain language is that of specs, predicates and conditions, and answers have more. `log` without a base is the
-natural logarithm, as in Python and in SymPy; `log(a, b)` has base b.
+The plain language is for specs, predicates and conditions; answers have more. `log` without a base is the natural
+logarithm, as in Python and in SymPy; `log(a, b)` has base b.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ FUNCTIONS: dict[str, tuple[str, int, int]] = {
     "ceil": ("ceil", 1, 1), "ceiling": ("ceil", 1, 1), "log": ("log", 1, 2), "binomial": ("binomial", 2, 2),
     "gcd": ("gcd", 2, 50), "lcm": ("lcm", 2, 50), "min": ("min", 1, 50), "max": ("max", 1, 50),
 }  # fmt: skip
-"""Of the plain language. Written name: (name in the tree, fewest arguments, most arguments)."""
+"""Functions of the plain language. Written name: (name in the tree, fewest arguments, most arguments)."""
 BARE = frozenset({"sin", "cos", "tan", "cot", "sec", "csc", "ln", "log", "sinh", "cosh", "tanh", "exp"})
 """Functions whose argument may stand without brackets."""
 PLAIN_WORDS = _named("pi sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh exp ln log gcd min max")
-"""Words that may be commands, as in `\\sin`."""
+r"""Words that may also be commands, such as `\sin`."""
 PLAIN_MARKS = {
     "frac": "\\frac", "dfrac": "\\frac", "tfrac": "\\frac", "sqrt": "\\sqrt",
     "binom": "\\binom", "dbinom": "\\binom", "tbinom": "\\binom", "cdot": "*", "times": "*", "div": "/",
@@ -53,9 +53,9 @@ SKIPPED = _named(
     qquad thinspace limits nolimits tiny scriptsize footnotesize small normalsize large Large LARGE huge Huge
     scriptstyle scriptscriptstyle bf rm it hfill"""
 )
-"""Commands that only space or size."""
+"""Commands for spacing and size only."""
 OF_MATRICES = {"det": "det", "tr": "tr", "Tr": "tr", "rank": "rank", "dim": "dim"}
-"""Numbers that belong to a matrix or a space of which only the letter is given."""
+"""Numeric properties of a matrix or space that is given by its letter only."""
 MARKS = {
     **PLAIN_MARKS,
     "cfrac": "\\frac", "nicefrac": "\\frac", "sfrac": "\\frac", "ast": "\\ast", "leqslant": "<=", "geqslant": ">=",
@@ -82,9 +82,9 @@ ARROWS = _named(
     """implies Rightarrow Longrightarrow iff Leftrightarrow Longleftrightarrow leftrightarrow longrightarrow mapsto
     longmapsto rightleftharpoons vdash models oplus"""
 )
-"""Commands that are refused by name; `\\to` is read in limits only."""
+r"""Commands refused by name; `\to` is read in limits only."""
 NAMES = frozenset({"pH", "pOH", "pK", "pKa", "KE", "PE"})
-"""Quantities of several letters, before an equals sign or with a foot; elsewhere these letters are a product."""
+"""Quantities of several letters, before an equals sign or with a subscript; elsewhere the letters are a product."""
 DEGREE_WORDS = frozenset({"degree", "degrees", "deg"})
 BASES = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
          "twelve": 12, "sixteen": 16}  # fmt: skip
@@ -99,29 +99,29 @@ EXTENDED: dict[str, tuple[str, int, int]] = {
     "cis": ("cis", 1, 1),
     "sgn": ("sign", 1, 1), "Re": ("re", 1, 1), "Im": ("im", 1, 1), "lg": ("lg", 1, 1), "comb": ("binomial", 2, 2),
 }  # fmt: skip
-"""Of answers, likewise."""
+"""Functions of answers, in the same format."""
 INVERSES = {
     "sin": "asin", "cos": "acos", "tan": "atan", "cot": "acot", "sec": "asec", "csc": "acsc",
     "sinh": "asinh", "cosh": "acosh", "tanh": "atanh",
 }  # fmt: skip
 WIDE_BARE = BARE | {"lg", "coth", "arcsin", "arccos", "arctan", "arccot", "arg", "sgn", "Re", "Im", "cis"}
 CALLED = frozenset("fghFGH") | {"phi", "psi", "zeta", "Gamma"}
-"""Letters that are functions before a bracket, whoever reads them."""
+"""Letters that are functions before a bracket."""
 WORD_PARTS = re.compile("sin|cos|tan|sec|csc|cot|log|ln|exp|sqrt|pi|lim|max|min|inf|nan|None|det|mod|gcd|lcm")
-"""A word that holds one of these is no product of letters."""
+"""Substrings of words that are not products of letters."""
 
 BEFORE = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
-"""What may stand before a unit, and its power."""
+"""Words before a unit, with its power."""
 AFTER = {"squared": 2, "cubed": 3}
 SCALES = {"C": "degC", "F": "degF", "Celsius": "degC", "celsius": "degC", "Fahrenheit": "degF", "fahrenheit": "degF"}
-"""What may follow a degree sign."""
+"""Letters and words after a degree sign."""
 SHORT_WORDS = _named(
     "no ok up we he it is on in to so go me my do if of or as at an am by us ii iii iv vi vii viii ix xi"
 )
-"""Words of few letters that are no products of letters where they stand alone."""
+"""Short English words that are not products of letters if they stand alone."""
 CUSTOMARY = re.compile("x?y?z?|x*y*z*|a*b*c*|a?b?c?d?|p?q?r?s?|m?n?|u?v?w?|m?g?h?|k?q?")
-"""Products of letters as people order them: what does not match is a word, where it stands alone or is long."""
+"""Products of letters in customary order; anything else is a word if it stands alone or is long."""
 LARGE_NUMBERS = {
     "hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12,
 }  # fmt: skip
-"""`1.5 million`; a billion is short scale."""
+"""Number words after digits, `1.5 million`; a billion is short scale."""

@@ -1,7 +1,7 @@
-"""Reads answers that are words: choices, yes and no, names, dates; tells them from products of letters.
+"""Answers in words: choices, yes and no, names, dates; distinguishes them from products of letters.
 
-A text of letters is words when one of them is no product anybody writes: five letters, a word of English that is
-short, or letters out of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
+A text of letters is words if one of them is not a plausible product: five letters, a short English word, or letters out
+of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from verifiers.answers.grammar.values import Choice, TextAnswer
 from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS, WORD_PARTS
 
 MAX_WORDS = 300
-"""Characters."""
+"""Maximum length of a text answer, in characters."""
 CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
 USUAL = frozenset("abcd")
-"""Labels that are written in lower case, too, with nothing that marks them."""
+"""Labels that are also written in lower case without brackets."""
 LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
 LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
 DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -25,7 +25,7 @@ CLOCK = re.compile(
     r"([0-9]{1,2})(?:\\!)*:(?:\\!)*([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
     re.IGNORECASE,
 )
-"""The time of day. Two digits behind each colon: `3:2` is a ratio, and `3 : 20` with blanks is one, too."""
+"""Time of day, with two digits after each colon: `3:2` is a ratio, and so is `3 : 20` with blanks."""
 MONTHS = re.compile(
     r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
 )
@@ -33,10 +33,10 @@ ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
 
 
 def choice(text: str, *, upright: bool = False, expected: Choice | None = None) -> Choice | None:
-    """Returns the label of `(A)`, `A)`, `Option B`; also of a lower-case letter where a choice is what is expected.
+    r"""Returns the label of `(A)`, `A)`, `Option B`; also of a lower-case letter if a choice is expected.
 
-    `upright`: whether the text stood within `\\text`. A lower-case letter alone is a label only from a to d, or where
-    the expected label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number.
+    `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d, or if the expected
+    label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number.
     """
     found = CHOICE.fullmatch(text)
     if found is None:
@@ -53,7 +53,7 @@ def folded(text: str) -> TextAnswer:
 
 
 def clock(text: str, *, certain: bool) -> TextAnswer | None:
-    """Returns a time of day; where it has to be `certain`, one that says which half of the day it is in."""
+    """Returns a time of day; with `certain`, only one that names its half of the day."""
     found = CLOCK.fullmatch(text)
     if found is None:
         return None
@@ -65,9 +65,9 @@ def clock(text: str, *, certain: bool) -> TextAnswer | None:
 
 
 def certain_words(text: str, names: Collection[str], *, clocks: bool = True) -> TextAnswer | None:
-    """Returns words where a text can be nothing else: dates, and letters of which one word is no product.
+    """Returns words if the text cannot be anything else: dates, and letters with a word that is not a product.
 
-    `clocks`: whether `3:20` is a time of day; else it is a ratio.
+    `clocks`: `3:20` is a time of day; else it is a ratio.
     """
     if len(text) > MAX_WORDS:
         return None
@@ -101,12 +101,12 @@ VALUES = frozenset({"pi", "infinity", "Infinity", "oo", "inf", "nan"})
 
 
 COMPOUND = re.compile(r"[0-9]{1,2}(?:,[0-9]{1,2})*-[a-z][a-z0-9,-]*(?:[aey]ne|ol|al|one|ate|ide|ose|yl|ine|acid)")
-"""`2-butene`, `1,2-dichloroethane`: a name of chemistry that begins with the places of its groups."""
+"""Chemical name that begins with the positions of its groups: `2-butene`, `1,2-dichloroethane`."""
 
 
 def loose_words(text: str) -> TextAnswer | None:
-    """Returns words that were no mathematics: they begin with a letter, or are a date, an ordinal number, or a name
-    such as `2-butene`."""
+    """Returns words that are not mathematics: a text that begins with a letter, a date, an ordinal, or a name such as
+    `2-butene`."""
     if len(text) > MAX_WORDS:
         return None
     if COMPOUND.fullmatch(text) and not WORD_PARTS.search(text):

@@ -1,6 +1,6 @@
-"""Takes off what stands around an answer and says nothing: dollar signs, `\\boxed{}`, `\\text{}`, a full stop.
+r"""Removes decoration around an answer: dollar signs, `\boxed{}`, `\text{}`, a full stop.
 
-Every wrapper encloses the whole text, or it stays. Brackets are matched by one pass over the text.
+A wrapper is removed only if it encloses the whole text. Brackets are matched in one pass.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 
 MAX_WRAPPERS = 8
 MAX_SUBMISSION = 1_000_000
-"""Characters of a text in which a boxed answer is looked for."""
+"""Maximum characters of a text searched for a boxed answer."""
 OPENED = re.compile(
     r"""(?:\\(boxed|fbox|text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|displaystyle|underline
     |[Ll]arge|LARGE|huge|small)|\\(?:textcolor|color|colorbox)\s*\{[A-Za-z!0-9]{1,30}\})\s*\{""",
     re.VERBOSE,
 )
-"""A command that only decorates what follows in braces."""
+"""Command that only decorates its braced argument."""
 BARE_BOX = re.compile(
     r"\\(?:boxed|fbox)\s*([0-9]+(?:\.[0-9]+)?|(?<=\s)[A-Za-z])(?![A-Za-z0-9^_/\\({+*'-]|\s*[0-9]|[.,][0-9])"
 )
-"""As TeX does, a box takes what follows where there are no braces; a box of one digit before others looks the same."""
+"""Box without braces around one token, as TeX reads it; refused before further digits, which look the same."""
 TRAILERS = "\\,;:!~d"
 MAX_TRAILING = 40
 TRAILING = re.compile(r"(?:(?<!\\)\\(?:[ ,;:!]|$)|\\q?quad|[\s~,;])+$")
-"""Spaces and separators behind an answer."""
+"""Spaces and separators after an answer."""
 UPRIGHT = frozenset(
     {"text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox", "mathrm", "mathbf", "mathit", "mathsf"}
 )
@@ -34,7 +34,7 @@ INLINE = re.compile(r"\\[()]")
 
 
 def unwrapped(text: str) -> tuple[str, bool]:
-    """Returns the text without its wrappers, and whether it was in upright letters as a whole. Raises GrammarError."""
+    """Returns the text without its wrappers, and True if all of it was upright. Raises GrammarError."""
     text = _without_formula_signs(text.strip())
     upright = False
     for _ in range(MAX_WRAPPERS):
@@ -66,7 +66,7 @@ def unwrapped(text: str) -> tuple[str, bool]:
 
 
 def _without_formula_signs(text: str) -> str:
-    """Drops `$`, `$$`, `\\(` and `\\)` around formulas. One dollar sign alone is money."""
+    r"""Drops `$`, `$$`, `\(` and `\)` around formulas. A single dollar sign is money."""
     if "$" in text:
         signs = len(re.findall(r"(?<!\\)\$", text))
         if signs % 2 == 0:
@@ -80,7 +80,7 @@ def _without_formula_signs(text: str) -> str:
 
 
 def closing(text: str, start: int) -> int:
-    """Returns the index of the brace that closes the one before `start`; -1 where none does."""
+    """Returns the index of the brace that closes the one before `start`, or -1."""
     depth = 1
     for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
         sign = match.group()
@@ -94,14 +94,14 @@ def closing(text: str, start: int) -> int:
 
 
 def boxed(text: str) -> str:
-    """Returns what the only box of a text holds. Raises GrammarError for none, several, or one that is not closed."""
+    """Returns the content of the only box of a text. Raises GrammarError for none, several, or an unclosed one."""
     if len(text) > MAX_SUBMISSION:
         raise TooLargeError(f"longer than {MAX_SUBMISSION} characters")
     boxes = list(BOX.finditer(text))
     if not boxes:
         raise GrammarError("no boxed answer")
     if len(boxes) > 1:
-        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is asked for")
+        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is required")
     bare = BARE_BOX.match(text, boxes[0].start())
     if bare:
         return bare[1]
@@ -112,5 +112,5 @@ def boxed(text: str) -> str:
         raise GrammarError("a box without braces")
     end = closing(text, start + 1)
     if end < 0:
-        raise GrammarError("a box that is not closed")
+        raise GrammarError("an unclosed box")
     return text[start + 1 : end]

@@ -1,4 +1,4 @@
-"""Items about what a text rests on: what it cites, and its numbers."""
+"""Items about a text's evidence: its citations and its numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from verifiers.checklists.item_types.item_data import Amount, Faults, ItemData, 
 from verifiers.contract.text import escaped
 
 MAX_DERIVING_FACTS = 60
-"""Facts from which pairs are derived: their number grows with the square."""
+"""Maximum facts from which pairs are derived: their number grows with the square."""
 DERIVED = {
     "none": "no number derived from them",
     "sums": "sums and differences of two of them, sums of several that stand one behind another",
@@ -20,7 +20,7 @@ DERIVED = {
 
 
 class CitationsItem(ItemData):
-    """Every `[key]` names a source, and so many different ones are cited; addresses and quotations exist too.
+    """Every `[key]` names a source, enough different ones are cited, and addresses and quotations exist.
 
     A quotation of at least `quoted_words` words must be in a source word for word: in the one whose key follows it in
     the same sentence, else in any.
@@ -32,7 +32,7 @@ class CitationsItem(ItemData):
     least_quotations: Amount = 0
     quoted_words: int = Field(default=4, ge=1, le=100)
     addresses: bool = True
-    """Every web address in the text is that of a source."""
+    """True if every web address in the text must be that of a source."""
 
     def lines(self) -> Iterator[str]:
         yield f"{amount(self.least, self.most)} different sources are cited, each of which exists"
@@ -48,22 +48,22 @@ class CitationsItem(ItemData):
 
 
 class NumbersItem(ItemData):
-    """Numbers in the text, in code too, agree with the facts: each is one of them, or derived as `derived` allows,
-    rounded as written.
+    """Numbers in the text, in code too, agree with the facts: each is a fact, or derived as `derived` allows, rounded
+    as written.
 
-    `derived`: `none`; `sums` adds sums and differences of two facts, and sums of several that stand one behind another
-    in the list, as the total of a column does; `all` adds products, quotients, percentages and means of two,
-    and the mean of all. Whole numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
+    `derived`: `none`; `sums` adds sums and differences of two facts, and sums of consecutive facts in the list, such as
+    the total of a column; `all` adds products, quotients, percentages and means of two, and the mean of all. Whole
+    numbers up to `free_up_to` need no fact; numerals of lists and headings never do.
     """
 
     item: Literal["numbers"] = "numbers"
     facts: tuple[Annotated[str, Field(min_length=1, max_length=60)], ...] = Field(default=(), max_length=200)
     required: tuple[Annotated[str, Field(min_length=1, max_length=60)], ...] = Field(default=(), max_length=200)
-    """Numbers that must stand in the text."""
+    """Numbers that must occur in the text."""
     derived: Literal["none", "sums", "all"] = "none"
     free_up_to: Amount = 0
     from_sources: bool = False
-    """Numbers of the sources' texts are facts too."""
+    """True if numbers in the sources' texts count as facts."""
 
     def lines(self) -> Iterator[str]:
         also = " and those in the sources" if self.from_sources else ""
@@ -73,7 +73,7 @@ class NumbersItem(ItemData):
             yield f"these have to stand in it: {listed(self.required)}"
 
     def faults(self, sources: Sources) -> Faults:
-        from verifiers.checklists.numerals.fact_figures import (  # its tables are for lists that have numbers
+        from verifiers.checklists.numerals.fact_figures import (  # only lists with numbers need its tables
             figure,
             figures,
         )
@@ -83,7 +83,7 @@ class NumbersItem(ItemData):
             yield f"has a fact without a number: {escaped(unread)!r}", "Write `12.5`, `40%` or `9:30`."
         unread = next((text for text in self.required if figure(text) is None), None)
         if unread is not None:
-            yield f"requires what is not one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
+            yield f"requires something other than one number: {escaped(unread)!r}", "Write `12.5` or `40%`."
         if self.derived != "none" and len(self.facts) > MAX_DERIVING_FACTS:
             yield "has too many facts to derive from", f"At most {MAX_DERIVING_FACTS}, or `none`."
         if not (self.facts or self.required or self.from_sources):

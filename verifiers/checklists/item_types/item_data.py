@@ -1,4 +1,4 @@
-"""What all items of a list have in common, and the sources that a text may cite."""
+"""Base class of all items, and the sources that a text may cite."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ Amount = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 class CitedSource(SpecData):
-    """Something a text may cite."""
+    """A source that a text may cite."""
 
     key: str = Field(min_length=1, max_length=100)
-    """As it stands in the text: `[key]`."""
+    """Key as written in the text: `[key]`."""
     text: str = Field(default="", max_length=1_000_000)
-    """What may be quoted from it."""
+    """Text that may be quoted."""
     url: str = Field(default="", max_length=2_000)
 
 
 Sources = Sequence[CitedSource]
 Faults = Iterator[tuple[str, str]]
-"""Why an item cannot decide anything, each with a hint."""
+"""Reasons why an item cannot decide anything, each with a hint."""
 
 
 class ItemData(SpecData):
     name: str = Field(min_length=1, max_length=100)
-    """Unique in its list."""
+    """Name, unique in its list."""
     weight: float = Field(default=1.0, gt=0, le=100)
-    """Among the items of its sort; matters for partial credit only."""
+    """Weight among the hard, or the soft, items; matters for partial credit only."""
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """What it asks, in words: the first line says it, those after it belong to it."""
+        """Describes the item in words; the lines after the first one continue it."""
 
     def faults(self, sources: Sources) -> Faults:
         yield from ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Phrases that a text has to have in it."""
+        """Phrases that a text must contain."""
         return ()
 
 
 def amount(least: int | None, most: int | None) -> str:
-    """Two bounds in words."""
+    """Formats two bounds in words."""
     if most is None:
         return f"at least {least or 0}"
     return f"exactly {most}" if least == most else f"{least} to {most}" if least else f"at most {most}"
@@ -59,7 +59,7 @@ def amount_faults(least: int | None, most: int | None) -> Faults:
     if least is None and most is None:
         yield "asks for nothing", "Give it `least`, `most` or both."
     elif least is not None and most is not None and least > most:
-        yield "asks for more than it allows", "Let `least` be at most `most`."
+        yield "asks for more than it allows", "Set `least` to at most `most`."
 
 
 def listed(texts: Sequence[str]) -> str:

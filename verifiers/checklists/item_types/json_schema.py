@@ -1,8 +1,8 @@
-"""JSON read strictly and exactly, and the schemas that it is checked against.
+r"""Strict, exact JSON parsing, and validation against JSON schemas.
 
-Numbers are exact: decimals are read as such. `format` is asserted, in all drafts. A `pattern` is what ECMA-262 with
-its flag `u` says: no `\\A`, no `(?P<...>)`, `\\d` is an ASCII digit, `$` the very end. The names of
-`patternProperties` are matched by the library's own engine, so there what the two would read differently is refused.
+Decimals are read exactly. `format` is asserted, in all drafts. A `pattern` follows ECMA-262 with its flag `u`: no `\A`,
+no `(?P<...>)`, `\d` is an ASCII digit, `$` the very end. The names of `patternProperties` are matched by the library's
+own engine, so names that the two would read differently are refused.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from verifiers.contract.text import escaped
 SYNTAX = r"^$\.*+?()[]{}|/"
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 OTHERWISE = re.compile(r"\[[^\]]*(?<!\\)(?:\[|&&|--|~~)")
-"""Classes within classes and their algebra: the library's own engine knows them, ECMA-262 does not."""
+"""Nested classes and class algebra, which the library's engine supports and ECMA-262 does not."""
 MAX_EXPONENT = 4_300
-"""As many digits as Python reads of a whole number."""
+"""Maximum digits of an integer that Python parses."""
 PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-schema.org on regular expressions."
 
 
@@ -33,7 +33,7 @@ class JsonError(ValueError):
 
 
 def read_json(text: str) -> Any:
-    """RFC 8259 strictly: no NaN, no name twice in an object. Raises JsonError."""
+    """Parses RFC 8259 strictly: no NaN, no duplicate name in an object. Raises JsonError."""
     try:
         return json.loads(
             text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
@@ -47,7 +47,7 @@ def read_json(text: str) -> Any:
 
 
 class Pattern:
-    """The keyword `pattern`, by an engine of ECMA-262."""
+    """Keyword `pattern`, matched by an ECMA-262 engine."""
 
     def __init__(self, _parent: Any, pattern: Any, _path: Any) -> None:
         self._pattern = ecma(pattern)
@@ -58,14 +58,14 @@ class Pattern:
 
 
 def ecma(pattern: Any) -> regress.Regex:
-    """The pattern with flag `u`; a sign that is escaped without need (`\\-`, `\\@`) is that sign. Raises ValueError."""
+    r"""Compiles a pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal. Raises ValueError."""
     if not isinstance(pattern, str):
-        raise ValueError("a pattern is text")
+        raise ValueError("a pattern must be text")
     plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
     try:
         return regress.Regex(plain, "u")
     except regress.RegressError as error:
-        raise ValueError(f"{escaped(pattern)} is no pattern of ECMA-262: {escaped(str(error))}") from None
+        raise ValueError(f"{escaped(pattern)} is not a valid ECMA-262 pattern: {escaped(str(error))}") from None
 
 
 def _is_pattern(value: str) -> bool:
@@ -78,7 +78,7 @@ def _is_pattern(value: str) -> bool:
 
 @lru_cache(maxsize=64)
 def validator(rules: str) -> jsonschema_rs.Validator:
-    """The validator of a schema. Nothing is ever fetched: a reference that leaves the schema is refused (SpecError)."""
+    """Builds the validator of a schema. Nothing is fetched: a reference that leaves the schema raises SpecError."""
     try:
         schema = read_json(rules)
     except JsonError as error:
@@ -87,14 +87,15 @@ def validator(rules: str) -> jsonschema_rs.Validator:
         if not isinstance(reference, str) or not reference.startswith("#"):
             raise SpecError(
                 f"the JSON schema refers to {escaped(str(reference))}, outside itself",
-                hint="Put what is referred to under $defs and refer to it with #/$defs/NAME.",
+                hint="Move the target to $defs and refer to it with #/$defs/NAME.",
             )
     for names in _found(schema, "patternProperties"):
         given = names if isinstance(names, dict) else ()
         wrong = [name for name in given if not _is_pattern(name) or OTHERWISE.search(name)]
         if wrong:
             raise SpecError(
-                f"the JSON schema has a name that is no pattern of ECMA-262: {escaped(wrong[0])}", hint=PATTERN_HINT
+                f"the JSON schema has a name that is not a valid ECMA-262 pattern: {escaped(wrong[0])}",
+                hint=PATTERN_HINT,
             )
     try:
         return jsonschema_rs.validator_for(
@@ -106,12 +107,13 @@ def validator(rules: str) -> jsonschema_rs.Validator:
 
 
 def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
-    """Where a value breaks its schema, and which rule: `$.a[2]`, `type`. In order; raises SpecError and JsonError."""
+    """Returns where a value violates its schema, and which rule: `$.a[2]`, `type`. Sorted; raises SpecError and
+    JsonError."""
     checker = validator(rules)
     try:
         faults = list(checker.iter_errors(value))
     except UnicodeEncodeError:
-        raise JsonError("a text has half a character in it") from None
+        raise JsonError("a text contains a lone surrogate") from None
     except ValueError as error:
         raise JsonError(escaped(str(error))) from None
     return sorted((_path(fault.instance_path), str((fault.schema_path or [""])[-1])) for fault in faults)
@@ -122,7 +124,7 @@ def _path(parts: list[str | int]) -> str:
 
 
 def _found(schema: Any, *names: str) -> list[Any]:
-    """What stands behind these names, anywhere."""
+    """Returns the values of these names, anywhere in the schema."""
     found, waiting = [], [schema]
     while waiting:
         part = waiting.pop()
@@ -137,7 +139,7 @@ def _found(schema: Any, *names: str) -> list[Any]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
-        raise JsonError("an object has a name twice")
+        raise JsonError("an object has a duplicate name")
     return content
 
 
@@ -145,18 +147,18 @@ def _integer(text: str) -> int:
     try:
         return int(text)
     except ValueError:  # Python reads no more than 4,300 digits
-        raise JsonError(f"a number of {len(text)} digits is not read") from None
+        raise JsonError(f"a number of {len(text)} digits is too long") from None
 
 
 def _decimal(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except DecimalException:
-        raise JsonError("an exponent is too large to be read") from None
+        raise JsonError("an exponent is too large") from None
     if abs(number.adjusted()) > MAX_EXPONENT or len(text) > MAX_EXPONENT:
-        raise JsonError(f"a number beyond {MAX_EXPONENT:,} digits is not read")
+        raise JsonError(f"a number of more than {MAX_EXPONENT:,} digits is too long")
     return number
 
 
 def _constant(name: str) -> Any:
-    raise JsonError(f"{name} is no JSON")
+    raise JsonError(f"{name} is not valid JSON")

@@ -1,4 +1,4 @@
-"""Items about how a text is built: headings, tables, code, format, JSON."""
+"""Items about the structure of a text: headings, tables, code, format, JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HeadingsItem(ItemData):
     level: int | None = Field(default=None, ge=1, le=6)
     only: bool = False
     filled: bool = True
-    """Each of the sections has prose, a list, a table or code in it."""
+    """True if each section must contain prose, a list, a table or code."""
 
     def lines(self) -> Iterator[str]:
         level = f" of level {self.level}" if self.level is not None else ""
@@ -39,9 +39,9 @@ class HeadingsItem(ItemData):
 
 
 class TableItem(ItemData):
-    """One table with these columns, in this order, and so many rows of full width.
+    """Exactly one table with these columns, in this order, and between `least_rows` and `most_rows` full rows.
 
-    `sums`: columns whose last row is the sum of the rows above it, exactly.
+    `sums`: columns whose last row is the exact sum of the rows above it.
     """
 
     item: Literal["table"] = "table"
@@ -59,11 +59,11 @@ class TableItem(ItemData):
     def faults(self, sources: Sources) -> Faults:
         columns = set(map(plain, self.columns))
         if len(columns) < len(self.columns) or not columns.issuperset(map(plain, self.sums)):
-            yield "names a column twice, or adds up one that is not there", "Mend `columns` and `sums`."
+            yield "names a column twice, or sums an unknown one", "Correct `columns` and `sums`."
 
 
 class CodeItem(ItemData):
-    """A fenced code block, closed and not empty, of this language where one is named. Python must parse, JSON too."""
+    """A fenced code block, closed and not empty, in this language if one is named. Python and JSON must parse."""
 
     item: Literal["code"] = "code"
     language: str = Field(default="", max_length=40)
@@ -83,11 +83,11 @@ class FormatItem(ItemData):
 
 
 class JsonItem(ItemData):
-    """The whole text, or its only code block of JSON, fits a JSON schema. References stay inside the schema."""
+    """The whole text, or its only JSON code block, fits a JSON schema. References stay inside the schema."""
 
     item: Literal["json"] = "json"
     rules: str = Field(min_length=2, max_length=200_000)
-    """The schema as JSON text, draft 2020-12 unless it names another."""
+    """Schema as JSON text, draft 2020-12 unless it names another."""
     within: Literal["whole", "block"] = "whole"
 
     def lines(self) -> Iterator[str]:

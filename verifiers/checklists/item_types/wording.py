@@ -1,4 +1,4 @@
-"""Items about the words of a text: how many, which, in what order, of what script."""
+"""Items about the words of a text: their number, choice, order and script."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATTERNS = {
 
 
 class CountItem(ItemData):
-    """So many of something. Words, sentences and paragraphs are those of the prose: no code, no comments, no tables."""
+    """A number of elements. Words, sentences and paragraphs are those of the prose: no code, comments or tables."""
 
     item: Literal["count"] = "count"
     of: Literal["words", "sentences", "paragraphs", "lines", "list_items", "headings", "tables", "code_blocks", "links"]
@@ -46,7 +46,7 @@ class CountItem(ItemData):
 
 
 class LengthItem(ItemData):
-    """ACE-RL's band: full within `tolerance` of the target, then falling linearly to nothing over the next `fall`."""
+    """Length band of ACE-RL: full within `tolerance` of the target, then falling linearly to 0 over the next `fall`."""
 
     item: Literal["length"] = "length"
     target: int = Field(gt=0, le=1_000_000)
@@ -63,7 +63,7 @@ class LengthItem(ItemData):
 
 
 class OccurrencesItem(ItemData):
-    """A phrase occurs so many times, as whole words whatever their case."""
+    """Number of occurrences of a phrase, as whole words in any case."""
 
     item: Literal["occurrences"] = "occurrences"
     phrase: Phrase
@@ -84,8 +84,8 @@ class OccurrencesItem(ItemData):
 class WordsItem(ItemData):
     """Phrases that must occur, and phrases that must not.
 
-    Whole words in any case. A required one must stand in the visible prose; a forbidden one is also found where
-    look-alike letters, accents, invisible characters or spaced-out letters disguise it, and in code and comments too.
+    Whole words in any case. A required one must stand in the visible prose; a forbidden one is also found if look-alike
+    letters, accents, invisible characters or spaced-out letters disguise it, and in code and comments too.
     """
 
     item: Literal["words"] = "words"
@@ -105,7 +105,7 @@ class WordsItem(ItemData):
             yield "names a word without letters", "Write words, or use a pattern."
         both = set(map(plain, self.required)) & set(map(plain, self.forbidden))
         if both:
-            yield f"requires and forbids {escaped(min(both))!r}", "Take it out of one of the two."
+            yield f"requires and forbids {escaped(min(both))!r}", "Remove it from one of the two."
 
     @property
     def wanted(self) -> tuple[str, ...]:
@@ -127,10 +127,10 @@ class OrderItem(ItemData):
 
 
 class PatternItem(ItemData):
-    """A regular expression of the spec's owner, as Python's `re` reads it (multi-line).
+    """A regular expression by the spec's author, in Python's `re` syntax (multi-line).
 
-    `found`: it matches somewhere; `absent`: nowhere; `whole`: the whole text, stripped; `lines`: every line that is not
-    empty. A pattern that backtracks without end is ended by the worker's clock.
+    `found`: it matches somewhere; `absent`: nowhere; `whole`: the whole text, stripped; `lines`: every non-empty line.
+    The worker's time limit stops catastrophic backtracking.
     """
 
     item: Literal["pattern"] = "pattern"
@@ -145,11 +145,11 @@ class PatternItem(ItemData):
         try:
             re.compile(self.pattern, re.MULTILINE)
         except (re.error, RecursionError, OverflowError) as error:
-            yield f"has a pattern that is none: {error}", "Write it as Python's `re` reads it."
+            yield f"has an invalid pattern: {error}", "Use the syntax of Python's `re`."
 
 
 class ScriptItem(ItemData):
-    """At least this share of the letters is of these scripts: `LATIN`, `CYRILLIC`, `GREEK`, `CJK`, `HIRAGANA`, ..."""
+    """Minimum share of letters from these scripts: `LATIN`, `CYRILLIC`, `GREEK`, `CJK`, `HIRAGANA`, ..."""
 
     item: Literal["script"] = "script"
     scripts: tuple[Annotated[str, Field(pattern=r"^[A-Z]{2,30}$")], ...] = Field(min_length=1, max_length=10)

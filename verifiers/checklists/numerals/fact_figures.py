@@ -1,4 +1,4 @@
-"""Reads what a fact or a cell holds: one number, perhaps with a unit, or the several of a date, a time, a range."""
+"""Parses a fact or a cell: one number, perhaps with a unit, or the several of a date, a time, a range."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from verifiers.checklists.numerals.numbers import Decimals, Figure, numbers_in
 
 
 def figure(text: str, decimals: Decimals = "point") -> Figure | None:
-    """The number that a cell or a fact holds, perhaps with a sign of a currency or a unit beside it."""
+    """Returns the single number of a cell or fact, perhaps with a currency sign or unit; None if not exactly one."""
     found = figures(text, decimals)
     return found[0] if len(found) == 1 else None
 
 
 def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
-    """All numbers that a fact holds: `9:30`, `3–2` and `4 May 2024` have two."""
+    """Returns all numbers of a fact: `9:30`, `3–2` and `4 May 2024` have two."""
     found = numbers_in(text.strip("* "), decimals, cell=True, marks=mark_of(text))
     upper = [one for number in found for one in number.readings[0]]
     if re.fullmatch(r"\s*\d+\s?/\s?\d+(?:\s\D*)?", text) and len(upper) == 2 and upper[1].value:
@@ -24,5 +24,5 @@ def figures(text: str, decimals: Decimals = "point") -> list[Figure]:
 
 
 def mark_of(fact: str) -> frozenset[str]:
-    """The letters that stand before the digits of a fact: `RM` of `RM450`."""
+    """Returns the letters before the digits of a fact: `RM` of `RM450`."""
     return frozenset(re.findall(r"^\W*([^\W\d_]+)[-\u2010\u2011]?(?=\d)", fact))

@@ -1,9 +1,8 @@
-"""What stands behind a number and makes it another one: `k`, `bn`, `Mio.`, `万`, `× 10³`, `½`, `%`, `‰`.
+"""Suffixes that change a number's value: `k`, `bn`, `Mio.`, `万`, `× 10³`, `½`, `%`, `‰`.
 
-A factor is a word of this list, glued to the number or behind one blank, and not the beginning of a longer word. A
-letter such as `m` or `t` is metres or tonnes unless a sign of a currency stands before the number or something that
-people count behind the letter; a glued `M` is millions, a glued `B` billions behind three digits; `K` behind a blank is
-kelvin.
+A factor is a listed word, glued to the number or after one blank, and not the beginning of a longer word. A letter such
+as `m` or `t` means metres or tonnes unless a currency sign precedes the number or a countable noun follows the letter;
+a glued `M` is millions, a glued `B` billions after three digits; `K` after a blank is kelvin.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ SHARES |= dict.fromkeys(("‱", "basis points", "bps", "bp"), Fraction(1, 100))
 SHARES |= {"ppm": Fraction(1, 10_000), "ppb": Fraction(1, 10_000_000)}
 UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 ENDED = rf"(?:(?<=[{UNSPACED}])|(?![^\W{UNSPACED}]))"
-"""The end of a word. In scripts without blanks the next one may follow at once: `85%가`."""
+"""End of a word. In scripts without blanks the next word may follow directly: `85%가`."""
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -72,16 +71,16 @@ HALF = re.compile(
     re.IGNORECASE,
 )
 CLOCK = re.compile(r"\b(?:las|la|às|as|le|alle|dalle)\s$", re.IGNORECASE)
-"""Before an hour: `las tres y media` is a time."""
+"""Precedes an hour: `las tres y media` is a time."""
 SHARE_BEFORE = re.compile(r"(?:(?<![^\s(])%|(?<!\w)(?:yüzde|asilimia|ehuneko)\s|百分之)\s?$", re.IGNORECASE)
 PARTS = {"half": Fraction(1, 2), "third": Fraction(1, 3), "quarter": Fraction(1, 4)}
 RAISED = re.compile(r"\^\(?-?\d+\)?|\*\*\d+|_\d+|\s(?:squared|cubed)(?!\w)", re.IGNORECASE)
-"""What follows makes a power of it, or names its base."""
+"""Marks a power, or names the base of a number."""
 LETTERS = {"m": 6, "b": 9, "t": 12}
 
 
 class Tail:
-    """What stands behind a number, from `start` on."""
+    """Text that follows a number, from `start` on."""
 
     def __init__(self, text: str, start: int, before: str, digits: int) -> None:
         self.factor = Fraction(1)

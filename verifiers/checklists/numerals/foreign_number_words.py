@@ -1,8 +1,8 @@
 """German, French, Spanish, Italian, Portuguese and Dutch number words, as the library text2num reads them:
 `zweihundertfünf`, `deux virgule cinq`, `un millón`.
 
-What always holds: words are numbers only in a text of their language, or where its word for a share stands behind them
-(`fünf Prozent`). What is something else as often (`un`, `neuf`, `sei`) is none alone, nor is a factor behind digits.
+Invariants: words are numbers only in a text of their language, or before its word for a share (`fünf Prozent`). An
+ambiguous word (`un`, `neuf`, `sei`) alone is not a number, nor is a factor after digits.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARES = {
     "nl": re.compile(r"[\s-](?:procent|promille)", re.IGNORECASE),
 }
 WITHIN = {"de": "komma und", "fr": "virgule et", "es": "coma y", "it": "virgola e", "pt": "vírgula e", "nl": "komma en"}
-"""Stand between the words of one number."""
+"""Words between the words of one number."""
 DOUBTFUL = {
     "de": "ein eine einen einem einer eines eins acht elf sieben",
     "fr": "un une neuf neuve son",
@@ -37,7 +37,7 @@ DOUBTFUL = {
     "pt": "um uma uns umas",
     "nl": "een één eens acht elf",
 }
-"""Articles, pronouns, verbs and adjectives as often as numbers."""
+"""Words that are articles, pronouns, verbs or adjectives as often as numbers."""
 LOWERS = {
     "de": "- - - drittel viertel fünftel sechstel siebtel achtel neuntel zehntel",
     "fr": "- - demis tiers quarts cinquièmes sixièmes septièmes huitièmes neuvièmes dixièmes",
@@ -46,7 +46,7 @@ LOWERS = {
     "pt": "- - meios terços quartos quintos sextos sétimos oitavos nonos décimos",
     "nl": "- - - derde kwart vijfde zesde zevende achtste negende tiende",
 }
-"""What is counted of a whole, at the place of its number: `zwei Drittel`."""
+"""Denominators, at the index of their number: `zwei Drittel`."""
 SCALES = {
     "de": "hundert tausend million millionen milliarde milliarden billion billionen",
     "fr": "cent cents mille million millions milliard milliards billion billions",
@@ -61,7 +61,7 @@ MOST_LETTERS = 60
 
 
 def foreign(text: str, language: str) -> Iterator[tuple[int, int, Fraction]]:
-    """Start, end and value of each. `language` is the text's."""
+    """Yields start, end and value of each number. `language` is the text's."""
     tokens = [token for token in TOKEN.finditer(text) if len(token.group()) <= MOST_LETTERS]
     for code in SHARES:
         if code != language and not SHARES[code].search(text):
@@ -96,7 +96,7 @@ def _near(text: str, tokens: list[re.Match[str]], at: int) -> bool:
 
 
 def _longest(text: str, tokens: list[re.Match[str]], at: int, end: int, code: str) -> tuple[int, Fraction] | None:
-    """The last token and the value of the longest number that begins here."""
+    """Returns the last token and the value of the longest number that begins here."""
     for last in range(end - 1, at - 1, -1):
         value = _value(" ".join(text[tokens[at].start() : tokens[last].end()].casefold().split()), code)
         if value is not None:
@@ -122,7 +122,7 @@ def _is_number(word: str, code: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _value(words: str, code: str) -> Fraction | None:
-    """Where they are one number and nothing else. What stands for one only by itself is not read by the library."""
+    """Returns the value if the words are exactly one number. Covers single words that the library does not read."""
     if words in DOUBTFUL[code].split() and words[:2] in ("un", "ei"):
         return Fraction(1)
     if words in ("anderthalb", "anderthalbe", "anderhalf", "anderhalve"):

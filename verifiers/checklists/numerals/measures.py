@@ -1,7 +1,7 @@
-"""Says in which unit or currency a number stands, where that is one of a few that everybody writes; else nothing.
+"""Recognises the unit or currency of a number, if it is a common one.
 
-Two numbers differ in their unit only where both have one of these: who writes no unit, or one that is not listed, has
-contradicted nothing. Areas and volumes count as their length: `km²` and `square kilometres` are written in many ways.
+Two numbers differ in their unit only if both have a recognised one: a missing or unlisted unit contradicts nothing.
+Areas and volumes count as their length, because `km²` and `square kilometres` are written in many ways.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ BASES = {
     "Sv": "sievert",
 }
 SYMBOLS = {f"{prefix}{base}" for prefix in PREFIXES for base in BASES} | {"KB", "Kb", "Mb", "Gb", "kb"}
-"""Upper and lower case are different units: `MW` and `mW`."""
+"""Case-sensitive unit symbols: `MW` is not `mW`."""
 UNIT_OF |= {
     f"{long}{name}": f"{prefix}{base}"
     for prefix, long in PREFIXES.items()
@@ -133,7 +133,7 @@ BEFORE = re.compile(
 
 
 def unit_of(before: str, after: str) -> str:
-    """The unit of a number between these two pieces of text; empty where it has none of those listed."""
+    """Returns the unit of a number between these two pieces of text, or an empty text for an unlisted one."""
     if found := BEFORE.search(before):
         return UNIT_OF[found[1].lower()]
     if SECONDS.match(after):

@@ -1,5 +1,7 @@
-"""English number words: `two hundred and five`, `a million`, `two thirds`, `half a million`. `one` and `a` alone are no
-numbers: they are pronouns and articles as often."""
+"""English number words: `two hundred and five`, `a million`, `two thirds`, `half a million`.
+
+`one` and `a` alone do not count: they are pronouns and articles as often.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ class SpelledNumber:
 
 
 def spelled(text: str, shares: re.Pattern[str]) -> Iterator[SpelledNumber]:
-    """The numbers in words; `one` too where a share stands behind it (`one percent`)."""
+    """Yields the numbers written in words; `one` only before a share (`one percent`)."""
     for match in SPELLED.finditer(text):
         parts = [part for part in re.findall(r"[a-z]+", match["words"].lower()) if part != "and"]
         if len(parts) > MOST_WORDS:

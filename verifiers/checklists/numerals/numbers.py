@@ -1,13 +1,11 @@
-"""Numbers in a text, exactly as a reader takes them: digits with separators, a sign, a factor and a share, and number
-words of several languages.
-
-- A number is what its whole form says: `200k`, `200 bn`, `200 × 10³`, `–200`, `minus 200`, `200½` are other numbers
-  than 200; `(200)` is -200 in a cell of a table, and in a sentence nothing that anybody can rely on.
-- Separators follow the text: which of `1.234` and `1,234` is a decimal is told by its other numbers, else by its
-  language. Thousands may be set apart by a comma, a point, an apostrophe or a narrow blank.
-- What may be read in two ways (`5 200`, `3,5` in English, `200/3`) agrees with the facts where one of its readings
-  does; but nothing that was asked for stands there. Nor does it in a date, a ratio, an ordinal or a bound (`> 200`).
-- Digits that belong to a name (`H2O`, `COVID-19`, `1.2.3`, `0x200`) are no numbers.
+"""Numbers in a text as a reader understands them: digits with separators, sign, factor and share, and number words.
+- A number's value comes from its whole form: `200k`, `200 bn`, `200 × 10³`, `–200`, `minus 200`, `200½` differ from
+  200; `(200)` is -200 in a table cell, and ambiguous in a sentence.
+- Separators follow the text: its other numbers, else its language, decide whether `1.234` or `1,234` is a decimal.
+  Thousands may be separated by a comma, a point, an apostrophe or a narrow blank.
+- An ambiguous number (`5 200`, `3,5` in English, `200/3`) agrees with the facts if one of its readings does, but
+  never counts as a required number. Neither do dates, ratios, ordinals and bounds (`> 200`).
+- Digits that belong to a name (`H2O`, `COVID-19`, `1.2.3`, `0x200`) are not numbers.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ NUMERAL = re.compile(f"(百分之)?([{''.join(DIGITS)}十][{''.join((*DIGITS, *S
 
 
 def han_numbers(text: str) -> Iterator[tuple[int, int, Fraction, bool]]:
-    """Start, end and value of each, and whether it is a share."""
+    """Yields start, end and value of each Chinese numeral, and True for a share."""
     for found in NUMERAL.finditer(text):
         value = _value(found[2])
         if value is not None:
@@ -80,7 +78,7 @@ def _value(numeral: str) -> int | None:
 
 
 Decimals = Literal["point", "comma", ""]
-"""What stands before the decimals; `` where a text does not tell."""
+"""Decimal separator; empty if unknown."""
 BLANKS = re.compile("[\u00a0\u2000-\u200a\u202f\u205f]")
 QUOTE = "'"
 CORE = re.compile(rf"(?<![\d.,])(?:\d+⁄\d+|\d+(?:[.,{QUOTE}{THIN}_]\d+|\x20\d{{3}}(?!\d))*|\.\d+)(?!\d)")
@@ -100,7 +98,7 @@ CURRENCIES = frozenset(
 )
 LENGTHS = frozenset({"km", "m", "dm", "cm", "mm", "ft", "mi"})
 LABEL = re.compile(r"([^\W\d_]+)\s?[:=(\u2012-\u2015-]\s?$")
-"""What is counted may stand before its number: `Teachers: 14`."""
+"""Label before a number, which may be the counted thing: `Teachers: 14`."""
 ENDED = re.compile(r"\s*(?:[^\w\s]|\n|$|[^\W\d_]+\s?[:=])")
 BOUND = re.compile(rf"[<>≤≥≠±√≮≯]\s?{MONEY}$")
 RANGE = re.compile(rf"\s?[-\u2010-\u2014]\s?{MONEY}|\s(?:to|or|bis|oder|à|a|hasta|до)\s{MONEY}")
@@ -110,28 +108,28 @@ DATE = re.compile(
     r"|(?<!\d)\d{1,2}:\d{2}(?::\d{2})?(?!\d)"
 )
 NAME = re.compile(r"(?<!\w)(?:0[xXbBoO]\w+|v?\d+(?:\.\d+){2,}(?![,\d])|\d+(?:-\d+){2,})(?!\w)")
-"""Hexadecimals, versions, addresses, and what is dialled."""
+"""Hexadecimal numbers, versions, addresses, and telephone numbers."""
 ENGLISH_SHARE = re.compile(r"[\s-](?:per\s?cent|pct|percentage)(?!\w)", re.IGNORECASE)
 MAX_DIGITS = 300
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A number as it was written."""
+    """A number as written."""
 
     text: str
     value: Fraction
     percent: bool = False
     decimals: int = 0
-    """Places behind the point; below zero where a factor stands behind it: `3.2 million` is exact to 100,000."""
+    """Decimal places; negative with a factor: `3.2 million` is exact to 100,000."""
     significant: int = 0
-    """Digits without leading zeros; 0 for numbers in words."""
+    """Digits without leading zeros; 0 for number words."""
     scale: tuple[Fraction | int, bool] = (1, False)
-    """What stands behind its digits: the factor, and whether it is a share."""
+    """The factor after the digits, and True for a share."""
     unit: str = ""
-    """As `measures` names it; empty where that is not known."""
+    """Unit as named in `measures`; empty if unknown."""
     counted: tuple[str, ...] = ()
-    """The words behind it where it has no unit: what is counted is among them."""
+    """Words after a number without a unit; the counted thing is among them."""
 
 
 @dataclass(frozen=True)
@@ -140,20 +138,20 @@ class WrittenNumber:
 
     text: str
     readings: tuple[tuple[Figure, ...], ...]
-    """Whatever it may say: each reading is one number, or several."""
+    """Possible readings: each is one number, or several."""
     stated: bool = True
-    """Whether it is there as an amount of its own: no part of a date, a ratio or a bound."""
+    """True for an amount of its own, not part of a date, a ratio or a bound."""
     lost: bool = False
-    """Whether it is a loss, so that it may be below zero."""
+    """True for a loss, which may count as negative."""
 
     @property
     def said(self) -> Figure | None:
-        """The one number that this says, whoever reads it."""
+        """The number if it is unambiguous, else None."""
         only = self.readings[0] if len(self.readings) == 1 else ()
         return only[0] if self.stated and len(only) == 1 else None
 
     def says(self, asked: Figure) -> bool:
-        """Whether it is what was asked for, in its unit or in none."""
+        """True if it is the required number, in the same unit or in none."""
         said = self.said
         if said is None or said.percent != asked.percent:
             return False
@@ -163,7 +161,7 @@ class WrittenNumber:
 
 
 def decimals_of(text: str) -> Decimals:
-    """What stands before the decimals in this text: by its numbers, else by its language."""
+    """Returns the decimal separator of a text, by its numbers, else by its language."""
     votes: Counter[Decimals] = Counter()
     for match in CORE.finditer(_normal(NAME.sub("", DATE.sub("", text)))):
         signs, parts = GROUPS.findall(match.group()), GROUPS.split(match.group())
@@ -187,9 +185,9 @@ def decimals_of(text: str) -> Decimals:
 def numbers_in(
     text: str, decimals: Decimals = "point", *, cell: bool = False, language: str = "en", marks: Collection[str] = ()
 ) -> list[WrittenNumber]:
-    """All numbers of a text, digits first, then words. Overlong ones are left out. `cell`: it is one of a table;
-    `language`: that of its surroundings, where the text itself does not tell; `marks`: letters that stand before digits
-    and make no name with them (`RM450`)."""
+    """Returns all numbers of a text, digits first, then words; overlong ones are skipped. `cell`: the text is a table
+    cell; `language`: that of the context, if the text itself does not tell; `marks`: letters that may precede digits
+    without forming a name (`RM450`)."""
     text = _normal(text)
     dates = [(match.start(), match.end()) for match in DATE.finditer(text)]
     seen = NAME.sub(lambda name: " " * len(name.group()), _undated(text, dates))
@@ -208,7 +206,7 @@ def numbers_in(
 
 
 def _normal(text: str) -> str:
-    """With plain digits, blanks and apostrophes; what is raised or lowered stays apart from what it stands on."""
+    """Normalises digits, blanks and apostrophes; superscripts and subscripts stay separate from their base."""
     text = SUPERSCRIPTS.sub(lambda raised: f"^({unicodedata.normalize('NFKC', raised.group())})", text)
     text = re.sub(r"(?<=[A-Za-zµΩ])\^\([-−+\d]+\)", "", text)
     text = BELOW.sub(lambda lowered: unicodedata.normalize("NFKC", lowered.group()), text)
@@ -221,7 +219,7 @@ def _normal(text: str) -> str:
 
 
 def _undated(text: str, dates: list[tuple[int, int]]) -> str:
-    """With the parts of dates and times apart."""
+    """Separates the parts of dates and times."""
     kept, at = [], 0
     for start, end in dates:
         kept += [text[at:start], re.sub(r"\D", "|", text[start:end])]
@@ -237,7 +235,7 @@ class _NumberPlace:
 
 
 def _as_well(first: WrittenNumber, second: WrittenNumber) -> WrittenNumber:
-    """The beginning of a range, which may have the factor and the share of its end: `5-10 %`, `200 to 300 million`."""
+    """Adds readings to the start of a range with the factor and share of its end: `5-10 %`, `200 to 300 million`."""
     if len(first.readings) > 1 or len(first.readings[0]) > 1 or first.readings[0][0].scale != (1, False):
         return first
     one = first.readings[0][0]
@@ -281,13 +279,13 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
 
 
 def _named(before: str) -> bool:
-    """Whether a number in words stands before the bracket: `two hundred (200)`."""
+    """True if a number word stands before the bracket: `two hundred (200)`."""
     opened = OPENED.search(before)
     return opened is not None and any(one.end >= opened.start() - 1 for one in spelled(before, SHARE))
 
 
 def _readings(core: str, decimals: Decimals) -> list[list[str]]:
-    """What the digits may say, each number with a point before its decimals."""
+    """Returns the possible readings of the digits, each number with a decimal point."""
     signs, parts = GROUPS.findall(core), GROUPS.split(core)
     if not signs or core.startswith(".") or "⁄" in core:
         return [[core]]
@@ -323,9 +321,9 @@ def _figure(digits: str, text: str) -> Figure:
 
 
 def _is_name(text: str, start: int, digits: str, marks: Collection[str]) -> bool:
-    """Whether digits belong to letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
+    """True if digits belong to the letters before them, as in `H2O`, `GPT4`, `IPv6`, `COVID-19` and `m2`.
 
-    Not so in `USD999`, `rose9` and `mid-2024`: what is glued to an ordinary word is still a number.
+    False for `USD999`, `rose9` and `mid-2024`: digits glued to an ordinary word are still a number.
     """
     before = BEFORE.search(text, max(0, start - 40), start)
     if before is None or before[1] in CURRENCIES or before[1] in marks:
@@ -341,7 +339,7 @@ def _share(tail: Tail) -> str:
 
 
 def _of_what(before: str, after: str) -> tuple[str, tuple[str, ...]]:
-    """The unit of a number, or the words behind it."""
+    """Returns the unit of a number, or the words after it."""
     unit = unit_of(before, after)
     label = LABEL.search(before) if ENDED.match(after) else None
     near = label or re.match(r"[\s-]?((?:[^\W\d_]+[ -]){0,2}[^\W\d_]+)", after)

@@ -1,11 +1,11 @@
-"""Whether a number is below zero: by its sign, by words beside it, by brackets in a cell; or may be, as a loss."""
+"""Signs of numbers: negative by sign, words or cell brackets, or possibly negative as a loss."""
 
 from __future__ import annotations
 
 import re
 
 THIN = "\u2007"
-"""Every blank that does not end a line, and narrow ones: they set thousands apart."""
+"""Normalised blank within a number; it separates thousands."""
 MONEY = r"(?:[$€£¥₹₽₩₺¢]|[A-Z]{3}|US\$)?\s?"
 SIGN = re.compile(rf"([-\u2010-\u2015\u2212])([\s{THIN}]?){MONEY}$")
 MINUS = re.compile(
@@ -19,7 +19,7 @@ LESS = re.compile(
     re.IGNORECASE,
 )
 DEGREES = re.compile(r"\s?(?:°|deg|degr|grad|grau)", re.IGNORECASE)
-"""`moins 7 °C`: without degrees it is `less`."""
+"""Degree sign or word: `moins 7 °C` is negative, without degrees `moins` means less."""
 OPENED = re.compile(rf"\(\s?{MONEY}$")
 CLOSED = re.compile(r"\s?[$€£¥₹₽₩₺%]?\s?\)")
 BELOW_ZERO = re.compile(
@@ -62,11 +62,11 @@ def is_negative(before: str, after: str, cell: bool) -> bool:
         return ahead.rstrip()[-1:] in ("=", ":", "(") or (sign[1] == "−" and not single)
     if re.search(r"[\w)\]%°]$", ahead):
         return False
-    # Dashes on both sides of a phrase are no minus: `the sum –200 tonnes– was`.
+    # Dashes around a phrase are not a minus: `the sum –200 tonnes– was`.
     closing = re.search(rf"(?<=[\w.%)]){re.escape(sign[1])}(?=[\s,.;:)]|$)", after)
     return cell or not closing
 
 
 def may_be_below_zero(before: str, after: str) -> bool:
-    """Whether it is a loss or a fall, as far as the words beside it say."""
+    """True if the neighbouring words describe a loss or a fall."""
     return LOSS.search(before) is not None or LOWER.match(after) is not None

@@ -1,10 +1,9 @@
-"""Where a text cites a source: keys in brackets, names with a year, raised numbers.
+"""Finds citations in a text: keys in brackets, names with a year, raised numbers.
 
-What stands in square brackets is a key, or several (`[1, 3–5]`, `[A, p. 12]`, `[see Smith 2020; Jones 2019]`), apart
-from ticks, omissions, a letter changed to fit (`[t]he`) and editors' remarks. In round brackets, braces and raised,
-something is a key where the list's sources have it, or where it looks like their keys do; and a name with a year, a
-page or `et al.` always is one. A number in round brackets that begins a point (`(1) first`) or repeats a number word
-(`three (3)`) is none.
+Square brackets contain one or more keys (`[1, 3–5]`, `[A, p. 12]`, `[see Smith 2020; Jones 2019]`), except ticks,
+omissions, a changed letter (`[t]he`) and editors' remarks. In round brackets, braces or raised, a text is a key if it
+is a source's key or looks like one; a name with a year, a page or `et al.` always is. A number in round brackets that
+numbers a point (`(1) first`) or repeats a number word (`three (3)`) is not.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ SQUARE = re.compile(r"[\[【〔［⟦]([^\[\]【】〔〕［］⟦⟧\n]{1,200})
 ROUND = re.compile(r"(?<!\])[(（{⟨〈]([^()（）{}⟨⟩〈〉\n]{1,200})[)）}⟩〉]")
 RAISED = re.compile("[⁰¹²³⁴-⁹]+(?:[,⁻][⁰¹²³⁴-⁹]+)*(?![⁺⁻])")
 NARROWED = {wide: wide - 0xFEE0 for wide in range(0xFF01, 0xFF5F)} | {0x3000: 0x20, 0x3001: 0x2C}
-"""Full-width signs and digits, each by the one that it stands for, so that places stay where they are."""
+"""Full-width signs and digits mapped to their ASCII forms of the same length, so that positions stay valid."""
 NORMAL = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
 NO_KEYS = frozenset({"", "x", "X", "...", "…", "sic", "sic!"})
 REMARK = re.compile(
@@ -26,7 +25,7 @@ REMARK = re.compile(
     r"|applause|pause|redacted|inaudible|note|footnote|ed)\b.{0,40}|\W+|!\w+|[-+]?[\d.,\s]+[,;][-+\d.,\s]+|\d*\.\d+",
     re.IGNORECASE,
 )
-"""What else people put in square brackets: remarks of an editor, intervals."""
+"""Other content of square brackets: editors' remarks, intervals."""
 LEAD = re.compile(
     r"^(?:see(?: also)?|cf\.?|e\.g\.,?|vgl\.|siehe(?: auch)?|voir|véase|also|source:|ref\.|after|@)\s*", re.IGNORECASE
 )
@@ -54,7 +53,7 @@ NO_NAMES = re.compile(
     r"|founded|seit|bis|ab|im|um|vor|nach|depuis|en|desde|source|data|photo|updated?|published|revised|copyright",
     re.IGNORECASE,
 )
-"""What begins a bracket with a year in it, and is nobody's name."""
+"""Words that begin a bracket with a year and are not an author's name."""
 ONE_NAME = r"[^\W\d_a-z][\w'’\-]{1,40}(?:\s(?:and|&|und|et|y)\s[^\W\d_a-z][\w'’\-]{1,40}|\set al\.?)?"
 NARRATIVE = re.compile(rf"(?<![\w-])({ONE_NAME})(?:['’]s?)?\s\(({YEAR})(?:[,:]\s[^()]{{1,60}})?\)")
 SAYS = re.compile(
@@ -81,7 +80,7 @@ UNITS = frozenset(
 
 @dataclass(frozen=True)
 class Cited:
-    """One place that cites; its keys are those of sources as far as they are known."""
+    """One citation; its keys are those of sources as far as known."""
 
     start: int
     end: int
@@ -89,12 +88,12 @@ class Cited:
 
 
 def cited_in(text: str, known: Sequence[str]) -> list[Cited]:
-    """All places of one block that cite, in order."""
+    """Returns all citations of one block, in order."""
     return sorted(_BracketPlaces(text.translate(NARROWED), known), key=_start)
 
 
 def cited_within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
-    """Those of them that begin between two places."""
+    """Returns the citations that begin between two positions."""
     return cited[bisect_left(cited, start, key=_start) : bisect_left(cited, end, key=_start)]
 
 
@@ -103,7 +102,8 @@ def _start(place: Cited) -> int:
 
 
 def without_cited(text: str, known: Sequence[str]) -> str:
-    """A block without what cites: its numbers are no figures. A number that is no key, `[500]`, stays."""
+    """Removes citations from a block, because their numbers are not figures. A number that is not a key, `[500]`,
+    stays."""
     text = text.translate(NARROWED)
     kept, at = [], 0
     for place in cited_in(text, known):
@@ -118,7 +118,7 @@ def without_cited(text: str, known: Sequence[str]) -> str:
 
 
 def shape(key: str) -> str:
-    """What a key looks like: a name with a year, or its letters and digits by sort."""
+    """Returns the pattern of a key: a name with a year, or its classes of letters and digits."""
     if NAME_YEAR.fullmatch(key):
         return "name year"
     return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_a-z]", "A", re.sub(r"[a-z]+", "a", key))))
@@ -128,7 +128,7 @@ NO_KEY = re.compile(r"\W*\d{4,}\W*|.*\d\s.*|.*[.,%$€].*")
 
 
 MOST_NOTES = 30
-"""Where no source is given, a number up to this in square brackets is taken for a note's."""
+"""Largest number in square brackets that counts as a note if there are no sources."""
 
 
 class _BracketPlaces:
@@ -191,7 +191,7 @@ class _BracketPlaces:
         return tuple(key for key in named if self._key(key) is None or key)
 
     def _enumerates(self, inside: str, before: str, after: str) -> bool:
-        """Whether a short bracket numbers a point, or says a number word again."""
+        """True if a short bracket numbers a point, or repeats a number word."""
         if len(inside) > 3 or " " in inside:
             return False
         if NUMBER_WORD.search(before):
@@ -212,7 +212,7 @@ class _BracketPlaces:
         return (named,) if (several or spoken) and not NO_NAMES.fullmatch(match[1].split()[0]) else ()
 
     def _raised(self, match: re.Match[str]) -> tuple[str, ...]:
-        """Raised numbers behind a word or the end of a sentence, unless the word is a unit; no powers."""
+        """Returns raised note numbers after a word or the end of a sentence; units and powers do not count."""
         before = self._text[max(0, match.start() - 40) : match.start()]
         word = re.search(r"([^\W\d_]+)$", before)
         noted = self._text.startswith(match.group()) or not before.strip()
@@ -225,7 +225,7 @@ class _BracketPlaces:
         return tuple(self._split(match.group().translate(NORMAL)))
 
     def _split(self, inside: str) -> list[str]:
-        """The keys of one bracket, without what leads to them and without pages."""
+        """Returns the keys of one bracket, without introductory words and pages."""
         found: list[str] = []
         name = ""
         for part in re.split(r"\s*;\s*", inside):
@@ -262,7 +262,7 @@ def _is_reference(key: str) -> bool:
 
 
 def _bare(key: str) -> str:
-    """For finding a key however its parts are joined: `Smith, 2020`, `Smith & Jones (2020)`."""
+    """Normalises a key for lookup: `Smith, 2020` and `Smith & Jones (2020)`."""
     return (
         re.sub(r"[\s,()@]+|\b(?:and|und|et|y)\b|&", " ", key.translate(NARROWED).removeprefix("^"))
         .replace("  ", " ")

@@ -1,20 +1,19 @@
-"""What characters a text may have, and how its words are compared.
+"""Characters that a text may contain, and the comparison of words.
 
-A text may have letters, marks, numbers, punctuation, signs and spaces, each where Unicode foresees it. Everything else
-is a fault with its place: control and format characters, what is unassigned or private, letters that show nothing.
-
-- Letters are of a script that UAX 31 recommends, or of the one that most letters of the text are of. The letters of a
-  word that have capitals are of one script, and so are those that have none (Han, Kana, Hangul and Bopomofo are one
-  here). So no Latin word has a Cyrillic letter in it. A Latin word may begin or end with one Greek letter: `kΩ`, `Δx`.
-- A mark stands on a letter or a digit, of its script or for all scripts, at most six on one; none strikes it through
-  (a sign of mathematics may be: that negates it).
-- What Unicode calls ignorable is allowed where a script or an emoji needs it, and never counts: a joiner or a selector
-  behind a letter without capitals or a sign, a soft hyphen, marks of direction in a text that runs from right to left,
-  and what sets words apart that all run in its direction.
+A text may have letters, marks, numbers, punctuation, signs and spaces, each where Unicode allows it. Everything else is
+a fault with its place: control and format characters, unassigned or private ones, invisible letters.
+- Letters belong to a script that UAX 31 recommends, or to the majority script of the text. The cased letters of a
+  word are of one script, and so are its uncased ones (Han, Kana, Hangul and Bopomofo count as one). So no Latin
+  word has a Cyrillic letter in it. A Latin word may begin or end with one Greek letter: `kΩ`, `Δx`.
+- A mark stands on a letter or a digit, of its script or for all scripts, at most six on one; none strikes it
+  through (a sign of mathematics may be: that negates it).
+- Unicode's ignorable characters are allowed where a script or an emoji needs them, and never count: a joiner or a
+  selector behind an uncased letter or a sign, a soft hyphen, direction marks in a right-to-left text, and isolates
+  around words that all run in one direction.
 - The digits of a number are of one system.
 
-`plain` is how words are compared: normalised (NFKC), without case and without what is ignorable. `bare` is what a
-reader's eye makes of a text: that is where forbidden words are looked for.
+`plain` is the form for comparing words: normalised (NFKC), case folded and without ignorable characters. `bare`
+approximates what a reader sees, and is searched for forbidden words.
 """
 
 from __future__ import annotations
@@ -32,25 +31,25 @@ IGNORABLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Unicode's Default_Ignorable_Code_Point, and its marks of annotations."""
+"""Unicode's Default_Ignorable_Code_Point, and its annotation marks."""
 JOINING = re.compile("[\u180b-\u180f\u200b-\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-"""Joiners, selectors of variants, and the space of no width that Thai and Khmer break lines at."""
+"""Joiners, variation selectors, and the zero-width space that Thai and Khmer break lines at."""
 VISIBLE_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
-"""Unicode's Prepended_Concatenation_Mark: the end of a verse, and signs around a number."""
+"""Unicode's Prepended_Concatenation_Mark: end of a verse, and signs around a number."""
 DIRECTIONS = "\u061c\u200e\u200f"
 ANYWHERE = "\u00ad\u2060\ufeff"
 """Soft hyphen, word joiner, byte order mark."""
 ISOLATED = re.compile("([\u2066-\u2068\u202a\u202b])([^\n\u2066-\u2069\u202a-\u202e]{1,200})[\u2069\u202c]")
-"""What is set apart by its direction, as programs do with names: an isolate or an embedding."""
+"""Text in a directional isolate or embedding, as programs insert around names."""
 FLAG = re.compile("\U0001f3f4[\U000e0020-\U000e007e]{2,6}\U000e007f")
-"""The flag of a region: an emoji that is spelled in tag characters."""
+"""Flag of a region: an emoji spelled in tag characters."""
 SELECTORS = "\ufe0e\ufe0f"
 INFORMATION = "\u2139"
-"""The one emoji that is a letter with a case."""
+"""The only emoji that is a cased letter."""
 BLANK, CELLS = "\u2800", range(0x2800, 0x2900)
-"""Braille's cell without a dot looks like a space, and is a sign."""
+"""The empty Braille cell, which looks like a space but is a sign."""
 PICTOGRAPHS = range(0x1F000, 0x1FB00)
-"""Kept for emoji: newer ones than this Python knows are signs, too."""
+"""Emoji block: characters newer than this Python's Unicode data count as signs, too."""
 SCRIPTS = frozenset(
     re.findall(
         r"\w+",
@@ -59,15 +58,16 @@ SCRIPTS = frozenset(
         " TIBETAN",
     )
 )
-"""UAX 31, table 5."""
+"""Recommended scripts, UAX 31, table 5."""
 EASTERN = frozenset({"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "KATAKANA"})
 SHARED = "MODIFIER"
-"""Letters for all scripts: `ʼ`, `ʻ`."""
+"""Pseudo-script of letters for all scripts: `ʼ`, `ʻ`."""
 FIRST_WORDS = {"IDEOGRAPHIC": "CJK", "VERTICAL": "CJK", "MASU": "CJK", "CARON": SHARED, "COMBINING": SHARED}
-"""Of names that do not begin with a script: repeat marks of Kana, the third tone of Bopomofo, halfwidth voicing."""
+"""Scripts of characters whose names do not begin with one: Kana repeat marks, Bopomofo's third tone, halfwidth voicing.
+"""
 MAX_MARKS = 6
 STRIKES = 1
-"""The combining class of marks that lie over their letter."""
+"""Combining class of marks that overlay their letter."""
 
 LOOKALIKES = str.maketrans(
     {
@@ -77,12 +77,12 @@ LOOKALIKES = str.maketrans(
         **dict(zip("ɑŋœæßþꞌ", "anoabp'", strict=True)),
     }
 )
-"""The part of Unicode's confusables (UTS 39) that turns letters of other scripts into the Latin ones they look like."""
+"""Subset of Unicode's confusables (UTS 39): letters of other scripts, and the Latin ones they look like."""
 LATIN = re.compile(
     r"LATIN (?:CAPITAL|SMALL) LETTER (?:DOTLESS |SCRIPT )?([A-Z])(?: WITH .*)?$|LATIN .*CAPITAL ([A-Z])$"
     r"|^SQUARED ([A-Z]+)$"
 )
-"""By their names: `ø` is an `o`, the small capital `ᴛ` a `t`, and `🆓` is `free`."""
+"""Latin base letter in a character name: `ø` is an `o`, the small capital `ᴛ` a `t`, and `🆓` is `free`."""
 NATIVE = (re.compile("[\u0370-\u03ff]"), re.compile("[\u0400-\u052f]"), re.compile("[\u0531-\u0587]"))
 SPACED = re.compile(r"(?<!\w)\w(?:(?:[^\w\n]|_)\w){2,}(?!\w)")
 UNSPACED = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
@@ -90,13 +90,13 @@ UNSPACED = ("CJK UNIFIED", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYAN
 
 @lru_cache(maxsize=65536)
 def script_of(letter: str) -> str:
-    """The script of a letter by its name in Unicode: `LATIN`, `CJK`; of `ｔ` and `𝐭`, too."""
+    """Returns the script of a letter by its Unicode name: `LATIN`, `CJK`; also for `ｔ` and `𝐭`."""
     name = unicodedata.name(unicodedata.normalize("NFKC", letter)[0], "").partition(" ")[0].partition("-")[0]
     return FIRST_WORDS.get(name, name)
 
 
 def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
-    """Where a text (in NFC) has a character that it may not have: the place, the ground, and a sentence's end."""
+    """Yields forbidden characters of a text (in NFC): position, reason code, and the rest of a sentence."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return
     text = ISOLATED.sub(_undirected, FLAG.sub(lambda flag: "\U0001f3f4" * len(flag.group()), text))
@@ -114,7 +114,7 @@ def character_faults(text: str) -> Iterator[tuple[int, CharacterGround, str]]:
 
 
 def _undirected(part: re.Match[str]) -> str:
-    """A part that is set apart by its direction, without what sets it apart: it runs that way anyhow."""
+    """Replaces a directional isolate by its content if the content runs that way anyhow."""
     letters = {unicodedata.bidirectional(one) in ("R", "AL") for one in part[2] if one.isalpha()}
     given = {"\u2066": {False}, "\u202a": {False}, "\u2067": {True}, "\u202b": {True}}
     leftward = given.get(part[1], letters)
@@ -136,20 +136,20 @@ def _misplaced(text: str, leftward: bool) -> Iterator[tuple[int, CharacterGround
         if category[0] == "M":
             marks += 1
             if marks > MAX_MARKS or not _may_carry(before, character):
-                yield at, "characters", f"{_named(character)}, a mark where none can be read"
+                yield at, "characters", f"{_named(character)}, a misplaced mark"
             continue
         if character == BLANK and ord(before) not in CELLS:
-            yield at, "characters", f"{_named(character)}, which looks like a space and is none"
+            yield at, "characters", f"{_named(character)}, which looks like a space but is not one"
         before, marks = character, 0
         if category[0] in "LNPS" or category == "Zs" or character in "\n\t" or ord(character) in PICTOGRAPHS:
             continue
         if character in VISIBLE_FORMATS:
             continue
-        yield at, "characters", f"{_named(character)}, which is no letter, mark or sign"
+        yield at, "characters", f"{_named(character)}, which is not a letter, mark or sign"
 
 
 def _is_joined(before: str, joiner: str) -> bool:
-    """Whether what is before may have a joiner, or a selector, behind it. ASCII digits and points have selectors."""
+    """True if a joiner or selector may follow this character. ASCII digits and points take selectors."""
     kind = unicodedata.category(before)
     selects = joiner in SELECTORS and (kind[0] in "NP" or before == INFORMATION)
     native = kind == "Nd" and not before.isascii() and joiner not in SELECTORS
@@ -166,7 +166,7 @@ def _may_carry(letter: str, mark: str) -> bool:
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where letters, marks and digits stand together, if not all of them are ASCII."""
+    """Yields start and end of runs of letters, marks and digits that are not all ASCII."""
     start = -1
     for at, character in enumerate(f"{text} "):
         inside = character.isalnum() or unicodedata.category(character)[0] == "M" or IGNORABLE.match(character)
@@ -195,21 +195,21 @@ def _named(character: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text without what Unicode calls ignorable."""
+    """Removes Unicode's ignorable characters."""
     return IGNORABLE.sub("", text)
 
 
 def plain(text: str) -> str:
-    """NFKC, case folded, without what is ignorable, white space single: how words are compared."""
+    """Normalises a text for comparing words: NFKC, case folded, no ignorable characters, single blanks."""
     folded = unicodedata.normalize("NFKC", visible(text)).casefold()
     return " ".join(folded.replace("\u2019", "'").split())
 
 
 def bare(text: str) -> str:
-    """As `plain`, with accents gone and look-alikes as the Latin letters they imitate.
+    """Normalises as `plain`, without accents and with look-alikes replaced by Latin letters.
 
-    A word all in Greek, Cyrillic or Armenian letters is left alone where a fifth of the letters is of that script:
-    then it is a word of that language, and no disguise.
+    A word all in Greek, Cyrillic or Armenian letters is left alone if more than a fifth of the letters is of that
+    script: then it is a word of that language, not a disguise.
     """
     decomposed = unicodedata.normalize("NFKD", plain(text))
     marks_gone = "".join(character for character in decomposed if not unicodedata.combining(character))
@@ -236,17 +236,17 @@ def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
 
 @lru_cache(maxsize=4096)
 def whole_words(phrase: str) -> re.Pattern[str]:
-    """Matches a phrase that has been made `plain` or `bare`, as whole words where its script writes spaces."""
+    """Matches a phrase in `plain` or `bare` form, as whole words if its script writes spaces."""
     before = r"(?<!\w)" if is_bounded(phrase[:1]) else ""
     after = r"(?!\w)" if is_bounded(phrase[-1:]) else ""
     return re.compile(before + re.escape(phrase) + after)
 
 
 def spaced_out(text: str) -> str:
-    """Words written letter by letter in `text` (`s e c r e t`, `s.e.c.r.e.t`), joined, one a line."""
+    """Joins words written letter by letter (`s e c r e t`, `s.e.c.r.e.t`), one per line."""
     return "\n".join(re.sub(r"[^\w]|_", "", match.group()) for match in SPACED.finditer(text))
 
 
 def is_bounded(character: str) -> bool:
-    """Whether words end at this character: not so in scripts that write no spaces between them."""
+    """True if a word boundary applies here: not in scripts without spaces between words."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

@@ -1,7 +1,7 @@
-"""Sentences in which a text speaks of itself or to whoever grades it. They count for nothing, and are no suspicion.
+"""Sentences in which a text speaks about itself or to its grader. They are ignored, not penalised.
 
-They are known by their usual words, in both orders ("all items are met", "it meets all items", "give this answer full
-marks"). What says so in other words counts as any sentence does.
+Recognised by their usual words, in both orders ("all items are met", "it meets all items", "give this answer full
+marks"). A claim in other words counts as an ordinary sentence.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ITSELF = (
     rf"(?:(?:this|my) (?:\w+ )?{SAID}|the (?:\w+ )?{SAID} (?:above|below|here)"
     rf"|here is (?:an?|my|the|your) {SAID} that)"
 )
-"""More nouns than TEXT, where the words around them say that it is this very text."""
+"""Phrases with more nouns than TEXT, where the words around them show that this very text is meant."""
 HAS = (
     r"(?:has|covers|addresses|names|lists|uses|explains|describes|discusses|treats|deals with|talks about|touches"
     r"|presents|provides|gives|offers|features|incorporates|explores|examines|considers|outlines|summari[sz]es|details"
@@ -105,8 +105,7 @@ def is_claim(sentence: str) -> bool:
 
 
 def without_claims(text: str) -> str:
-    """The sentences of one block that speak of something else; the text itself where none is a claim. Behind a claim,
-    `it covers` is one, too."""
+    """Returns the sentences of a block that are not claims. After a claim, `it covers ...` is one, too."""
     if not is_claim(text):
         return text
     kept, behind = [], False

@@ -1,6 +1,6 @@
-"""The language that a text is written in, as far as sentences and numbers need it: by its script or its little words.
+"""Language detection by script or function words, as far as sentences and numbers need it.
 
-A guess that is wrong costs an abbreviation or asks for a number to be written plainly; it never lets a text pass.
+A wrong guess costs an abbreviation or requires a number to be written plainly; it never lets a text pass.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ BY_SCRIPT = {
 WHERE = {word: [code for code in LITTLE_WORDS if word in LITTLE_WORDS[code].split()] for word in
          " ".join(LITTLE_WORDS.values()).split()}  # fmt: skip
 LETTERS = {"pl": "łęąśżź", "cs": "řůě", "tr": "ğı", "pt": "ãõ", "es": "ñ", "de": "ß", "fr": "œ"}
-"""In words that are no names. They say more than little words, for those are shared."""
+"""Distinctive letters, counted outside names. They weigh more than function words, which languages share."""
 UNKNOWN = re.compile("[ățșőűơư]", re.IGNORECASE)
-"""Letters of languages that write in Latin and are none of those above."""
+"""Letters of unsupported languages with Latin script."""
 COMMA = frozenset({"de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "tr", "cs", "id", "ru", "el", "hy", "ka"})
-"""Languages whose decimals have a comma; Mexico's Spanish, which has a point, is known by its numbers."""
+"""Languages with a decimal comma; Mexican Spanish, which has a point, is recognised by its numbers."""
 ENOUGH = 8
-"""Words without any little word of a language here: it is none of them."""
+"""Words without any function word from which the language counts as unsupported."""
 
 
 @lru_cache(maxsize=256)
 def language_of(text: str, otherwise: str = "en") -> str:
-    """Its code, such as `en`; `otherwise` where nothing tells, `` for a longer text in a language not known here."""
+    """Returns the language code, such as `en`; `otherwise` if unknown, empty for a longer text in an unsupported
+    language."""
     scripts = Counter(script_of(one) for one in text[:20_000] if one.isalpha())
     script = max(scripts, key=lambda one: scripts[one], default="LATIN")
     if script != "LATIN":

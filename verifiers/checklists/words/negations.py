@@ -1,7 +1,7 @@
-"""Words that turn what is said: they are neither put into a quotation nor left out of it.
+"""Negating words, which may neither be inserted into a quotation nor omitted from it.
 
-Negations of the languages that people write lists in, and verbs and conditions that deny as well (`fails to`,
-`without`, `unless`). Where words are not set apart by blanks, signs of a negation are looked for within them.
+Covers negations of the common languages, and verbs and conditions that deny as well (`fails to`, `without`, `unless`).
+In scripts without blanks, negating characters are searched within words.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DENIED = re.compile(
     r"|dout|démen|contest|contre\b|niega|negó|duda|contra\b|nega|dubit|contro\b|отриц|сомнева|опроверг)|否认|否認|怀疑|反对|否定",
     re.IGNORECASE,
 )
-"""How a sentence says that what it quotes is not so, beside negations."""
+"""Words by which a sentence denies what it quotes, besides negations."""
 CONTRAST = re.compile(r"(?<=\w), not\b[^,;:.!?]*[,;:]|\bwith no\b", re.IGNORECASE)
 ENDS = re.compile(r"[.!?]\s|[。！？]")
 CLAUSES = re.compile(
@@ -68,11 +68,11 @@ HOLDS_ANYWAY = re.compile(
     r"|étonn|surpren|oubli|hasard|olvid|sorprend|extrañ|casualidad|dimentic|stupi|удивительн|забы|случайн",
     re.IGNORECASE,
 )
-"""What is so although this is negated: `it is no surprise that ...`."""
+"""Words whose negation leaves the statement true: `it is not surprising that ...`."""
 ONLY = re.compile(r"ne|n['’]", re.IGNORECASE)
-"""With `que` behind it and no other negation it says `only`: `il ne reste que trois arbres`."""
+"""Negation that means `only` before `que` if there is no other: `il ne reste que trois arbres`."""
 THAT_FOLLOWS = re.compile(rf",(?=\s(?:{'|'.join(sorted(THAT))})\b)", re.IGNORECASE)
-"""A comma before it (`Wir glauben nicht, dass`) begins no clause of its own here."""
+"""Comma before `that`, which begins no clause of its own here (`Wir glauben nicht, dass`)."""
 
 
 def may_be_put_in(text: str) -> bool:
@@ -80,8 +80,9 @@ def may_be_put_in(text: str) -> bool:
 
 
 def may_be_left_out(text: str) -> bool:
-    """Whether nothing is negated from where a quotation breaks off to the end of that sentence, and from the beginning
-    of the one in which it goes on. In another sentence it goes on with a clause, so that nothing gets a new subject."""
+    """True if an omission hides no negation. Checks from the break to the end of that sentence, and from the beginning
+    of the sentence where the quotation resumes. In another sentence it must resume with a clause, so that nothing gets
+    a new subject."""
     pieces = ENDS.split(CONTRAST.sub(" ", text))
     if len(pieces) > 1 and re.search(r"\w", CLAUSES.split(pieces[-1])[-1]):
         return False
@@ -89,7 +90,7 @@ def may_be_left_out(text: str) -> bool:
 
 
 def is_negated(source: str, start: int, end: int) -> bool:
-    """Whether a negation stands right before or behind a part of a source, or governs its clause by `that`."""
+    """True if a negation stands right before or after a part of a source, or governs its clause by `that`."""
     before = THAT_FOLLOWS.sub(" ", source[max(0, start - CLAUSE) : start])
     clause = NO_NEGATION.sub(" ", CLAUSES.split(before)[-1])
     behind = source[end : end + 20]
@@ -106,5 +107,5 @@ def is_negated(source: str, start: int, end: int) -> bool:
 
 
 def denies(sentence: str) -> bool:
-    """Whether a sentence says of what it quotes that it is not so, or asks."""
+    """True if a sentence denies or questions what it quotes."""
     return TURNING.search(sentence) is not None or DENIED.search(sentence) is not None or "?" in sentence

@@ -1,11 +1,10 @@
 """Words and sentences.
 
 A word is a run of letters and digits, with apostrophes, hyphens and points inside, and commas between digits (`don't`,
-`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences are those of `sentencex`, the
-segmenter of Wikimedia, which knows the abbreviations of many languages. What it cut inside of one is joined again: a
-sentence does not begin with a small letter where the text begins with a capital, nor behind an abbreviation, the
-number of a list or a day that stands before a word. One ends behind a number with a unit that is written with a point,
-before a capital.
+`well-known`, `3,140.5`); in scripts without spaces each character is one. Sentences come from `sentencex`, Wikimedia's
+segmenter, which knows the abbreviations of many languages. Wrong splits are joined again: a sentence does not begin
+with a lower-case letter in a text that begins with a capital, nor after an abbreviation, a list number or a day before
+a word. A sentence ends after a number with an abbreviated unit, before a capital.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ import sentencex
 from verifiers.checklists.words.language import language_of
 
 UNSPACED = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\u0e01-\u0e2e"
-"""Of scripts without spaces."""
+"""Characters of scripts without spaces."""
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+(?:(?:['\u2019.\-\u2010\u2011]|(?<=\d),(?=\d))[^\W_{UNSPACED}]+)*")
 MOST_AT_ONCE = 8_000
-"""Characters; a longer block is cut at a blank before it is read, for quotation marks cost time by their square."""
+"""Characters per call; longer blocks are cut at a blank, because quotation marks cost quadratic time."""
 CHAINED = re.compile("[-.\u2010\u2011]")
 LONGEST_COMPOUND = 4
-"""Parts of what is one word by hyphens: `jack-of-all-trades`."""
+"""Maximum parts of a hyphenated word that counts as one: `jack-of-all-trades`."""
 SHORT = "approx mt ft tbsp tsp gov sen rep capt col gen lt sgt rev hon dept est fig figs eq cf vs no nos vol pp p"
 SHORT += (
     " ca vgl abb tab bzw dhr mevr sig dott prof dr mr mrs ms st art hr fr u mme mlle mmes np tzw tj e.g i.e z.b d.h"
@@ -32,23 +31,23 @@ SHORT += (
 SHORT += " hab inż ks ul mgr płk mjr kpt lek gm woj św nr rys ryc zob tzn tzw m.in np por godz red ing mudr judr doc"
 SHORT += " mgr tj např atd viz sv"
 JOINS = frozenset(SHORT.split())
-"""Abbreviations that stand before what they belong to, beside those that the library knows."""
+"""Abbreviations that precede their noun, besides those that the library knows."""
 NUMBERED = frozenset(
     {"no", "nos", "p", "pp", "art", "fig", "figs", "eq", "vol", "ca", "approx", "abb", "tab", "nr", "por", "godz"}
 )
-"""Those of them that belong to a number, and are words or letters otherwise."""
+"""Abbreviations that precede a number, and are ordinary words or letters elsewhere."""
 SPELLED = re.compile(
     rf"(?<![^\W_])(?:[^\W_{UNSPACED}](?:[\W_]{{1,3}}[^\W_{UNSPACED}]){{7,}}"
     rf"|[^\W\d_{UNSPACED}](?:(?:[^\w\n]|_)[^\W\d_{UNSPACED}]){{3,}})(?![^\W_])"
 )
-"""A word in single letters: four with one sign between any two, whichever it is; eight, digits too, with three."""
+"""A word in single letters: four with the same sign between any two; eight, digits too, with up to three signs."""
 UNIT_ENDS = re.compile(
     r"(?:\b[тТ]\. ?[дп]|(?<=\d)[ \u00a0\u202f](?:[cmk]?m|[mk]?g|m?l|min|sec|[смк]?м|[мк]г|м?л|мин|сек|га))"
     r"\.[\"'”’»)]*(?=\s+[^\W\d_])"
 )
-"""Also behind `и т. д.`"""
+"""Abbreviated unit after a number; also matches `и т. д.`"""
 LAST = 80
-"""Characters of a sentence in which its last words are looked for."""
+"""Characters of a sentence searched for its last words."""
 SURROGATES = re.compile("[\ud800-\udfff]")
 CLOSERS = "\"'”’»)]"
 INITIALS = frozenset({"pl", "cs"})
@@ -62,14 +61,14 @@ def words(text: str) -> list[str]:
 
 
 def word_count(text: str) -> int:
-    """As people count: a word in single letters is one, too; in scripts without spaces each character is. A long chain
-    of words by hyphens or points is as many."""
+    """Counts words as people do: a spelled-out word is one, an unspaced script counts characters. A long chain of words
+    joined by hyphens or points counts as many."""
     chains = (len(CHAINED.split(word)) for word in words(SPELLED.sub("x", text)))
     return sum(parts if parts > LONGEST_COMPOUND else 1 for parts in chains)
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of one block. What is left behind the last end counts as one, where it has a word."""
+    """Returns the sentences of one block. A remainder after the last full stop counts if it has a word."""
     language = language_of(text)
     capitals = text[:1].isupper() or not text[:1].isalpha()
     found: list[str] = []
@@ -106,7 +105,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _goes_on(before: str, piece: str, language: str, capitals: bool) -> bool:
-    """Whether a sentence was cut: at an abbreviation, an ordinal, or before a small letter."""
+    """True if a sentence was split wrongly: at an abbreviation, an ordinal, or before a lower-case letter."""
     begins = piece.lstrip(" \n\"'“”‘’„«»([")[:1]
     if not WORD.search(before) and WORD.search(piece):
         return True

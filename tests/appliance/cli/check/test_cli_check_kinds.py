@@ -233,7 +233,7 @@ def test_what_this_machine_lacks_is_said_with_what_to_do_about_it(capsys) -> Non
 
 def test_what_is_wrong_in_a_file_is_said_with_its_name_and_a_list_may_be_typed(checked, tmp_path) -> None:
     submission = file(tmp_path, "s.py", RIGHT)
-    for text, message in (("functoin = 'f'\n", "functoin: there is no such field"), ("function = 'f\n", "not TOML")):
+    for text, message in (("functoin = 'f'\n", "functoin: unknown field"), ("function = 'f\n", "not TOML")):
         result = checked("code", "--spec", file(tmp_path, "spec.toml", text), "--submission", submission)
         assert (result.returncode, f"spec.toml: {message}" in result.stderr) == (2, True), result.stderr
     result = checked("checklist", "--spec", "-", "--submission", file(tmp_path, "t.md", TEXT), typed=LIST)

@@ -129,7 +129,7 @@ def test_an_empty_name_is_a_usage_error_everywhere(command: str) -> None:
 
 def test_what_is_no_name_may_be_empty() -> None:
     judged = CliRunner().invoke(app, ["check", "answer", "--gold", "1", "--answer", ""])
-    assert (judged.exit_code, "nothing is written" in judged.output) == (1, True)
+    assert (judged.exit_code, "the answer is empty" in judged.output) == (1, True)
 
 
 def test_a_table_fits_the_terminal_but_for_its_names_and_is_whole_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

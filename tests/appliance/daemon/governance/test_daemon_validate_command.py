@@ -48,7 +48,7 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
         "What is 2 * 3?",
         "the whole number 6",
         "variants that were changed on purpose are rejected",
-        "another integer",
+        "a different integer",
     ):
         assert text in unconfirmed.stdout
     shown = unconfirmed.stdout.split()[-1]

@@ -1,4 +1,4 @@
-"""Reads values of their own: numbers, brackets, fractions, roots, derivatives."""
+"""Constructs for self-contained values: numbers, brackets, fractions, roots, derivatives."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PAIRS = {
     "(": (")", None), "\\lfloor": ("\\rfloor", "floor"), "\\lceil": ("\\rceil", "ceil"), "|": ("|", "abs"),
     "|open": ("|close", "abs"),
 }  # fmt: skip
-"""Opening bracket: (closing bracket, function of what is inside)."""
+"""Opening bracket: (closing bracket, function of the content)."""
 
 
 def number(reader: Reader) -> Expression:
-    """Returns a number; in answers with a word such as `million` behind it, too."""
+    """Reads a number; in answers also with a word such as `million` after it."""
     token = reader.take()
     large = None if reader.language.declared else LARGE_NUMBERS.get(reader.token.text)
     if large is not None and reader.token.text not in reader.variables:
@@ -31,7 +31,7 @@ def bracketed(reader: Reader) -> Expression:
 
 
 def fraction(reader: Reader) -> Expression:
-    """Reads `\\frac{a}{b}`, `\\frac12`."""
+    r"""Reads `\frac{a}{b}`, `\frac12`."""
     reader.take()
     return Quotient(reader.argument(), reader.argument())
 
@@ -42,7 +42,7 @@ def binomial(reader: Reader) -> Expression:
 
 
 def root(reader: Reader) -> Expression:
-    """Reads `\\sqrt{a}`, `\\sqrt[n]{a}`, `\\sqrt2`."""
+    r"""Reads `\sqrt{a}`, `\sqrt[n]{a}`, `\sqrt2`."""
     reader.take()
     if reader.accept("["):
         degree = reader.up_to("]", reader.sum, bars=reader.bars)
@@ -66,7 +66,7 @@ def unbraced_root(reader: Reader) -> Expression:
 
 
 def rate_or_fraction(reader: Reader) -> Expression:
-    """Reads `\\frac{dy}{dx}`, a symbol in which no d cancels, `\\frac{d}{dx} x^3`, a derivative, or a fraction."""
+    r"""Reads `\frac{dy}{dx}` as a symbol in which no d cancels, `\frac{d}{dx} x^3` as a derivative, or a fraction."""
     texts = reader.texts(7)
     if len(texts) < 7 or texts[1] != "{" or texts[4] != "{" or not texts[3] == texts[6] == "}":
         return fraction(reader)
@@ -80,13 +80,13 @@ def rate_or_fraction(reader: Reader) -> Expression:
 
 
 def group(reader: Reader) -> Expression:
-    """Reads what is only underlined or coloured."""
+    """Reads underlined or coloured content."""
     reader.take()
     return reader.braced()
 
 
 def conjugate(reader: Reader) -> Expression:
-    """Reads `\\overline{3+4i}`. Raises GrammarError for a line over real symbols, which may be a mean or a segment."""
+    r"""Reads `\overline{3+4i}`. Raises GrammarError for a line over real symbols, which may be a mean or a segment."""
     reader.take()
     of = reader.braced()
     if symbols(of) and not reader.context.complex:
@@ -95,7 +95,7 @@ def conjugate(reader: Reader) -> Expression:
 
 
 def angle(reader: Reader) -> Expression:
-    """Reads `\\angle ABC` and `\\angle 1`, names."""
+    r"""Reads `\angle ABC` and `\angle 1` as names."""
     reader.take()
     token = reader.take()
     if token.kind not in ("word", "symbol", "text") and not token.integer:
@@ -104,4 +104,4 @@ def angle(reader: Reader) -> Expression:
 
 
 def infinity(reader: Reader) -> Expression:
-    raise reader.error("infinity is not a number to compute with")
+    raise reader.error("infinity is not a number")

@@ -1,8 +1,8 @@
-"""Reads definite integrals, finite or infinite sums and products, limits: signs that bind a symbol.
+"""Constructs that bind a symbol: definite integrals, finite or infinite sums and products, limits.
 
-They become calls that name the bound symbol: `integral(body, x, low, high)`, `sum` and `product` alike,
-`limit(body, x, point)`. `Constant("infinity")` may be a bound, and stands nowhere else. An integral without bounds is
-refused: that is no value.
+They become calls that name the bound symbol: `integral(body, x, low, high)`, `sum` and `product` alike, `limit(body, x,
+point)`. `Constant("infinity")` may be a bound, and occurs nowhere else. An indefinite integral is refused, because it
+has no value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DIFFERENTIAL = re.compile("([A-Za-z]*)d([A-Za-z]?)")
 
 
 def integral(reader: Reader) -> Expression:
-    """Reads `\\int_0^1 x^2 dx`."""
+    r"""Reads `\int_0^1 x^2 dx`."""
     reader.take()
     low = high = None
     while reader.at("_", "^"):
@@ -36,7 +36,7 @@ def integral(reader: Reader) -> Expression:
 
 
 def repeated(reader: Reader) -> Expression:
-    """Reads `\\sum_{k=1}^{10} k^2`, `\\prod_{k=1}^n k`."""
+    r"""Reads `\sum_{k=1}^{10} k^2`, `\prod_{k=1}^n k`."""
     name = "sum" if reader.take().text == "\\sum" else "product"
     index = _bound_symbol(reader, "a sum without an index")
     reader.expect("=")
@@ -48,7 +48,7 @@ def repeated(reader: Reader) -> Expression:
 
 
 def limit(reader: Reader) -> Expression:
-    """Reads `\\lim_{x \\to 0} x`."""
+    r"""Reads `\lim_{x \to 0} x`."""
     reader.take()
     variable = _bound_symbol(reader, "a limit without a variable")
     reader.expect("\\to")
@@ -87,7 +87,7 @@ def _infinite(reader: Reader) -> Expression:
 
 
 def _split_differential(reader: Reader) -> str:
-    """Finds the `dx` that ends the integrand and makes it two tokens, a mark and the symbol. Returns its name."""
+    """Splits the `dx` that ends the integrand into a mark and the symbol. Returns the symbol's name."""
     depth = 0
     for index in range(reader.index, len(reader.tokens) - 1):
         token = reader.tokens[index]

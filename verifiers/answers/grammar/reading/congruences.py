@@ -1,4 +1,4 @@
-"""Reads congruences: `x \\equiv 3 \\pmod 7`. They say which whole numbers an unknown may be."""
+r"""Congruences: `x \equiv 3 \pmod 7` gives the possible whole numbers of an unknown."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from verifiers.answers.grammar.reader import Reader
 from verifiers.answers.grammar.values import Images, NumberSet, RelationValue, Scalar, Value
 
 PARAMETER = "#"
-"""No symbol that is written has this name."""
+"""Parameter name that no written symbol has."""
 MAX_MODULUS = 10**12
 
 
 def congruence(reader: Reader, first: Value) -> Images | RelationValue:
-    """Reads from `\\equiv` to the end of the modulus. `f(x) \\equiv 0` is an equation. Raises GrammarError."""
+    r"""Reads from `\equiv` to the end of the modulus. `f(x) \equiv 0` is an equation. Raises GrammarError."""
     reader.take()
     if isinstance(first, Scalar) and isinstance(first.of, n.FunctionCall):
         return RelationValue("and", (n.ComparisonNode((first.of, reader.sum()), ("==",)),))
@@ -30,18 +30,18 @@ def congruence(reader: Reader, first: Value) -> Images | RelationValue:
     values = [None if symbols(residue) else rational(residue) for residue in found]
     if any(value is None or value.denominator != 1 for value in values):
         # 1/2 modulo 3 may be 2, or no whole number at all.
-        raise reader.error("a congruence whose residue is no whole number")
+        raise reader.error("a congruence whose residue is not a whole number")
     classes: list[n.Expression] = [n.Sum((residue, step)) for residue in found]
     return Images(tuple(classes), PARAMETER, NumberSet("Z"), first.of.name)
 
 
 def _modulus(reader: Reader) -> int:
-    """Reads `\\pmod 7`, `\\pmod{7}`."""
+    r"""Reads `\pmod 7`, `\pmod{7}`."""
     reader.expect("\\pmod")
     braced = reader.accept("{")
     token = reader.take()
     if token.kind != "number" or not token.integer or not 0 < token.value <= MAX_MODULUS:
-        raise reader.error("a modulus that is no whole number")
+        raise reader.error("a modulus that is not a whole number")
     if braced:
         reader.expect("}")
     return int(token.value)

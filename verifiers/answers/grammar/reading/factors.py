@@ -1,7 +1,7 @@
-"""Reads what stands directly beside a factor: products without a sign and mixed numbers; refuses what is ambiguous.
+"""Adjacent factors: products without a sign and mixed numbers; refuses ambiguous ones.
 
-Refused, because two readers would read two things: `1/2x`, two numbers side by side, `f(2)` for an unknown `f` of the
-plain language, `x(2)` and `2x2` in answers.
+Refused, because readers disagree: `1/2x`, two adjacent numbers, `f(2)` for an unknown `f` of the plain language, `x(2)`
+and `2x2` in answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.answers.grammar.vocabulary import CALLED, CONSTANTS
 
 AMBIGUOUS = Symbol("")
 FUNCTION_LETTERS = frozenset("fgh")
-"""Before a bracket these are functions to any reader, even where a variable has the name."""
+"""Letters that read as functions before a bracket, even if a variable has the name."""
 
 
 def beside_plain(reader: Reader, factors: list[Expression]) -> None:
@@ -25,12 +25,12 @@ def beside_plain(reader: Reader, factors: list[Expression]) -> None:
     if token.kind == "number" and not backward_product(reader, before):
         raise reader.error("a number directly after another value: write the sign between them")
     if token.text == "(" and isinstance(factors[-1], Symbol) and factors[-1].name in FUNCTION_LETTERS:
-        raise reader.error(f"{factors[-1].name}(...) reads as a function that is not known")
+        raise reader.error(f"{factors[-1].name}(...) reads as an unknown function")
     _append(reader, factors, before, token)
 
 
 def beside(reader: Reader, factors: list[Expression]) -> None:
-    """Reads the next factor of an answer: numbers with their own power and mixed numbers with a blank, too."""
+    """Reads the next factor of an answer; also numbers with their own power and mixed numbers with a blank."""
     before, token = reader.peek(-1), reader.token
     if token.kind == "number":
         mixed = _plain_mixed(reader, factors, before)
@@ -48,7 +48,7 @@ def beside(reader: Reader, factors: list[Expression]) -> None:
     if token.text == "(":
         last = factors[-1]
         if isinstance(last, Power) and isinstance(last.base, Symbol) and last.base.name in CALLED:
-            raise reader.error("a power of a function that is not known")
+            raise reader.error("a power of an unknown function")
         if token.glued and isinstance(last, Symbol) and _is_value(reader.peek()) and reader.peek(2).text == ")":
             raise reader.error("a letter before one letter or number in brackets: a value of a function, or a product")
     _append(reader, factors, before, token)
@@ -71,7 +71,7 @@ def _append(reader: Reader, factors: list[Expression], before: Token, token: Tok
 
 
 def backward_product(reader: Reader, before: Token) -> bool:
-    """Reads `x2` for `2x`: digits glued to a variable, and nothing bound to them."""
+    """True for the digits of `x2`, read as `2x`: glued to a variable, and without their own power."""
     following = reader.peek()
     binding = ("^", "!", "\\frac", "\\degree") if reader.language.declared else ("^", "!", "\\frac")
     bound = following.kind == "mark" and following.text in binding
@@ -80,7 +80,7 @@ def backward_product(reader: Reader, before: Token) -> bool:
 
 
 def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
-    """Makes 3/2 of 1 and 1/2; None where the two are a plain product; AMBIGUOUS where a reader could not tell."""
+    """Combines 1 and 1/2 into 3/2; None for a plain product; AMBIGUOUS if a reader could not tell."""
     number = whole.of if isinstance(whole, Negation) else whole
     powered = isinstance(fraction, Power)
     match fraction.base if isinstance(fraction, Power) else fraction:
@@ -94,9 +94,10 @@ def mixed_number(whole: Expression, fraction: Expression) -> Expression | None:
 
 
 def _is_power_factor(reader: Reader, factor: Expression, before: Token) -> bool:
-    """Reads `(n+1)2^{n-1}` and `n2^{n-1}`: a number that has its own power behind a bracket or a letter.
+    """True for the number with its own power in `(n+1)2^{n-1}` and `n2^{n-1}`.
 
-    Behind a letter only where the power holds a letter, too: `a2^3` may be a power of a_2."""
+    After a letter, only if the power contains a letter, too: `a2^3` may be a power of a_2.
+    """
     if reader.peek().text != "^" or not reader.token.integer:
         return False
     if before.text == ")":
@@ -109,7 +110,7 @@ def _is_power_factor(reader: Reader, factor: Expression, before: Token) -> bool:
 
 
 def _plain_mixed(reader: Reader, factors: list[Expression], before: Token) -> Expression | None:
-    """Reads `1 1/2`, digits and a blank before a proper fraction of digits; None where it is something else."""
+    """Reads `1 1/2`, digits and a blank before a proper fraction of digits; None for anything else."""
     following = reader.tokens[reader.index : reader.index + 4]
     if len(following) < 4:
         return None

@@ -1,8 +1,8 @@
-"""Reads chemical formulas: `\\text{CaCO}_3`, `Fe_2O_3`, `\\mathrm{SO_4^{2-}}`, `Ca(OH)2`, `CuSO_4\\cdot 5H_2O`.
+r"""Chemical formulas: `\text{CaCO}_3`, `Fe_2O_3`, `\mathrm{SO_4^{2-}}`, `Ca(OH)2`, `CuSO_4\cdot 5H_2O`.
 
-A formula is elements with their counts, groups in brackets, and a charge; it is kept as it is written, so `HCOOH` is no
-`CH_2O_2`, and capitals count. `CO_2` may be C times O_2: what may be a product is a formula only where something says
-so: upright letters, an element of two letters beside another, a charge, digits that are no subscript.
+A formula is elements with their counts, groups in brackets, and a charge; it is kept as written, so `HCOOH` differs
+from `CH_2O_2`, and capitals count. `CO_2` may be C times O_2: a possible product is a formula only with evidence:
+upright letters, an element of two letters beside another, a charge, digits that are not a subscript.
 """
 
 from __future__ import annotations
@@ -32,9 +32,8 @@ ATOM = re.compile(ELEMENT)
 
 
 def formula(text: str, *, upright: bool = False, certain: bool = True) -> ChemicalFormula | None:
-    """Returns the formula that a whole text is; None where it is none. `certain`: it can be nothing else.
-
-    `upright`: whether the text stood in upright letters."""
+    """Returns the formula if the whole text is one, else None. `certain`: only if it cannot be anything else.
+    `upright`: the text stood in upright letters."""
     if not BEGINS.match(text) or len(text) > MAX_LENGTH:
         return None
     marked = upright or STYLE.search(text) is not None

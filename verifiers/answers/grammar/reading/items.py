@@ -1,7 +1,6 @@
-"""Reads values and lists of them: operands joined by set operations, signs behind a value, items between commas.
+"""Values and lists of them: operands of set operations, signs after a value, items between commas.
 
-Which construct reads a value is looked up in the table of the language; what several items mean together is said by
-`lists` and `systems`.
+The table of the language gives the construct for each value; `lists` and `systems` combine several items.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from verifiers.answers.grammar.vocabulary import ENVIRONMENTS
 
 MAX_ITEMS = 500
 MAX_REREADS = 64
-"""Of items with `\\pm`; sets of tuples of sets would double the work at every level."""
+r"""Maximum rereads of items with `\pm`; nested sets and tuples would double the work at every level."""
 MAX_SCALED = 20_000
-"""Signs of a factor times the entries of the matrix that it multiplies."""
+"""Maximum product of a factor's length and the entries of the matrix it multiplies."""
 MATRICES = frozenset(f"\\begin{{{name}}}" for name in ENVIRONMENTS if name not in ("vmatrix", "cases"))
 MINUS_ONE: Expression = Negation(ONE)
 OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
@@ -34,12 +33,12 @@ OPERATIONS: dict[str, Literal["union", "intersection", "difference"]] = {
     "\\setminus": "difference",
 }
 CONNECTIVES = {"\\cup": "or", "\\land": "and", "\\lor": "or"}
-"""What joins claims, and no values: `2 \\lor 3` is not an answer, and `p \\land q` is not p times q."""
-MIXED = "commas and semicolons in one list: which of them separates is not clear"
+r"""Joiners of claims, not of values: `2 \lor 3` is not an answer, and `p \land q` is not p times q."""
+MIXED = "commas and semicolons in one list: the separator is unclear"
 
 
 def answer(reader: Reader) -> v.Value:
-    """Returns the value of all tokens. Raises GrammarError."""
+    """Reads all tokens as one value. Raises GrammarError."""
     if reader.accept("\\approx"):
         return reader.end(only_decimal(operand(reader), reader.error))
     found = listed(reader)
@@ -51,7 +50,7 @@ def answer(reader: Reader) -> v.Value:
 
 
 def listed(reader: Reader) -> v.Value:
-    """Returns items up to a sign or the end, joined as one value."""
+    """Reads items up to a sign or the end, joined as one value."""
     found = items(reader)
     signs = [""] * len(found)
     while reader.at(",", ";", "and", "or", *CONNECTIVES):
@@ -63,7 +62,7 @@ def listed(reader: Reader) -> v.Value:
             continue
         more = items(reader)
         if claims and not all(isinstance(item, v.RelationValue | v.Builder) for item in (found[-1], *more)):
-            raise reader.error("a sign of logic or a union between things that are neither claims nor sets")
+            raise reader.error("a sign of logic or a union between items that are neither claims nor sets")
         found.extend(more)
         signs += [sign, *([""] * (len(more) - 1))]
         if len(found) - reader.dotted > MAX_ITEMS:
@@ -72,14 +71,14 @@ def listed(reader: Reader) -> v.Value:
 
 
 def _one_kind(reader: Reader, found: list[v.Value], signs: list[str]) -> set[str]:
-    """Returns the signs between values. Raises GrammarError where commas and semicolons group what is no relation."""
+    """Returns the joiners used. Raises GrammarError if commas and semicolons group anything but relations."""
     if {",", ";"} <= set(signs) and not all(isinstance(item, v.RelationValue) for item in found):
         raise reader.error(MIXED)
     return {sign for sign in signs if sign}
 
 
 def joiner(reader: Reader) -> str:
-    """Returns the sign between two items; `and` behind a comma counts, the comma before it does not."""
+    """Reads the joiner between two items; after a comma, `and` or `or` replaces it."""
     sign = reader.take().text
     if sign in CONNECTIVES:
         return CONNECTIVES[sign]
@@ -87,7 +86,7 @@ def joiner(reader: Reader) -> str:
 
 
 def run_on(reader: Reader, found: list[v.Value]) -> None:
-    """Adds what dots stand for, and the item behind them."""
+    """Appends the items that dots expand to, and the item after them."""
     reader.take()
     if not reader.accept(",", ";"):
         raise reader.error("dots without an end")
@@ -97,11 +96,11 @@ def run_on(reader: Reader, found: list[v.Value]) -> None:
         raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
     found.extend(more)
     if reader.at(",", ";"):
-        raise reader.error("an item behind the end of dots")
+        raise reader.error("an item after the end of dots")
 
 
 def items(reader: Reader) -> list[v.Value]:
-    """Returns one item, or both of what `\\pm` makes of it."""
+    r"""Reads one item, or both readings of `\pm`."""
     if not reader.has_both_signs:
         return [item(reader)]
     restore = reader.saved()
@@ -121,7 +120,7 @@ def items(reader: Reader) -> list[v.Value]:
 
 
 def item(reader: Reader) -> v.Value:
-    """Returns a value, and what a sign behind it makes of it: an equation, a ratio, a membership."""
+    """Reads a value with a sign after it: an equation, a ratio, a membership."""
     if defines_function(reader):
         reader.called = reader.token.text
     first = event(reader) or operand(reader)
@@ -130,7 +129,7 @@ def item(reader: Reader) -> v.Value:
 
 
 def member(reader: Reader, first: v.Value) -> v.Value:
-    """Reads `x \\in S`: the values of one symbol, or the points of a tuple of names."""
+    r"""Reads `x \in S`: the values of one symbol, or the points of a tuple of names."""
     reader.take()
     if isinstance(first, v.Tuple) and is_name(first):
         return named_points(first, operand(reader, within=True), reader.error)
@@ -140,7 +139,7 @@ def member(reader: Reader, first: v.Value) -> v.Value:
 
 
 def operand(reader: Reader, *, within: bool = False) -> v.Value:
-    """Returns a value, or sets joined by one kind of operation. `within`: a set is to follow, so braces are one."""
+    """Reads a value, or sets joined by one kind of operation. `within`: a set must follow, so braces are one."""
     first = _primary(reader, within)
     if isinstance(first, SETS) and reader.accept("-"):
         return v.SetOperation("difference", (first, as_set(_primary(reader, within=True), reader.error)))
@@ -164,13 +163,13 @@ def _primary(reader: Reader, within: bool) -> v.Value:
         construct = None
     found = None if construct is None else construct(reader)
     found = found or reader.infinity() or scalar(reader)
-    # `[1, 2]` may be an interval, of which there is no transpose.
+    # `[1, 2]` may be an interval, which has no transpose.
     pair = isinstance(found, v.Tuple) and token.text == "[" and len(found.items) == 2
     return transposed(found) if isinstance(found, v.Matrix | v.Tuple) and not pair and transposes(reader) else found
 
 
 def scalar(reader: Reader) -> v.Value:
-    """Returns an expression with its unit, or as the factor of a matrix or of numbers in brackets."""
+    """Reads an expression with its unit, or as the factor of a matrix or of numbers in brackets."""
     outer = reader.item_depth, reader.item_start
     reader.item_depth, reader.item_start = reader.depth, reader.index
     start, node = reader.index, MINUS_ONE
@@ -195,7 +194,7 @@ def scalar(reader: Reader) -> v.Value:
 
 
 def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
-    """Reads `\\frac13(2, -1, 2)`: a number before a list of numbers in brackets."""
+    r"""Reads `\frac13(2, -1, 2)`: a number before a list of numbers in brackets."""
     reader.take()
     found = [item.of for item in elements(reader) if isinstance(item, v.Scalar)]
     reader.expect(")")
@@ -205,13 +204,13 @@ def _scaled(reader: Reader, node: Expression, length: int) -> v.Tuple:
 
 
 def _times(factor: Expression, entry: Expression) -> Expression:
-    """Returns an entry times the factor before it: the number, where both are written as numbers."""
+    """Returns factor times entry, as one number if both are written as numbers."""
     product = Product((factor, entry))
     return folded(product) if all(map(_is_plain, product.factors)) else product
 
 
 def _is_plain(node: Expression) -> bool:
-    """Says whether it is digits, with a sign or over digits."""
+    """True for digits, optionally with a sign or a denominator of digits."""
     match node:
         case Negation(of):
             return _is_plain(of)
@@ -222,7 +221,7 @@ def _is_plain(node: Expression) -> bool:
 
 
 def elements(reader: Reader) -> list[v.Value]:
-    """Returns values between commas, up to a closing bracket."""
+    """Reads values between commas, up to a closing bracket."""
     outer, reader.bars = reader.bars, 0
     found: list[v.Value] = [reader.nested(reader.operand)]
     separator = reader.token.text

@@ -1,4 +1,4 @@
-"""Lists which construct reads what in answers. A new construct is one function and one row here.
+"""Table of the constructs of answers. A new construct is one function and one row here.
 
 Beyond the plain language: every single letter is a symbol, Greek and decorated letters, subscripts and primes as parts
 of a symbol's name, degrees, units, mixed numbers with a blank, values of unknown functions, definite integrals, sums,

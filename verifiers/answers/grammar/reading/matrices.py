@@ -1,4 +1,4 @@
-"""Reads matrices between `\\begin` and `\\end`, and writes small determinants out."""
+r"""Matrices between `\begin` and `\end`, and expansion of small determinants."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from verifiers.answers.grammar.values import Matrix, Scalar, Tuple
 
 MAX_ENTRIES = 400
 MAX_DETERMINANT = 4
-"""Rows of a determinant that is written out: 24 products."""
+"""Maximum rows of a determinant to expand: 24 products."""
 
 Rows = tuple[tuple[Expression, ...], ...]
 
 
 def rows(reader: Reader) -> Rows:
-    """Reads from `\\begin` to its `\\end`. Raises GrammarError for rows of different lengths, TooLargeError."""
+    r"""Reads from `\begin` to its `\end`. Raises GrammarError for rows of different lengths, TooLargeError."""
     environment = reader.take().text.removeprefix("\\begin")
     found: list[tuple[Expression, ...]] = []
     entries: list[Expression] = []
@@ -46,7 +46,7 @@ def matrix(reader: Reader) -> Matrix:
 
 
 def transposes(reader: Reader) -> bool:
-    """Takes the sign of a transpose, where it is next: `^T`, `^{\\top}`, `^{\\mathrm{T}}`."""
+    r"""Consumes a transpose sign if it is next: `^T`, `^{\top}`, `^{\mathrm{T}}`."""
     for signs in (["^", "T"], ["^", "\\top"], ["^", "{", "T", "}"], ["^", "{", "\\top", "}"]):
         if reader.texts(len(signs)) == signs:
             reader.index += len(signs)
@@ -55,18 +55,18 @@ def transposes(reader: Reader) -> bool:
 
 
 def transposed(value: Matrix | Tuple) -> Matrix:
-    """Returns a matrix with rows and columns exchanged; a list in brackets is a row. Raises GrammarError."""
+    """Transposes a matrix; a list in brackets is a row. Raises GrammarError."""
     if isinstance(value, Matrix):
         return Matrix(tuple(zip(*value.rows, strict=True)))
     entries = [item.of for item in value.items if isinstance(item, Scalar)]
     if len(entries) < len(value.items):
-        raise GrammarError("a transpose of something else than numbers")
+        raise GrammarError("a transpose of anything but numbers")
     return Matrix(tuple((entry,) for entry in entries))
 
 
 def determinant(reader: Reader) -> Expression:
-    """Writes a determinant out. Raises GrammarError where it is not square, TooLargeError for more than MAX_DETERMINANT
-    rows and for nested ones: written out, each level would multiply the terms by six."""
+    """Reads and expands a determinant. Raises GrammarError if it is not square. Raises TooLargeError for more than
+    MAX_DETERMINANT rows and for nested ones: each level would multiply the terms by six."""
     if reader.inside_determinant:
         raise TooLargeError("a determinant within a determinant")
     reader.inside_determinant = True
@@ -80,7 +80,7 @@ def determinant(reader: Reader) -> Expression:
 
 
 def of_letter(reader: Reader) -> Expression:
-    """Reads `\\det A`, `\\operatorname{tr}(A)`: a number of which only the letter is known. Raises GrammarError for
+    r"""Reads `\det A`, `\operatorname{tr}(A)`: a number of a matrix known by its letter only. Raises GrammarError for
     anything else than one letter, since matrices do not multiply as numbers do."""
     function = reader.take().text.removeprefix("\\of ")
     opened = reader.accept("(")
@@ -91,7 +91,7 @@ def of_letter(reader: Reader) -> Expression:
         reader.expect(")")
     bound = reader.at("^", "'") or reader.token.kind in ("word", "symbol", "text", "number") or reader.at("(")
     if not isinstance(of, Symbol) or (bound and not opened):
-        raise reader.error(f"{function} of something else than one letter is not read: write {function}(A)")
+        raise reader.error(f"{function} of anything but one letter is not supported: write {function}(A)")
     return FunctionCall(function, (of,))
 
 

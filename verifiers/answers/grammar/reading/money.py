@@ -1,4 +1,4 @@
-"""Reads amounts of money whose sign comes first: `$5`, `-€3`, `$15 per hour`, `\\$15/\\text{hour}`."""
+r"""Amounts of money with a leading sign: `$5`, `-€3`, `$15 per hour`, `\$15/\text{hour}`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIGNS = ("$", "€", "£", "¥")
 
 
 def money(reader: Reader) -> Value:
-    """Reads the sign of a currency, the number behind it, and for what it is paid."""
+    """Reads a currency sign, its number, and the unit it is paid for."""
     negative = reader.accept("-")
     sign = reader.take().text
     if sign not in SIGNS:

@@ -1,9 +1,9 @@
-"""Decides which word is a symbol, a constant or a function, and reads what a function takes.
+r"""Classifies a word as a symbol, a constant or a function, and reads a function's arguments.
 
-In answers every single letter is a symbol, unless it is `e`, `i` or declared otherwise, and a letter of `f`, `g`, `h`
-before a bracket is a function that nothing is known about; words are products of their letters only where people write
-such. In the plain language symbols are those that are declared. Refused as ambiguous: `\\sin x (x+1)`, `\\sin x/2`.
-`\\sin^{-1}` is the inverse, never 1/sin, and the plain language refuses it.
+In answers every single letter is a symbol, unless it is `e`, `i` or declared, and `f`, `g` or `h` before a bracket is
+an unknown function; words are products of their letters only in customary cases. In the plain language symbols must be
+declared. Refused as ambiguous: `\sin x (x+1)`, `\sin x/2`. `\sin^{-1}` is the inverse, never 1/sin, and the plain
+language refuses it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from verifiers.answers.grammar.tokens import Token
 
 RATE = re.compile("d([A-Za-z])")
 SETS_OF_ARGUMENTS = ("min", "max", "gcd", "lcm")
-"""Functions whose arguments may stand in braces, as in `\\max\\{1, 2\\}`."""
+r"""Functions whose arguments may stand in braces, such as `\max\{1, 2\}`."""
 
 
 def word(reader: Reader) -> n.Expression:
-    """Returns a word of letters: a symbol, a constant, a function, or a product of letters."""
+    """Reads a word of letters: a symbol, a constant, a function, or a product of letters."""
     name = reader.take().text
     declared = reader.language.declared
     if name in reader.variables:
@@ -45,22 +45,22 @@ def word(reader: Reader) -> n.Expression:
             RATE.fullmatch(name) or known.WORD_PARTS.search(name)
         )
     if not splits:
-        raise reader.error(f"{name[:20]!r} is not known here")
-    # `xy` is x times y: as TeX has it, a power behind it belongs to y alone.
+        raise reader.error(f"unknown name {name[:20]!r}")
+    # `xy` is x times y; as in TeX, a power after it applies to y alone.
     reader.index -= 1
     reader.tokens[reader.index : reader.index + 1] = [Token("word", letter) for letter in name]
     return reader.nested(reader.atom)
 
 
 def symbol(reader: Reader) -> n.Expression:
-    """Returns a Greek or decorated letter."""
+    """Reads a Greek or decorated letter."""
     if reader.context.complex and re.fullmatch("bar [a-zA-Z]", reader.token.text):
         return n.FunctionCall("conj", (n.Symbol(reader.take().text[-1]),))
     return subscripted(reader, reader.take().text)
 
 
 def upright(reader: Reader) -> n.Expression:
-    """Returns a symbol in upright letters, such as `\\mathrm{e}`; text is not mathematics."""
+    r"""Reads a symbol in upright letters, such as `\mathrm{e}`; text is not mathematics."""
     name = reader.token.text
     if name in known.CONSTANTS and name not in reader.variables:
         reader.index += 1
@@ -75,7 +75,7 @@ def upright(reader: Reader) -> n.Expression:
 
 
 def subscripted(reader: Reader, name: str) -> n.Expression:
-    """Returns a symbol with what is written at its foot and its primes, or a call of a function that is not known."""
+    """Reads a symbol's subscript and primes, or a call of an unknown function."""
     if reader.accept("_"):
         name += "_" + subscript(reader)
     primes = 0
@@ -100,13 +100,13 @@ def subscript(reader: Reader) -> str:
     if not reader.accept("{"):
         token = reader.take()
         if token.kind not in ("number", "word", "symbol", "text"):
-            raise reader.error("a subscript that cannot be read")
+            raise reader.error("an unreadable subscript")
         return token.text
     parts: list[str] = []
     while not reader.at("}"):
         token = reader.take()
         if token.kind == "mark" and token.text not in ("+", "-", ",", "*", "\\times", "(", ")"):
-            raise reader.error("a subscript that cannot be read")
+            raise reader.error("an unreadable subscript")
         parts.append("*" if token.text == "\\times" else token.text)
     reader.take()
     if not parts:
@@ -115,7 +115,7 @@ def subscript(reader: Reader) -> str:
 
 
 def _inverts(reader: Reader) -> bool:
-    """Skips the sign of an inverse function, as in `f^{-1}(x)`, where it stands before a bracket."""
+    """Consumes the inverse sign of `f^{-1}(x)` before a bracket."""
     texts = reader.texts(6)
     for sign in (["^", "{", "-", "1", "}"], ["^", "-", "1"]):
         if texts[: len(sign)] == sign and texts[len(sign) : len(sign) + 1] == ["("]:
@@ -125,7 +125,7 @@ def _inverts(reader: Reader) -> bool:
 
 
 def function(reader: Reader, written: str) -> n.Expression:
-    """Returns a call: the base of a logarithm, a power, and the arguments."""
+    """Reads a call: the base of a logarithm, a power, and the arguments."""
     name, fewest, most = reader.language.functions[written]
     declared, bare = reader.language.declared, reader.language.bare
     base: n.Expression | None = None
@@ -161,7 +161,7 @@ def function(reader: Reader, written: str) -> n.Expression:
 
 
 def _base(reader: Reader) -> n.Expression:
-    """Returns what stands at the foot of `log`: a whole number where a bracket or a blank ends it."""
+    """Reads the base of `log`: a whole number if a bracket or a blank ends it."""
     following = reader.peek() if reader.token.kind == "number" else reader.token
     whole = following.text == "(" or not following.glued
     return n.Number(reader.take().value) if reader.token.kind == "number" and whole else reader.argument()
@@ -180,7 +180,7 @@ def _call(name: str, arguments: list[n.Expression]) -> n.Expression:
 
 
 def _listed(reader: Reader, closing: str) -> list[n.Expression]:
-    """Reads arguments up to the bracket that closes them."""
+    """Reads arguments up to the closing bracket."""
     outer, reader.bars = reader.bars, 0
     found = [reader.nested(reader.sum)]
     while reader.accept(","):
@@ -204,11 +204,11 @@ def _arguments(reader: Reader, written: str) -> list[n.Expression]:
 
 
 BUILT = {"\\sqrt", "sqrt", "\\frac", "\\dfrac", "\\tfrac", "\\cfrac"}
-"""What could be the function's or a factor beside it: `\\cos t\\sqrt{g/l}`, `\\sin x\\sqrt{y}`."""
+r"""Factors that could belong to the argument or follow it: `\cos t\sqrt{g/l}`, `\sin x\sqrt{y}`."""
 
 
 def _bare_argument(reader: Reader) -> n.Expression:
-    """Reads `2x` of `sin 2x`; a bracket after it, or a slash that could belong to either, is refused."""
+    """Reads `2x` of `sin 2x`; refuses a following bracket, or a slash that could belong to either."""
     factors: list[n.Expression] = []
     declared = reader.language.declared
     while reader.starts_factor() and not (reader.token.kind == "word" and reader.is_function(reader.token.text)):

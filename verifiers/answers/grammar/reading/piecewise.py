@@ -1,4 +1,4 @@
-"""Reads what stands between `\\begin{cases}` and `\\end{cases}`: a system, or values with their conditions."""
+r"""Content of `\begin{cases}` to `\end{cases}`: a system, or values with their conditions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEFORE_CONDITION = frozenset({"if", "for", "when", "where"})
 
 
 def cases(reader: Reader) -> Value:
-    """Reads relations that hold together, or values each with its condition. Raises GrammarError, TooLargeError."""
+    """Reads simultaneous relations, or values each with its condition. Raises GrammarError, TooLargeError."""
     reader.take()
     outer, reader.bars = reader.bars, 0
     rows: list[tuple[Value, Value | None]] = []
@@ -43,7 +43,7 @@ def cases(reader: Reader) -> Value:
 
 
 def _condition(reader: Reader) -> Value | None:
-    """Returns None for `otherwise`. Raises GrammarError for what is no condition on one symbol."""
+    """Reads a condition; None for `otherwise`. Raises GrammarError for anything but a condition on one symbol."""
     token = reader.token
     if token.kind in ("word", "text") and token.text in OTHERWISE:
         reader.take()
@@ -60,6 +60,6 @@ def _piecewise(rows: list[tuple[Value, Value | None]], reader: Reader) -> Piecew
     branches: list[tuple[Expression, Value | None]] = []
     for index, (value, condition) in enumerate(rows):
         if not isinstance(value, Scalar) or (condition is None and index < len(rows) - 1):
-            raise reader.error("a case that is no value with its condition")
+            raise reader.error("a case that is not a value with its condition")
         branches.append((value.of, condition))
     return Piecewise(tuple(branches))

@@ -1,9 +1,9 @@
-"""Reads the plain language: expressions over declared symbols, and conditions, as specs and predicates write them.
+"""Parser of the plain language: expressions over declared symbols, and conditions, as in specs and predicates.
 
-Nothing is guessed. Refused as ambiguous, with what to write instead: `1/2x`, `sin x (x+1)`, `f(2)` for an unknown `f`,
-`sin^-1 x`, two numbers side by side. Conditions are comparisons joined by `and`, `or`, `not`; `1 < x <= 5` means both.
-`%` and `//` are the remainder and the quotient of division rounding down, as in Python. A single `=` is refused: it
-does not say the same to everybody.
+Nothing is guessed. Refused as ambiguous, with a hint what to write instead: `1/2x`, `sin x (x+1)`, `f(2)` for an
+unknown `f`, `sin^-1 x`, two adjacent numbers. Conditions are comparisons joined by `and`, `or`, `not`; `1 < x <= 5`
+means both. `%` and `//` are the remainder and the quotient of division rounding down, as in Python. A single `=` is
+refused, because readers take it differently.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ CONDITIONS = replace(EXPRESSIONS, modular=True)
 
 
 def parse_expression(text: str, variables: Collection[str] = ()) -> Expression:
-    """Returns the tree of a whole text. Raises GrammarError, and nothing else, for any other text."""
+    """Parses a whole text as an expression. Raises only GrammarError."""
     reader = _reader(text, variables, EXPRESSIONS)
     return reader.end(reader.sum())
 
 
 def parse_predicate(text: str, variable: str) -> Condition:
-    """Returns the condition of a whole text. Raises GrammarError, and nothing else, for any other text."""
+    """Parses a whole text as a condition. Raises only GrammarError."""
     reader = _reader(text, {variable}, CONDITIONS)
     found = _either(reader)
     if reader.token.kind != "end":
@@ -93,7 +93,7 @@ def _negated(reader: Reader) -> Condition:
 
 
 def _compared(reader: Reader) -> Condition:
-    """Returns a comparison, or a condition in brackets. Arithmetic is tried first: it never tries twice itself."""
+    """Reads a comparison, or a condition in brackets. Arithmetic is tried first, because it never backtracks."""
     start, bars, depth = reader.index, reader.bars, reader.depth
     try:
         return _comparison(reader)

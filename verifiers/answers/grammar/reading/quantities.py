@@ -1,9 +1,9 @@
-"""Reads numbers with what stands behind or before them: units, degrees, money, the base of digits.
+r"""Numbers with a suffix or prefix: units, degrees, money, the base of digits.
 
-Units are read as `m/s^2`, `\\text{ kg\\,m}^2`, `square feet`, `miles per hour`, `25 \\frac{\\text{m}}{\\text{s}}`;
-their atoms stay as written. Upright letters behind a number are always units; letters in italics are, where a unit is
-expected, where one of them is a unit's name of several letters, and in `\\frac{m}{s}` and `\\frac{m}{s^2}` behind a
-number and a blank. Everything else is a product of symbols.
+Units are read as `m/s^2`, `\text{ kg\,m}^2`, `square feet`, `miles per hour`, `25 \frac{\text{m}}{\text{s}}`; their
+atoms stay as written. Upright letters after a number are always units; italic letters are if a unit is expected, if one
+of them is a unit name of several letters, and in `\frac{m}{s}` and `\frac{m}{s^2}` after a number and a blank.
+Everything else is a product of symbols.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ MAX_POWER = 12
 NOUN = re.compile("[a-z]{4,20}")
 ENDS_UNIT = frozenset({"the end", ",", ";", "and", "or", "\\land", "\\lor", ")", "}", "^"})
 COMMON_UNITS = frozenset("mgshLNJWVAK")
-"""Letters that are units behind a number and a blank; others only where a unit is expected."""
+"""Letters that are units after a number and a blank; others only if a unit is expected."""
 LETTERS = frozenset(name for name in UNITS if len(name) == 1 and name.isalpha())
-"""All that may be: which is read where an answer with a unit settles it."""
+"""All one-letter units, read if an answer with a unit settles the meaning."""
 SEPARATORS = ENDS_UNIT - {"the end", "^"} | {"]", "\\}", "\\approx", "=", "!=", "<", "<=", ">", ">="}
 
 Unit = tuple[tuple[str, int], ...]
 
 RATES: tuple[Unit, ...] = ((("m", 1), ("s", -1)), (("m", 1), ("s", -2)))
-"""Fractions of single letters that are units behind a number and a blank."""
+"""Fractions of single letters that are units after a number and a blank."""
 
 
 # -- whether a unit is next
 
 
 def begins_unit(reader: Reader) -> bool:
-    """Says whether the token behind a value begins its unit, or is no factor for another reason."""
+    """True if the token after a value begins its unit, or is not a factor for another reason."""
     token = reader.token
     if reader.depth != reader.item_depth:
         return False
@@ -54,20 +54,20 @@ def begins_unit(reader: Reader) -> bool:
             if _with_sign(reader) is not None:
                 return is_unit(reader, token)
             if len(name) > 1 and name in reader.context.units and reader.peek().text in ENDS_UNIT:
-                # `90 \text{ min}`: no function, where nothing follows that it could take.
+                # `90 \text{ min}`: not a function if no argument follows.
                 return True
             # `\\mathrm{M}v^2` is a product, `0.1\\text{ M}` has a unit.
             letter = len(name) == 1 and name.isalpha() and not (name in reader.context.units and _ends_item(reader))
             return not (name in CONSTANTS or letter or reader.is_function(name))
         case _ if token.text == "(":
-            # `2(1, 3)` is no product of numbers.
+            # `2(1, 3)` is not a product of numbers.
             return reader.peek(-1).kind not in ("word", "symbol") and has_items(reader)
         case _:
             return token.text == "\\frac" and _is_unit_fraction(reader)
 
 
 def has_items(reader: Reader) -> bool:
-    """Says whether the bracket that opens here has items in it. Plain braces may hold a condition, or meet a set."""
+    """True if the bracket that opens here contains items. Plain braces may hold a condition, or meet a set."""
     braces = reader.token.text == "{"
     depth = 0
     for index in range(reader.index, len(reader.tokens)):
@@ -86,7 +86,7 @@ def has_items(reader: Reader) -> bool:
 
 
 def is_unit(reader: Reader, token: Token) -> bool:
-    """Says whether a token that follows a value is the beginning of its unit, and not a factor."""
+    """True if a token after a value begins its unit, and is not a factor."""
     if _with_sign(reader) is not None:
         return reader.context.wants_unit or (
             not _holds_letters(reader) and _behind_number(reader) and _ends_item(reader)
@@ -103,9 +103,10 @@ def is_unit(reader: Reader, token: Token) -> bool:
 
 
 def _with_sign(reader: Reader) -> tuple[str, int] | None:
-    """Reads the units that are written with a Greek letter: `\\mu m`, `\\Omega`, `k\\Omega`; the name and its tokens.
+    r"""Returns a unit with a Greek letter and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
 
-    `\\mu g` in italics is a product: friction times gravity."""
+    `\mu g` in italics is a product: friction times gravity.
+    """
     first, second = reader.token, reader.peek()
     if first.text in reader.variables:
         return None
@@ -120,13 +121,13 @@ def _with_sign(reader: Reader) -> tuple[str, int] | None:
 
 
 def _holds_letters(reader: Reader) -> bool:
-    """Says whether letters were read in this value: `ha` of `2bh + 2ha` is one product of several."""
+    """True if the current value contains letters: `ha` of `2bh + 2ha` is one of several products."""
     read = reader.tokens[reader.item_start : reader.index]
     return any(token.kind in ("word", "symbol") and token.text not in ("pi", "e") for token in read)
 
 
 def _behind_number(reader: Reader) -> bool:
-    """Says whether a number or a bracket was just read: `10^5`, `2 million`, and not `r^2`."""
+    """True right after a number or a bracket: `10^5`, `2 million`, but not `r^2`."""
     tokens, index = reader.tokens, reader.index - 1
     if tokens[index].text in LARGE_NUMBERS:
         return True
@@ -141,9 +142,8 @@ def _behind_number(reader: Reader) -> bool:
 
 
 def _is_unit_word(reader: Reader) -> bool:
-    """Says whether several letters in italics are a unit: they end an item, behind a number. Behind a letter only
-    lengths and angles are, `\\pi cm^2`, and `hr` of `\\pi hr^2` is a product; `\\frac{3}{2} mg` is a weight, `3 mg` a
-    mass."""
+    r"""True if several italic letters are a unit: they end an item, after a number. After a letter only lengths and
+    angles are, `\pi cm^2`, and `hr` of `\pi hr^2` is a product; `\frac{3}{2} mg` is a weight, `3 mg` a mass."""
     token, before = reader.token, reader.peek(-1)
     if reader.is_function(token.text) and reader.peek().text in ("(", "{"):
         return False
@@ -159,7 +159,7 @@ def _is_unit_word(reader: Reader) -> bool:
 
 
 def _is_noun(reader: Reader, token: Token) -> bool:
-    """Reads `5 apples`: one word behind a number and before the end, where nothing says that it is no unit."""
+    """True for the noun of `5 apples`: one final word after a number, unless it is known as something else."""
     if token.kind not in ("word", "text"):
         return False
     if not (reader.context.nouns and NOUN.fullmatch(token.text)) and not (
@@ -172,9 +172,10 @@ def _is_noun(reader: Reader, token: Token) -> bool:
 
 
 def _ends_unit(reader: Reader) -> bool:
-    """Says whether a common letter begins a unit, and nothing but more of it comes before the end of the item.
+    """True if a common letter begins a unit that fills the rest of the item.
 
-    `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units."""
+    `s^2` alone is a square of a symbol, `m^2` an area; `m g h` is a product, `m/s` and `N m` are units.
+    """
     before = reader.peek(-1)
     letters = reader.context.letters
     if reader.token.text not in letters or not _behind_number(reader):
@@ -191,14 +192,14 @@ def _ends_unit(reader: Reader) -> bool:
 
 
 def _ends_item(reader: Reader) -> bool:
-    """Says whether a unit is next, and nothing but smaller parts behind it before the end of the item."""
+    """True if a unit is next, followed by nothing but smaller parts to the end of the item."""
     found, _, (behind, following) = _ahead(reader)
     parted = behind.kind == "number" and following.text in reader.context.units
     return bool(found) and (behind.kind == "end" or behind.text in SEPARATORS or parted)
 
 
 def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
-    """Returns the unit that is next, its tokens and the two behind it, and stays; no unit where none can be read."""
+    """Looks ahead at the next unit: the unit, its tokens and the two after it; an empty unit if none can be read."""
     restore, start, tokens = reader.saved(), reader.index, list(reader.tokens)
     try:
         found = unit(reader)
@@ -211,7 +212,7 @@ def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
 
 
 def _is_unit_fraction(reader: Reader) -> bool:
-    """Says whether the fraction here, behind a value, is a unit: `\\frac{\\text{km}}{\\text{h}}`."""
+    r"""True if the fraction here, after a value, is a unit: `\frac{\text{km}}{\text{h}}`."""
     if reader.index == 0 or not reader.at("\\frac") or reader.peek().text != "{":
         return False
     first, before = reader.peek(2), reader.peek(-1)
@@ -233,7 +234,7 @@ def _is_unit_fraction(reader: Reader) -> bool:
 
 
 def measured(reader: Reader, node: Expression) -> Value:
-    """Returns the number that was read with the unit behind it, where there is one."""
+    """Returns the number with the unit after it, if there is one."""
     inside = node.of if isinstance(node, Negation) else node
     if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
         of = inside.factors[0]
@@ -255,8 +256,7 @@ def base_number(reader: Reader) -> Value:
 
 
 def _smaller_parts(reader: Reader, whole: Fraction, first: Unit) -> Number | None:
-    """Reads `5 ft 3 in`, `2 hours 30 minutes`: what smaller parts add to a whole number of one unit; None where none
-    follow.
+    """Reads `5 ft 3 in`, `2 hours 30 minutes` as a number of the first unit; None without smaller parts.
 
     Raises GrammarError for a part that is not smaller, or of another kind.
     """
@@ -292,7 +292,7 @@ def _known(reader: Reader, read: Unit) -> tuple[Fraction, int, Dimension]:
 
 
 def unit(reader: Reader) -> Unit:
-    """Reads up to the end of the unit. Raises GrammarError for what is not one, or could be read in two ways."""
+    """Reads a unit to its end. Raises GrammarError for invalid or ambiguous units."""
     if _is_noun(reader, reader.token):
         return ((reader.take().text, 1),)
     spread(reader)
@@ -324,7 +324,7 @@ def unit(reader: Reader) -> Unit:
 
 
 def _unit_fraction(reader: Reader) -> Unit:
-    """Reads `\\frac{m}{s^2}`, and nothing beside it."""
+    r"""Reads `\frac{m}{s^2}`, and nothing beside it."""
     reader.take()
     found: list[tuple[str, int]] = []
     for sign in (1, -1):
@@ -337,12 +337,12 @@ def _unit_fraction(reader: Reader) -> Unit:
 
 
 def spread(reader: Reader) -> None:
-    """Replaces text, as in `\\text{ m/s}`, by its tokens."""
+    r"""Replaces a text token, such as `\text{ m/s}`, by its tokens."""
     token = reader.token
     if token.kind == "text" and token.text not in reader.context.units:
         inside = ANSWERS.tokens(plain(token.text.replace("\\ ", " ")))[: -len(ENDS)]
         if not inside or any(part.kind == "text" for part in inside):
-            raise reader.error("a text that is no unit")
+            raise reader.error("a text that is not a unit")
         if reader.peek().kind == "number":
             reader.peek().glued = False
         reader.tokens[reader.index : reader.index + 1] = inside
@@ -369,7 +369,7 @@ def _atom(reader: Reader) -> tuple[str, int]:
         follows = reader.token.kind in ("word", "text") and reader.token.text in SCALES
         return (SCALES[reader.take().text] if follows else "degree"), power
     if token.kind not in ("word", "unit", "text") or token.text not in reader.context.units:
-        raise reader.error(f"{token.text[:20]!r} is not a unit that is known")
+        raise reader.error(f"{token.text[:20]!r} is not a known unit")
     if reader.token.kind == "word" and reader.token.text in AFTER:
         power *= AFTER[reader.take().text]
     elif reader.accept("^"):

@@ -1,27 +1,27 @@
-"""Reads a text as a value: the one door for answers. The whole text is read, or it is refused.
+r"""Entry point for reading answers: parses a whole text as a value, or refuses it.
 
-Where one text has two usual readings, this is the choice:
-
-- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two numbers,
-  unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0.
-- `(1,2)` is a point, unless infinity, a union or `x \\in` makes it an interval, or the expected answer is one;
+Choices between two usual readings of a text:
+- `1,234` is one number outside brackets; within brackets, and before a blank, a comma separates. `0,5` is two
+  numbers, unless one number is expected; then `5,0` is refused: it may be 5.0, and it may be 5 and 0.
+- `(1,2)` is a point, unless infinity, a union or `x \in` makes it an interval, or the expected answer is one;
   `[1,2]` is an interval, `[1,2,3]` a tuple.
-- `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of a function that is not known, `x(x+1)` is a product.
+- `f(2)`, `g(x)`, `h'(t)`, `f^{-1}(x)` are values of an unknown function, `x(x+1)` is a product.
 - `2e-3` is 0.002, unless the expected answer has Euler's number. `log` is the natural logarithm, `lg` has base 10.
-- `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5 apples` is
-  a quantity where it is what is expected, or a number is and apples are in the list of what is counted.
-- `A` alone is a choice unless the expected answer is mathematics. `a` is one, too, where a choice is expected; `e` and
-  the letters behind it only where `(E)`, `\\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
-- `\\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
-- `\\pm` makes two answers. `0.(3)` and `0.\\overline{3}` recur. `1.5 million` is a number.
-- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\\approx` adds nothing to a value;
-  `x \\approx 2.35` is `x = 2.35`. `\\text{CO}_2` and `CaCO_3` are chemical formulas, `CO_2` is a product.
-- `1, 2, \\dots, 10` goes on by adding. `k \\pi, k \\in Z` and `x \\equiv 3 \\pmod 7` are sets of numbers.
-- `25 \\frac{m}{s}` with a blank has a unit, `25\\frac{m}{n}` none. `twelve` is 12 where a number is expected.
-- `3mg` is a mass, `\\frac{3mg}{2}` and `\\frac32 mg` are weights: within fractions and roots there are no units.
-  `47 k\\Omega` has one, `\\mu mg` none. `\\Gamma(x)` is the gamma function, `mg(1-x)` a product. `2(1,3)` is (2, 6).
+- `5 m` with a blank is five metres, `5m` and `2 m v` are products, unless the expected answer settles it. `5
+  apples` is a quantity if one is expected, or if a number is expected and apples are in the list of countable
+  nouns.
+- `A` alone is a choice unless the expected answer is mathematics. `a` is one, too, if a choice is expected; `e` and
+  later letters only if `(E)`, `\text{E}` or `Option E` marks one. `xy` is a product, `yes` is a word.
+- `\sin^{-1} x` is the inverse function. `x = 1, 2` and `x = 1, x = 2` are alternatives, `x = 1, y = 2` a system.
+- `\pm` makes two answers. `0.(3)` and `0.\overline{3}` recur. `1.5 million` is a number.
+- `3:2` is a ratio, `3:20` a time of day, unless a ratio or a number is expected. `\approx` adds nothing to a value;
+  `x \approx 2.35` is `x = 2.35`. `\text{CO}_2` and `CaCO_3` are chemical formulas, `CO_2` is a product.
+- `1, 2, \dots, 10` continues by adding. `k \pi, k \in Z` and `x \equiv 3 \pmod 7` are sets of numbers.
+- `25 \frac{m}{s}` with a blank has a unit, `25\frac{m}{n}` none. `twelve` is 12 if a number is expected.
+- `3mg` is a mass, `\frac{3mg}{2}` and `\frac32 mg` are weights: within fractions and roots there are no units. `47
+  k\Omega` has one, `\mu mg` none. `\Gamma(x)` is the gamma function, `mg(1-x)` a product. `2(1,3)` is (2, 6).
 - `(n+1)2^{n-1}` and `n2^n` are products, `a2^3` is refused.
-- `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\\sin x (x+1)`, `\\sin x/2`, `6 7`, `2x2`, `12,05`
+- `3/4 x`, with a blank, is three quarters of x. `1/2x`, `x/2y`, `\sin x (x+1)`, `\sin x/2`, `6 7`, `2x2`, `12,05`
   and `5 J/kg K` are refused. Natural numbers begin with 1.
 
 An expected answer only settles such choices; it never changes what is written.
@@ -54,9 +54,9 @@ from verifiers.answers.grammar.wrappers import MAX_TRAILING, unwrapped
 CAPITAL = re.compile("[A-Z]")
 EULER = n.Constant("e")
 LABELLED = re.compile(r"\\text(?!it)")
-"""What may mark a lower-case letter as a label; italics are what symbols are set in."""
+"""Command that may mark a lower-case letter as a label; italics are used for symbols."""
 LISTED = re.compile(r"(?<!\\)[,;][\s~$})\]\\]*$")
-"""What separates answers, behind the last of them."""
+"""Separator after the last answer."""
 
 
 def read_answer(
@@ -67,17 +67,17 @@ def read_answer(
     complex_symbols: bool = False,
     units: bool = False,
 ) -> v.Value:
-    """Returns the value of a whole text. Raises GrammarError, and nothing else, for a text that is not an answer.
+    """Parses a whole text as a value. Raises only GrammarError.
 
-    `variables`: names that win over constants, functions and units; None for those of the expected answer.
-    `expected`: settles what has two readings. `complex_symbols`: whether symbols are complex numbers. `units`: whether
-    a letter behind a number and a blank is a unit wherever it may be one, `0.5 T`.
+    `variables`: names that take precedence over constants, functions and units; None for those of the expected answer.
+    `expected`: settles ambiguous readings. `complex_symbols`: symbols are complex numbers. `units`: a letter after a
+    number and a blank is a unit if it can be one, `0.5 T`.
     """
     if len(text) > MAX_CHARACTERS:
         raise TooLargeError(f"longer than {MAX_CHARACTERS} characters")
     inner, upright = unwrapped(plain(text))
     if not inner:
-        raise GrammarError("nothing is written")
+        raise GrammarError("the answer is empty")
     named = not (inner[0] == "=" and inner[1:2] not in ("=", "<", ">"))
     if not named:
         inner = inner[1:].strip()
@@ -133,7 +133,7 @@ def read_answer(
 
 
 def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
-    """Returns the chemical formula that a whole text is; None where it is none, or may be something else."""
+    """Returns the chemical formula if the whole text is certainly one, else None."""
     if not CAPITAL.search(text) or len(text) > MAX_CHARACTERS:
         return None
     try:
@@ -144,12 +144,13 @@ def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
 
 
 def _takes_spelled(expected: v.Value | None) -> bool:
-    """Says whether a number in words is that number. Not in what is expected: `five` may be meant as a word."""
+    """True if a number in words counts as that number. Not for the expected answer itself: `five` may be meant as a
+    word."""
     return isinstance(expected, v.Scalar) and not symbols(expected.of)
 
 
 def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
-    """Reads `1,234` as two numbers, where two are expected."""
+    """Reads `1,234` as two numbers, if two are expected."""
     try:
         tokens = NOTATION.tokens(text, grouping=False, euler=euler)
         found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
@@ -165,7 +166,7 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 def _words(
     text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
-    """Returns words and choices, where the text or the expected answer says that it is one."""
+    """Returns words or a choice if the text or the expected answer shows that it is one, else None."""
     if isinstance(expected, v.Choice):
         label = choice(text, upright=labelled, expected=expected)
         if label is not None:

@@ -1,4 +1,4 @@
-"""Reads values with signs between them: equations and inequalities, definitions of functions, ratios."""
+"""Relations between values: equations and inequalities, definitions of functions, ratios."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEFINITION = re.compile(r"[A-Za-z] \( (?:[A-Za-z]|[0-9]+) (?:, (?:[A-Za-z]|[0-9]
 
 
 EVENT = frozenset({*RELATIONS, "|", "\\mid", "\\cap", "\\cup"})
-"""Signs of an event, and of no value of a function."""
+"""Signs that occur in an event, but not in function arguments."""
 
 
 def ratio(reader: Reader, first: Value) -> Value:
-    """Reads `3:2`. Within braces a colon is the beginning of a condition, behind a Greek letter by name it is code."""
+    """Reads `3:2`. Within braces a colon begins a condition; with a spelled-out Greek letter the text is code."""
     if reader.depth:
         return first
     if any(token.kind == "word" and token.text in GREEK_NAMES for token in reader.tokens):
@@ -40,18 +40,18 @@ def ratio(reader: Reader, first: Value) -> Value:
         found.append(reader.operand())
     items = tuple(part.of for part in found if isinstance(part, Scalar))
     if len(items) < len(found):
-        raise reader.error("a ratio of things that are no numbers")
+        raise reader.error("a ratio of things that are not numbers")
     return Ratio(items)
 
 
 def defines_function(reader: Reader) -> bool:
-    """Reads `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
+    """True for `P(x) = ...` at the beginning: a letter, single letters in brackets, an equals sign."""
     texts = reader.texts(8)
     return len(texts) > 4 and texts[1] == "(" and bool(DEFINITION.match(" ".join(texts)))
 
 
 def event(reader: Reader) -> Value | None:
-    """Reads `P(X = 2)`, `\\Pr[A \\cap B]` and `\\mathbb{E}[X]` before an equals sign as names; else None."""
+    r"""Reads `P(X = 2)`, `\Pr[A \cap B]` and `\mathbb{E}[X]` before an equals sign as names; else None."""
     name, opening = reader.token.text, reader.peek().text
     if name not in ("P", "Pr", "E", "Var") or opening not in ("(", "[") or name in reader.variables:
         return None
@@ -93,5 +93,5 @@ def related(reader: Reader, first: Value) -> Value:
         return RelationValue("and", (ComparisonNode(tuple(expressions), tuple(signs)),))
     name, *values = operands
     if signs != ["=="] or not is_name(name) or not isinstance(name, Scalar | Tuple):
-        raise reader.error("a relation between things that are no numbers")
+        raise reader.error("a relation between things that are not numbers")
     return Named(name, values[0])

@@ -1,7 +1,7 @@
-"""Reads brackets of answers: points, intervals, sets with their members or their condition, sets of numbers.
+r"""Brackets of answers: points, intervals, sets with their members or condition, sets of numbers.
 
-What a pair of round brackets means is settled by what stands around it (infinity, a union, `x \\in`), then by the
-`Hint`, and else it is a point. Square brackets around two numbers are an interval, around any other count a tuple.
+A pair in round brackets is read by its context (infinity, a union, `x \in`), then by the `Hint`, and otherwise as a
+point. Square brackets around two numbers are an interval, around any other count a tuple.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def empty_set(reader: Reader) -> v.Value:
 
 
 def number_set(reader: Reader) -> v.Value:
-    """Reads `\\mathbb{Z}`, `\\mathbb{N}_0`, `\\mathbb{R}^+`."""
+    r"""Reads `\mathbb{Z}`, `\mathbb{N}_0`, `\mathbb{R}^+`."""
     name = reader.take().text[-1]
     if reader.accept("^"):
         braced = reader.accept("{")
@@ -55,19 +55,19 @@ def square_bracket(reader: Reader) -> v.Value:
 
 
 def angle_bracket(reader: Reader) -> v.Value | None:
-    """Reads `\\langle 1, 2 \\rangle`."""
+    r"""Reads `\langle 1, 2 \rangle`."""
     if not has_items(reader):
         return None
     reader.take()
     found = elements(reader)
     if not reader.accept("\\rangle"):
         reader.take()
-        raise reader.error("a bracket that is not closed")
+        raise reader.error("an unclosed bracket")
     return v.Tuple(tuple(found))
 
 
 def round_bracket(reader: Reader) -> v.Value:
-    """Returns a point, an interval, an expression that begins with a bracket, a set in brackets, digits with a base."""
+    """Reads a point, an interval, a bracketed set, digits with a base, or an expression that begins with a bracket."""
     if has_items(reader):
         reader.take()
         return _closed(reader, "(", elements(reader))
@@ -93,7 +93,7 @@ def round_bracket(reader: Reader) -> v.Value:
 
 
 def _based(reader: Reader) -> v.BaseNumber | None:
-    """Reads `(101)_2` and `(101)_{2}`, which any other reading would take for a product."""
+    """Reads `(101)_2` and `(101)_{2}`, which would otherwise be products."""
     texts = reader.texts(4)
     if texts[2:] != [")", "_"] or not texts[1].isdigit():
         return None
@@ -107,10 +107,10 @@ def _based(reader: Reader) -> v.BaseNumber | None:
 
 
 def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
-    """Returns what values between two brackets are: a point, an interval, the rows of a matrix. Raises GrammarError."""
+    """Reads the closing bracket, and returns a point, an interval or the rows of a matrix. Raises GrammarError."""
     closing = reader.accept(")", "]", "[")
     if not closing:
-        raise reader.error("a bracket that is not closed")
+        raise reader.error("an unclosed bracket")
     pair = opening + closing
     if len(found) == 2:
         low, high = (item.of if isinstance(item, v.Scalar) else item for item in found)
@@ -125,10 +125,10 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
             if (isinstance(low, v.Infinity) and (closed_low or low.sign > 0)) or (
                 isinstance(high, v.Infinity) and (closed_high or high.sign < 0)
             ):
-                raise reader.error("infinity as an end that is reached")
+                raise reader.error("infinity as a closed end")
             return v.Interval(low, high, closed_low, closed_high)
     if pair not in ("()", "[]"):
-        raise reader.error("brackets that do not belong together")
+        raise reader.error("mismatched brackets")
     if pair == "[]" and all(isinstance(item, v.Tuple) for item in found):
         rows = [item.items for item in found if isinstance(item, v.Tuple)]
         entries = [[entry.of for entry in row if isinstance(entry, v.Scalar)] for row in rows]
@@ -138,7 +138,7 @@ def _closed(reader: Reader, opening: str, found: list[v.Value]) -> v.Value:
 
 
 def braces(reader: Reader) -> v.Value:
-    """Returns a finite set, or all symbols that fulfil a condition."""
+    """Reads a finite set, or a set given by a condition."""
     closing = "\\}" if reader.take().text == "\\{" else "}"
     if reader.accept(closing):
         return v.FiniteSet(())

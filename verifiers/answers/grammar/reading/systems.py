@@ -1,8 +1,8 @@
-"""Groups equations side by side: alternatives, a system, or several systems.
+"""Groups adjacent equations: alternatives, a system, or several systems.
 
 `x = 1, y = 2 or x = 2, y = 1` and `x = 1, y = 2; x = 2, y = 1` are two systems: commas and `and` bind tighter than `or`
-and semicolons, where more than one unknown is spoken about and each group speaks about the same ones. Refused where
-the groups do not fit, and where an unknown gets two values in one system.
+and semicolons, if there is more than one unknown and each group has the same ones. Refused if the groups do not fit,
+and if an unknown gets two values in one system.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ LOOSE = frozenset({"or", ";"})
 
 
 def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | None:
-    """Returns what relations with different signs between them say; None where one way of joining says it all.
+    r"""Groups relations joined by different signs; None if one joiner suffices.
 
-    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\\pm`. Raises GrammarError.
+    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\pm`. Raises GrammarError.
     """
     relations = [item for item in items if isinstance(item, RelationValue)]
     if len(relations) < len(items) or len(relations) < 2:
@@ -42,7 +42,7 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | Non
         groups[-1].append(relation)
     names = {free_symbols(*group) for group in groups}
     if len(loose) > 1 or len(names) > 1:
-        raise GrammarError("relations whose grouping is not clear: write them as points, or in brackets")
+        raise GrammarError("relations with unclear grouping: write them as points, or in brackets")
     for group in groups:
         _check(group)
     return RelationValue(
@@ -51,7 +51,7 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | Non
 
 
 def _check(system: Sequence[RelationValue]) -> None:
-    """Raises GrammarError for a system of values that gives one unknown two of them."""
+    """Raises GrammarError for a system that gives one unknown two values."""
     named = [solved(relation) for relation in system]
     if None in named or len(set(named)) in (1, len(named)):
         return
