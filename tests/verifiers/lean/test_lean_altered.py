@@ -296,7 +296,7 @@ def lies_in_bytes(data: bytes) -> Iterator[tuple[str, bytes]]:
     parameters = editor.objects.fields(editor.objects.field(editor.value("Held.rec"), 0))[1]
     for name in ("Odd", "Odd.rec"):
         editor.put(editor.objects.field(editor.value(name), 0) + 16, parameters)
-    yield "do not agree on it|comes later", bytes(editor.data)
+    yield "contradict each other|later one", bytes(editor.data)
 
 
 def moved(data: bytes, by: int) -> bytes:
