@@ -205,7 +205,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
 
     editor = begun()
     editor.put(editor.value("Held") + 8 + 8 * 3, editor.objects.fields(editor.value("Same"))[3])
-    yield "comes later|than its recursor", bytes(editor.data)
+    yield "later one|than its recursor", bytes(editor.data)
 
     for name, place in {"Held": 1, "Held.mk": 0, "Held.rec": 1}.items():
         editor = begun()
