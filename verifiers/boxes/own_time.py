@@ -11,7 +11,7 @@ import time
 PATIENCE = 10.0
 """Wall-clock limit of a starved process, as a multiple of its time limit."""
 LAST_PATIENCE = 40.0
-"""Wall-clock multiple of a second and last attempt, which keeps its priority: even at load 40 per processor, a hang
+"""Wall-clock multiple of a second and last attempt, which keeps its priority. Even at load 40 per processor, a hang
 uses up its own time."""
 REST_SHARE = 0.01
 """Share of wall clock at or below which a process counts as idle: stopped or waiting."""

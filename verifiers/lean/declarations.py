@@ -117,9 +117,11 @@ class DeclarationNames:
             self._numbers[at + objects.base] = number
 
     def compare(self) -> None:
-        """Raises AlteredError for a declaration listed under another name, for duplicate names, for an inductive type
-        that differs from its recursor and constructors, and for anything that a replay and an import would treat
-        differently."""
+        """Raises AlteredError for names or inductive types that contradict the rest of the file.
+
+        That is a declaration listed under another name, a duplicate name, an inductive type that differs from its
+        recursor or constructors, or anything that a replay and an import would treat differently.
+        """
         objects = self._objects
         names, infos = objects.olean.listed(NAMES), objects.olean.listed(CONSTANTS)
         if len(names) != len(infos):

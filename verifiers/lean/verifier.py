@@ -225,7 +225,7 @@ class LeanVerifier:
         return *self._twice("compile", asked, proof.clock), self._cold
 
     def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> tuple[Judgement | None, bool]:
-        """Checks and replays in one step on a preimported header: the kernel adds the declarations of the statement and
+        """Checks and replays in one step on a preimported header. The kernel adds the declarations of the statement and
         then of the submission, and the check is elaborated on top.
 
         Returns None if the cold way must decide, and True if the theorem differed here: the cold way may then explain

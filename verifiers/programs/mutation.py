@@ -1,4 +1,4 @@
-"""Mutation testing of a program spec: can its tests tell right from wrong, before they become a reward?
+"""Mutation testing of a program spec: checks that its tests tell right from wrong, before they become a reward.
 
 A right program (the spec's reference, or a given one) must pass; programs that do nothing must fail; and mutants of the
 right program, changed in one place, must fail if they differ from it. A surviving mutant is compared with the right

@@ -124,8 +124,8 @@ class ProgramSpec(SpecModel):
     fresh: bool = False
     """True to use a new process for each test, so that no state survives between tests."""
     twice: Literal["always", "if_chancy", "never"] = "always"
-    """When passed tests are all repeated, in another order, and must pass again. `if_chancy` is an older name of
-    `always`: a source need not reveal that it uses random numbers."""
+    """Repetition of passed tests: all of them, in another order, and they must pass again. `if_chancy` is an older name
+    of `always`: a source need not reveal that it uses random numbers."""
     suspicion: Literal["explains", "refuses"] = "explains"
     """Effect of a strong signal (`verifiers.programs.signals`): explains a failure, or also refuses a pass."""
     partial: bool = False

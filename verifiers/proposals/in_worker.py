@@ -1,5 +1,8 @@
-"""Solvers for kinds that are decided from text: statistics of a question's data files, and the ways of the text worker
-(Z3, SymPy, enumeration, arithmetic)."""
+"""Solvers for kinds that are decided from text.
+
+They propose statistics of a question's data files, and the results of the text worker's ways (Z3, SymPy, enumeration,
+arithmetic).
+"""
 
 from __future__ import annotations
 

@@ -90,8 +90,8 @@ def problem(spec: SmtSpec) -> SmtProblem:
 
 
 def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
-    """Moves the holes' declarations behind everything that a submission may use: all other declarations, and the
-    definitions before the first command that mentions a hole."""
+    """Moves the holes' declarations behind everything that a submission may use. That is all other declarations, and
+    the definitions before the first command that mentions a hole."""
     declaring: list[Node] = []
     holding: list[Node] = []
     others: list[Node] = []

@@ -122,8 +122,7 @@ def entailment(claim: SmtClaim, problem: SmtProblem, bench: Bench) -> Judgement:
 def _unsupported(
     supplied: Sequence[Assertion], others: Sequence[Term], claim: SmtClaim, bench: Bench
 ) -> Judgement | None:
-    """Returns a judgement if an assumption that mentions a hole does not follow from those that mention none, because
-    it would then be assumed without support; else None."""
+    """Judges assumptions that mention a hole: each must follow from those that mention none. Returns None if all do."""
     for each in supplied:
         against = [*others, claim.terms.negation(each.term)]
         finding = bench.look(against)

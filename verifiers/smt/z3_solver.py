@@ -138,8 +138,8 @@ class Z3(Translation):
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
     def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
-        """Returns a solver and its result: first Z3's core, which is fast for small claims, then all tactics, which
-        take longer to start than a small claim to solve."""
+        """Returns a solver and its result. Z3's core is tried first: it is fast on small claims, where starting all
+        tactics takes longer than solving."""
         quick = self._limited(z3.SimpleSolver, min(QUICK, self._effort), built)
         result = quick.check()
         if result != z3.unknown or self._effort <= QUICK:

@@ -205,7 +205,7 @@ def lies(data: bytes) -> Iterator[tuple[str, bytes]]:
 
     editor = begun()
     editor.put(editor.value("Held") + 8 + 8 * 3, editor.objects.fields(editor.value("Same"))[3])
-    yield "comes later|than its recursor", bytes(editor.data)
+    yield "later one|than its recursor", bytes(editor.data)
 
     for name, place in {"Held": 1, "Held.mk": 0, "Held.rec": 1}.items():
         editor = begun()
@@ -296,7 +296,7 @@ def lies_in_bytes(data: bytes) -> Iterator[tuple[str, bytes]]:
     parameters = editor.objects.fields(editor.objects.field(editor.value("Held.rec"), 0))[1]
     for name in ("Odd", "Odd.rec"):
         editor.put(editor.objects.field(editor.value(name), 0) + 16, parameters)
-    yield "do not agree on it|comes later", bytes(editor.data)
+    yield "contradict each other|later one", bytes(editor.data)
 
 
 def moved(data: bytes, by: int) -> bytes:

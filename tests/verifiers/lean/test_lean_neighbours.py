@@ -32,7 +32,7 @@ def test_neighbours_of_a_true_statement_are_refuted(lean: LeanVerifier) -> None:
     assert [look.accepted for look in found.examples if look.sort == "example"] == [True, True]
     assert {look.what: look.outcome for look in found.examples if look.sort == "mutant"} == {
         "5 in place of the last 4": "refuted",
-        "≠ in the place of =": "refuted",
+        "≠ in place of =": "refuted",
     }
     assert found.first == ("All 2 variants that were changed on purpose are rejected",)
 

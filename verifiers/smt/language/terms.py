@@ -15,7 +15,7 @@ MAX_DEPTH = 3_000
 MAX_WIDTH = 1_024
 """Maximum width of a bit vector, in bits."""
 MAX_SIZE = 14_000
-"""Maximum size in bits of the numbers that a term can produce if each symbol had one bit: `x` squared forty times is
+"""Maximum size in bits of the numbers that a term can produce if each symbol had one bit. So `x` squared forty times is
 refused before any solver expands it."""
 
 
