@@ -152,11 +152,11 @@ WRONG: list[tuple[object, str]] = [
     ({**IDS, "sampling_params": {"temperature": -1}}, "temperature"),
     (b'{"token_ids": [1], "sampling_params": {"temperature": NaN}}', "temperature"),
     (b'{"token_ids": [1], "sampling_params": {"temperature": 1e999}}', "temperature"),
-    ({**IDS, "sampling_params": {"top_p": 0.9}}, "other log-probabilities"),
-    ({**IDS, "sampling_params": {"top_k": 20}}, "other log-probabilities"),
-    ({**IDS, "sampling_params": {"min_p": 0.1}}, "other log-probabilities"),
-    ({**IDS, "sampling_params": {"repetition_penalty": 1.1}}, "other log-probabilities"),
-    ({**IDS, "sampling_params": {"stop": ["\n"]}}, "other log-probabilities"),
+    ({**IDS, "sampling_params": {"top_p": 0.9}}, "truncated or reshaped"),
+    ({**IDS, "sampling_params": {"top_k": 20}}, "truncated or reshaped"),
+    ({**IDS, "sampling_params": {"min_p": 0.1}}, "truncated or reshaped"),
+    ({**IDS, "sampling_params": {"repetition_penalty": 1.1}}, "truncated or reshaped"),
+    ({**IDS, "sampling_params": {"stop": ["\n"]}}, "truncated or reshaped"),
     ({**IDS, "sampling_params": {"n": 2}}, "sampling_params.n"),
     ({**IDS, "sampling_params": {"stop_token_ids": [1] * 65}}, "stop_token_ids"),
     ({**IDS, "sampling_params": {"logits_processors": "x"}}, "logits_processors"),
@@ -207,7 +207,7 @@ def test_a_turn_that_nothing_known_would_end_is_refused() -> None:
         client = Client(server.address)
         status, said = client.ask("/inference/v1/generate", IDS)
         assert (status, engine.steps) == (400, 0)
-        assert "give stop_token_ids, or ignore_eos" in said["error"]["message"]
+        assert "set stop_token_ids, or ignore_eos" in said["error"]["message"]
         for sampling in ({"ignore_eos": True}, {"stop_token_ids": [6]}):
             assert client.generate((1, 2), **sampling)[0] == 200
 

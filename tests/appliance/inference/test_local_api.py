@@ -100,7 +100,7 @@ def test_an_answer_of_another_form_is_none(content: bytes) -> None:
     with (
         served(whole(content)) as url,
         LocalApi(f"{url}/v1", "m") as api,
-        pytest.raises(InfrastructureError, match="gives no answer"),
+        pytest.raises(InfrastructureError, match="does not answer"),
     ):
         api.say([{"role": "user", "content": "1 + 1?"}], temperature=1.0, max_tokens=8, seed=0)
 

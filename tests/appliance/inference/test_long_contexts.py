@@ -265,9 +265,9 @@ def test_a_model_that_keeps_more_than_memory_holds_is_refused_with_what_would_fi
     monkeypatch.setattr(Placement, "most_kv_memory", lambda self: 256 * (2000 + window))
     with pytest.raises(OutOfMemoryError, match="1500 tokens") as full:  # somebody else has it now
         smaller.push(long_model(seed=2), "too much for now")
-    assert full.value.hint == "end what else uses the GPU, or lower recipe.agent.concurrent"
+    assert full.value.hint == "stop other programs on the GPU, or lower recipe.agent.concurrent"
     assert (smaller.version, smaller.kv_tokens, smaller.score([tuple(range(1, 9))])) == ("long", 2000, scores)
-    with pytest.raises(ValueError, match="does not hold one"):
+    with pytest.raises(ValueError, match="is too small for one"):
         TorchEngine(4, SLOTS, kv_tokens=SLOTS - 1)
 
 

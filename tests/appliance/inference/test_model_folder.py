@@ -64,8 +64,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
     "config is not JSON": (lambda f: (f / "config.json").write_text("{"), "cannot be read"),
     "config is no table": (lambda f: (f / "config.json").write_text("[1]"), "no table"),
-    "unknown architecture": (lambda f: change_config(f, model_type="homemade"), "no model known here"),
-    "code in the folder": (ask_for_code, "no model known here"),
+    "unknown architecture": (lambda f: change_config(f, model_type="homemade"), "not a supported model"),
+    "code in the folder": (ask_for_code, "not a supported model"),
     "no language model": (lambda f: change_config(f, model_type="vit"), "cannot be loaded"),
     "no weights": (lambda f: (f / "model.safetensors").unlink(), "no safetensors"),
     "pickled weights": (pickle_the_weights, "no safetensors"),
@@ -146,8 +146,8 @@ LONGROPE = {"rope_type": "longrope", "rope_theta": 1e4, "factor": 2.0}
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: MistralForCausalLM(MistralConfig(**SHAPE, sliding_window=20)), "looks back 20 tokens"),
-        (lambda: DogeForCausalLM(DogeConfig(**SHAPE, keep_window_size=20)), "looks back 20 tokens"),
+        (lambda: MistralForCausalLM(MistralConfig(**SHAPE, sliding_window=20)), "attends to only 20 tokens"),
+        (lambda: DogeForCausalLM(DogeConfig(**SHAPE, keep_window_size=20)), "attends to only 20 tokens"),
         (
             lambda: Phi3ForCausalLM(
                 Phi3Config(

@@ -129,7 +129,7 @@ def test_c10_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_g
     ("wrong", "message"),
     [
         ({"cluster": None}, "in none"),
-        ({"engine": "script"}, "runs here only"),
+        ({"engine": "script"}, "runs only here"),
         ({"device": "cuda"}, "get no GPU"),
         ({"vllm": VllmSettings(gpus=(0,))}, "names GPUs of this machine"),
         ({"vllm": VllmSettings(tensor_parallel=2)}, "an engine gets 0 GPUs"),

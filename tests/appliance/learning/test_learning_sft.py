@@ -294,7 +294,7 @@ def test_when_half_a_pass_is_too_much_it_says_what_to_change() -> None:
     before = {name: tensor.clone() for name, tensor in start.model.state_dict().items()}
     short_of_memory(start, rows=1)
     with pytest.raises(
-        LearningError, match="too small for a pass of 2 demonstrations, and passes were halved"
+        LearningError, match="too small for a pass of 2 demonstrations, even after halving passes"
     ) as caught:
         start.run_steps(1)
     assert all(torch.equal(tensor, before[name]) for name, tensor in start.model.state_dict().items())

@@ -102,7 +102,7 @@ def test_the_token_that_ends_a_text_is_the_one_that_the_model_s_files_name(tmp_p
         (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": generation}))
         (folder / "tokenizer_config.json").write_text(json.dumps({**named, "eos_token": text or None}))
         if found is None:
-            with pytest.raises(CheckpointError, match="name no token that ends a text"):
+            with pytest.raises(CheckpointError, match="name no end token"):
                 write_gguf(folder, tmp_path / "no.gguf")
             continue
         write_gguf(folder, tmp_path / f"{place}.gguf")
@@ -149,23 +149,23 @@ def test_what_the_tokenizer_puts_around_a_text_is_said(
 @pytest.mark.parametrize(
     ("file", "change", "message"),
     [
-        ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not written as GGUF"),
-        ("config.json", {"architectures": 5}, "lacks what GGUF needs"),
+        ("config.json", {"architectures": ["GPT2LMHeadModel"]}, "GPT2LMHeadModel is not supported in GGUF"),
+        ("config.json", {"architectures": 5}, "lacks a value for GGUF"),
         ("config.json", {"rope_parameters": {"rope_type": "yarn"}}, "rope_parameters"),
         ("config.json", {"rope_scaling": {"type": "linear", "factor": 4.0}}, "rope_scaling"),
         ("config.json", {"partial_rotary_factor": 0.5}, "partial_rotary_factor"),
         ("config.json", {"layer_types": ["full_attention", "sliding_attention"]}, "layer_types"),
-        ("config.json", {"rms_norm_eps": None}, "lacks what GGUF needs"),
-        ("config.json", {"hidden_size": "wide"}, "lacks what GGUF needs"),
-        ("config.json", {"max_position_embeddings": -1}, "lacks what GGUF needs"),
-        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "changes text before it cuts it"),
-        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "lacks what GGUF needs"),
-        ("tokenizer.json", {"post_processor": around(3, 4, None)}, "puts tokens around a text"),
-        ("tokenizer.json", {"post_processor": around(None, 4)}, "puts tokens around a text"),
+        ("config.json", {"rms_norm_eps": None}, "lacks a value for GGUF"),
+        ("config.json", {"hidden_size": "wide"}, "lacks a value for GGUF"),
+        ("config.json", {"max_position_embeddings": -1}, "lacks a value for GGUF"),
+        ("tokenizer.json", {"normalizer": {"type": "Lowercase"}}, "normalizes text"),
+        ("tokenizer.json", {"model": {"type": "BPE", "vocab": {}}}, "lacks a value for GGUF"),
+        ("tokenizer.json", {"post_processor": around(3, 4, None)}, "adds tokens around a text"),
+        ("tokenizer.json", {"post_processor": around(None, 4)}, "adds tokens around a text"),
         ("config.json", {"use_sliding_window": True}, "use_sliding_window"),
-        ("config.json", {"vocab_size": 100}, "its weights have 100"),
-        ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "cuts text in a way"),
-        ("tokenizer.json", {"model": {"type": "Unigram"}}, "no byte-level BPE"),
+        ("config.json", {"vocab_size": 100}, "the vocabulary size is 100"),
+        ("tokenizer.json", {"pre_tokenizer": {"type": "Whitespace"}}, "no supported GGUF name"),
+        ("tokenizer.json", {"model": {"type": "Unigram"}}, "not a byte-level BPE"),
     ],
 )
 def test_what_has_no_known_form_is_refused_and_nothing_is_left(
@@ -215,7 +215,7 @@ def test_a_file_with_another_weight_another_name_or_one_less_is_found_out(tmp_pa
     changed[0, 0] += 1e-6
     less = {other: tensor for other, tensor in tensors.items() if other != name}
     for wrong in ({**tensors, name: changed}, less, {**less, "blk.9.attn_q.weight": tensors[name]}):
-        with pytest.raises(CheckpointError, match="does not have what was written"):
+        with pytest.raises(CheckpointError, match="differs from what was written"):
             require_same(tmp_path / "s.gguf", wrong)
 
 

@@ -79,10 +79,10 @@ def test_it_is_enough_for_each_stage_and_several_engines_have_a_part_each() -> N
 
 def test_too_little_for_vllm_is_refused_with_what_to_change() -> None:
     large = llama(1.2, layers=28, hidden=1536, intermediate=4608)
-    with pytest.raises(ModelError, match=r"where .* of 24\.0 GiB are left for it, and it takes .* at the least") as met:
+    with pytest.raises(ModelError, match=r"leaves .* of 24\.0 GiB, but vLLM needs at least") as met:
         engine_share(settings(), large, WORKSTATION, [Way(WHOLE, 2048)])
-    assert met.value.hint.startswith("set vllm.sleep to 2, lower what the learner takes")
-    with pytest.raises(ModelError, match=r"where 0\.0 of 24\.0 GiB are left"):
+    assert met.value.hint.startswith("set vllm.sleep to 2, reduce the learner's memory")
+    with pytest.raises(ModelError, match=r"leaves 0\.0 of 24\.0 GiB"):
         engine_share(settings(ASLEEP), llama(8.0), WORKSTATION, [Way(WHOLE, 2048)])
 
 
@@ -90,7 +90,7 @@ def test_less_than_a_hundredth_of_a_gpu_is_no_share() -> None:
     """With none, vLLM takes what it takes by itself."""
     for free, refused in ((2.75, True), (3.25, False)):
         machine = replace(WORKSTATION, gpus=(replace(GPU, total=80 * GIB, free=int(free * GIB)),))
-        with pytest.raises(ModelError, match=r"0\.8 at the least") if refused else nullcontext():
+        with pytest.raises(ModelError, match=r"needs at least 0\.8") if refused else nullcontext():
             assert engine_share(settings(), EMBEDDED, machine, [Way(Recipe().training, 120)]) == 0.01
 
 
@@ -105,12 +105,12 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
     assert said(VllmSettings(memory_share=0.3)).endswith("vLLM is given 30 %")
     assert said(VllmSettings(), machine=FOUR).endswith("vLLM is given 92 %")
     assert said(VllmSettings(), engine="torch", machine=LAPTOP).endswith("% of the memory")
-    assert "are left for it" in said(VllmSettings(), llama(8.0))
+    assert "but vLLM needs at least" in said(VllmSettings(), llama(8.0))
 
 
 def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
     report = _report(settings(), SMALL, WORKSTATION)
-    assert (report.configured.fits, "are left for it" in report.share) == (False, True)
+    assert (report.configured.fits, "but vLLM needs at least" in report.share) == (False, True)
     for row, way in zip(report.rows, planning.ways(Recipe().training, gpu=True), strict=True):
         taken = way.model_copy(update={"micro_batch_tokens": row["micro_batch_tokens"]})
         share = share_of(settings(), SMALL, [Way(taken, Recipe().agent.max_tokens)])

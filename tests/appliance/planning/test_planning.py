@@ -363,10 +363,10 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert layout_of(settings(told), WORKSTATION).vllm == Vllm(0.4, 1, files=False)
     assert layout_of(settings(two, learners=2), LAPTOP) == Layout(vllm=Vllm())
     assert layout_of(settings(two, engine="torch"), LAPTOP) == Layout()
-    with pytest.raises(ModelError, match="8 learners train on a GPU each, and there are 4"):
+    with pytest.raises(ModelError, match="8 learners need a GPU each, but there are 4"):
         layout_of(settings(one, learners=8), FOUR)
     for asked, said in (
-        (VllmSettings(gpus=(0, 4)), "names GPU 4, and CUDA shows 4 here"),
+        (VllmSettings(gpus=(0, 4)), "names GPU 4, but CUDA shows 4 here"),
         (VllmSettings(tensor_parallel=8), "is 8, and vLLM is given 4"),
     ):
         with pytest.raises(ModelError, match=said):
@@ -388,7 +388,7 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert fewest_learners(llama(8.0), FOUR, eight_bit, 2048, 8) == 0, "for one learner only, which it is too large for"
     several = settings(one, learners=3)
     recipe = several.recipe.model_copy(update={"training": eight_bit})
-    with pytest.raises(ConfigError, match="adamw_8bit, and there are 3 learners"):
+    with pytest.raises(ConfigError, match="adamw_8bit with 3 learners"):
         layout_of(several.model_copy(update={"recipe": recipe}), FOUR)
 
 

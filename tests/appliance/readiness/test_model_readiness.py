@@ -176,7 +176,7 @@ def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_befo
     monkeypatch.setattr("appliance.readiness.model.find_gpus", lambda: ())
     with pytest.raises(ConfigError, match="finds no GPU here"):
         ConfiguredModel(ModelSettings(device="cuda"), MEMORY).require(TOKENS)
-    with pytest.raises(ConfigError, match="what its environment was built for"):
+    with pytest.raises(ConfigError, match="the device is fixed by its environment"):
         ConfiguredModel(ModelSettings(engine="vllm", device="cpu"), MEMORY).require(TOKENS)
     assert ConfiguredModel(ModelSettings(device="cpu"), MEMORY).require(TOKENS) is None
 

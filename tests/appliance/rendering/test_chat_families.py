@@ -206,7 +206,7 @@ def test_a_format_in_which_text_would_become_a_special_token_is_refused(monkeypa
 
 
 def test_a_format_that_does_not_fit_the_tokenizer_or_an_unknown_setting_is_refused() -> None:
-    with pytest.raises(RenderingError, match="has not the tokens of the format 'llama-3'") as met:
+    with pytest.raises(RenderingError, match="lacks tokens of the format 'llama-3'") as met:
         load_renderer({**files_of("qwen3"), "rendering.json": b'{"format": "llama-3"}'})
     assert met.value.hint
     with pytest.raises(RenderingError, match=r"cannot be used: .* temperature "):

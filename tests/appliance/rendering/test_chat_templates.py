@@ -105,14 +105,14 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
         ("{% for", "cannot be read"),
         ("{{ messages[9].content }}", "breaks"),
         ("{{ raise_exception('not me') }}", "says: not me"),
-        (OWN.replace("'<|im_end|>' }}{% endfor", "'' }}{% endfor"), "no token of its own"),
+        (OWN.replace("'<|im_end|>' }}{% endfor", "'' }}{% endfor"), "without a special token"),
         (
             OWN.replace("message.content", "loop.length|string + message.content"),
-            "otherwise than it asks|writes earlier turns anew",
+            "differently from its own prompt|rewrites earlier turns",
         ),
         (
             OWN.replace("message.tool_calls", "(message.tool_calls if loop.index > messages | length - 2 else [])"),
-            "earlier turns anew",
+            "rewrites earlier turns",
         ),
         (
             OWN.replace("message.content", "(message.content if loop.index > 1 else message.content | upper)"),
@@ -120,7 +120,7 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
         ),
         (OWN.replace("message.content", "message.content[:200]"), "as it stands"),
         (OWN.replace("message.content", CUT_RESULTS), "could become a special token"),
-        (OWN.replace("message.content", CUT_RESULTS.replace("[0]", "[-1]")), "into parts"),
+        (OWN.replace("message.content", CUT_RESULTS.replace("[0]", "[-1]")), "splits outside text"),
         ("{{ messages.append(1) }}", "breaks"),
         ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "breaks"),
         ("{% include '/etc/passwd' %}", "breaks"),
@@ -146,7 +146,7 @@ def test_json_is_written_with_what_transformers_takes_for_it() -> None:
 def test_a_template_without_tools_can_ask_and_says_why_it_calls_nothing() -> None:
     renderer = made(OWN.replace(BEGIN, "").replace("<|im_start|>", "[next] "))
     assert renderer.question("1?")
-    with pytest.raises(RenderingError, match="it tells the model of no tools") as met:
+    with pytest.raises(RenderingError, match="it declares no tools to the model") as met:
         renderer.prompt(ASKED)
     assert "rendering.json" in met.value.hint
 
@@ -186,7 +186,7 @@ def test_a_system_s_text_that_a_template_would_not_keep_is_put_before_the_questi
     call = renderer.call("1")
     forced = renderer.follow(ids, call, "6")
     assert renderer.prompt((*told, OwnTurn(call, ids), TextMessage("6", "tool"))) == ids + call + (forced or ())
-    assert "a system's text" not in made(OWN).name
+    assert "a system text" not in made(OWN).name
 
 
 def test_a_template_may_be_named_with_options_and_one_of_several_is_that_for_tools() -> None:
@@ -202,7 +202,7 @@ def test_a_template_may_be_named_with_options_and_one_of_several_is_that_for_too
     renderer = load_renderer({**files, "tokenizer_config.json": config})
     assert "no tools: <|im_start|>user\n1?" in renderer.text(renderer.question("1?"))
     assert renderer.text(renderer.prompt(ASKED)).startswith('<|im_start|>system\n[{"type": "function"')
-    with pytest.raises(RenderingError, match="and it has none"):
+    with pytest.raises(RenderingError, match="but the model has none"):
         load_renderer(files)
 
 

@@ -35,12 +35,12 @@ FOUND = {
     "gemma3": "its own chat template (found: turns extend their prefix)",
     "deepseek_v3": "deepseek-v3 (found: identical to the model's chat template)",
     "mistral_nemo": "its own chat template (found: turns extend their prefix; "
-    "a system's text is put before the question)",
+    "a system text goes before the question)",
     "command_r_plus": "its own chat template (found: turns extend their prefix)",
 }
 NO_TOOLS = {
-    "gemma3": "it tells the model of no tools",
-    "command_r_plus": "its chat template breaks: 'dict object' has no attribute 'name'",
+    "gemma3": "it declares no tools to the model",
+    "command_r_plus": "its chat template failed: 'dict object' has no attribute 'name'",
 }
 """Why these call none."""
 SOME = 40

@@ -15,5 +15,5 @@ def test_a_tilde_is_the_home_folder_and_a_user_who_does_not_exist_stays(monkeypa
 
 
 def test_a_recipe_of_a_user_who_does_not_exist_is_not_there() -> None:
-    with pytest.raises(ConfigError, match="there is no recipe ~no-such-user/recipe"):
+    with pytest.raises(ConfigError, match="unknown recipe ~no-such-user/recipe"):
         read_recipe("~no-such-user/recipe", Recipe())

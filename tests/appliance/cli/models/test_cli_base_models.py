@@ -138,19 +138,19 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     for arguments, code, message in (
         (("model", "import", str(other)), 2, "a base model seedling already, with other files"),
         (("model", "import", str(unlicensed)), 2, "no licence text"),
-        (("model", "import", str(unlicensed), "--license", str(tmp_path / "empty")), 2, "holds no licence text"),
+        (("model", "import", str(unlicensed), "--license", str(tmp_path / "empty")), 2, "is not a licence text"),
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "none")), 2, "No such file"),
         (("model", "import", str(cut)), 2, "no tokenizer.json"),
-        (("model", "import", str(unknown)), 2, "no model known here: its model_type is 'zorp\\x1b'"),
-        (("model", "import", str(encodes)), 2, "of the kind t5, which is no causal language model"),
+        (("model", "import", str(unknown)), 2, "unsupported model_type ('zorp\\x1b')"),
+        (("model", "import", str(encodes)), 2, "model_type t5 is not a causal language model"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
         (("model", "import", f"..@{source}"), 2, "is no name of a model"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
         (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is no regular file"),
         (("model", "export", "champion", str(tmp_path / "out")), 2, "no model is champion"),
-        (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "holds no adapter"),
+        (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "has no adapter"),
         (beside, 2, "holds an adapter and no model"),
-        ((*beside, "--base", "nothing-of-this-name"), 2, "there is no base model nothing-of-this-name"),
+        ((*beside, "--base", "nothing-of-this-name"), 2, "unknown base model nothing-of-this-name"),
         ((*beside, "--base", "seedling"), 5, "has no manifest"),
         (("model", "export", str(part), str(tmp_path / "out")), 5, "is not as long as its header says"),
         (("model", "export", "champion", str(tmp_path / "out"), "--data", str(spoiled)), 5, "cannot be read: file is"),
@@ -173,7 +173,7 @@ def test_what_came_with_a_model_is_its_licence_and_a_text_with_nothing_in_it_is_
     source, other = licensed(tmp_path / "m"), tmp_path / "other"
     other.write_text("do what you like")
     named = assay(tmp_path, "model", "import", str(source), "--license", str(other))
-    assert (named.returncode, "has a licence text of its own, LICENSE" in named.stderr) == (2, True)
+    assert (named.returncode, "has its own licence text, LICENSE" in named.stderr) == (2, True)
     assert assay(tmp_path, "model", "import", str(source), "--license", str(source / "LICENSE")).returncode == 0
     (source / "LICENSE").write_text(" \n")
     empty = assay(tmp_path, "model", "import", f"empty@{source}")

@@ -159,7 +159,7 @@ def test_a_scaled_recipe_fits_beside_vllm_with_the_share_that_a_worker_gives_it(
     for each in (layout, replace(layout, vllm=Vllm(share, sleep))):
         assert too_large(found.stages, small, machine, each) == []
     large = qwen(8_200_000_000, layers=36, hidden=4096, intermediate=12_288, attention=4096)
-    with pytest.raises(ModelError, match="are left for it"):
+    with pytest.raises(ModelError, match="but vLLM needs at least"):
         engine_share(settings, large, machine, ways_of(Recipe(), found.stages))
     assert too_large(found.stages, large, machine, layout) == [stage.name for stage in found.stages]
 
@@ -229,7 +229,7 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
     ("change", "message", "hint"),
     [
         (("steps = 4", "stepz = 4"), "there is no key training.stepz", "training.steps"),
-        (('kind = "rl"\nadvance', 'kind = "sft"\nadvance'), "sft has no key advance_at", "leave it out"),
+        (('kind = "rl"\nadvance', 'kind = "sft"\nadvance'), "unknown key advance_at in a stage of kind sft", "leave it out"),
         (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "kind = 'magic'", "sft, rl, distil"),
         (('kind = "rl"\nadvance', "kind = []\nadvance"), "kind = []", "sft, rl, distil"),
         (("steps = 4", "gradient_norm = inf"), "gradient_norm = inf", "correct"),
@@ -239,15 +239,15 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (("advance_at = 0.5", 'optimizer = "keep"'), 'stage 1 (one): optimizer = "keep" needs a stage', ""),
         (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/training.md"),
         (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
-        (('name = "two"', 'name = "one"'), "two stages are called 'one'", ""),
-        (('objective = "gspo"', 'objective = "luck"'), "no objective 'luck'", ""),
+        (('name = "two"', 'name = "one"'), "two stages are named 'one'", ""),
+        (('objective = "gspo"', 'objective = "luck"'), "unknown objective 'luck'", ""),
         (("[stages.agent]", "[stages.agents]"), "there is no key agents", "did you mean agent?"),
         (("max_tokens = 120", "zzz = 120"), "there is no key agent.zzz", "it has the keys concurrent"),
         (("[training]", "[training]\nkeep = 17"), "training.keep = 17: only 16 are sampled", "correct training.keep"),
         (("[training]", "[training]\nrollouts_per_task = 4"), "training.keep = 8: only 4 are sampled", ""),
         (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),
         (("[[stages]]", "[stages]"), "not TOML", ""),
-        (('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'), "rl has no key data", ""),
+        (('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'), "unknown key data in a stage of kind rl", ""),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said_with_its_place(
@@ -275,7 +275,7 @@ def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(
     (tmp_path / "r.toml").write_text(TWO)
     for arguments, words in (
         (("--recipe", str(tmp_path / "r.toml"), "--stage", "3"), ("no stage 3", "1 (one), 2 (two)")),
-        (("--recipe", "seedlin"), ("no recipe seedlin", "did you mean seedling?")),
+        (("--recipe", "seedlin"), ("unknown recipe seedlin", "did you mean seedling?")),
         (("--recipe", str(tmp_path)), ("cannot be read",)),
     ):
         refused = assay(tmp_path, "train", *arguments, "--dry-run")

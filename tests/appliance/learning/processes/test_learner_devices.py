@@ -36,8 +36,8 @@ def test_a_gpu_is_taken_where_there_is_one(
     ("asked", "learners", "gpus", "message", "key"),
     [
         ("cuda", 1, 0, "model.device is cuda, but torch finds no GPU here", "model.device"),
-        ("auto", 2, 1, "2 learners train on a GPU each, and there is 1", "model.learners to 1 at most"),
-        ("cuda", 4, 2, "4 learners train on a GPU each, and there are 2", "model.learners to 2 at most"),
+        ("auto", 2, 1, "2 learners need a GPU each, but there is 1", "model.learners to 1 at most"),
+        ("cuda", 4, 2, "4 learners need a GPU each, but there are 2", "model.learners to 2 at most"),
     ],
 )
 def test_no_learner_is_left_on_the_processor_silently(
@@ -74,7 +74,7 @@ def test_engines_in_the_cluster_keep_the_first_gpus_which_may_be_those_of_this_h
 
 @pytest.mark.parametrize("visible", ["0,1", "", "GPU-3f0a,GPU-77e1"])
 def test_a_gpu_for_vllm_that_is_not_visible_by_its_number_is_refused(visible: str) -> None:
-    with pytest.raises(ModelError, match=r"vllm\.gpus names GPU 2, and CUDA_VISIBLE_DEVICES is") as refused:
+    with pytest.raises(ModelError, match=r"vllm\.gpus names GPU 2, but CUDA_VISIBLE_DEVICES is") as refused:
         sampled_on("vllm", VllmSettings(gpus=(2,)), visible, here=True)
     assert "the numbers that `nvidia-smi` lists" in refused.value.hint
 

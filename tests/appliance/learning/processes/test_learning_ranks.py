@@ -130,7 +130,7 @@ def ends_with_the_first_that_is_killed(processes: RankProcesses, recipe: Trainin
     files, shared, _ = trained(recipe, tmp_path / "model")
     several = RankedTrainer(processes, shared, recipe, 1, max_tokens=64, companions=files)
     os.kill(processes.pids[1], signal.SIGKILL)
-    with pytest.raises(InfrastructureError, match="a learner process ended while it was asked to step"):
+    with pytest.raises(InfrastructureError, match="a learner process ended during the request to step"):
         several.train_step(0, *records(0, recipe))
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
     assert not processes.folder.exists()

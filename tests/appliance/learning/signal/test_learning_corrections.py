@@ -82,7 +82,7 @@ def test_who_bounds_the_distance_from_the_sampler_keeps_to_its_log_probabilities
             TrainingRecipe(objective=name, mismatch=decoupled)
     else:
         assert TrainingRecipe(objective=name, mismatch=decoupled).mismatch == decoupled
-        with pytest.raises(ValidationError, match="needs one update a step, not 2"):
+        with pytest.raises(ValidationError, match="needs one update per step, not 2"):
             TrainingRecipe(objective=name, minibatches=2, mismatch=decoupled)
 
 

@@ -25,10 +25,10 @@ from appliance.learning.errors import NotFiniteError
 
 CPU = torch.device("cpu")
 ON_A_PROCESSOR = {
-    "G3": (lambda: probes.graph_and_push(CPU, SMALL), "a processor records none"),
+    "G3": (lambda: probes.graph_and_push(CPU, SMALL), "a CPU records none"),
     "G4": (lambda: probes.half_precision(CPU, SMALL), "with a float32 head"),
     "G6": (lambda: probes.step_time(CPU, SMALL, 1e12), "% of its data sheet, idle share not run; TRL: not run"),
-    "G10": (lambda: probes.memory_ladder(CPU, SMALL), "no limit to run into"),
+    "G10": (lambda: probes.memory_ladder(CPU, SMALL), "no memory limit to test"),
 }
 
 
@@ -89,10 +89,10 @@ def test_two_learners_learn_what_one_does_with_and_without_direct_access_and_one
     monkeypatch.setattr(gpu_ranks, "APART", 1e-12)
     probe = {"G9": lambda: gpu_ranks.sharded_learners(("cpu", "cpu"), SMALL)}
     (result,) = run_selftest(2, vllm=True, only="G9", probes=probe)
-    assert (result.outcome, "of their way off" in result.seen) == ("failed", True), result.seen
+    assert (result.outcome, "of their movement" in result.seen) == ("failed", True), result.seen
 
 
-MOMENTS = "moments of 8 bits: not run, training.optimizer is adamw_8bit"
+MOMENTS = "8-bit moments: not run, training.optimizer is adamw_8bit"
 
 
 def test_a_row_of_whose_parts_none_was_run_is_not_run_and_one_that_was_is_enough() -> None:
@@ -130,7 +130,7 @@ def test_with_a_gpu_what_is_not_built_or_has_no_environment_is_still_not_run() -
     found = {result.name: result for result in run_selftest(1, vllm=False, probes=held)}
     assert [name for name, result in found.items() if result.outcome == "held"] == ["G3", "G4", "G6", "G8", "G9", "G10"]
     assert {found[name].seen for name in ("G1", "G2", "G7")} == {NO_VLLM}
-    assert found["G5"].seen.startswith("not built")
+    assert found["G5"].seen.startswith("not needed")
 
 
 @pytest.mark.skipif(count_gpus() > 0, reason="this machine has a GPU")
@@ -178,6 +178,6 @@ def test_what_else_asks_vllm_runs_on_its_build_for_processors(tmp_path: Path) ->
     ways = [probes.PushWay(way, partial(made.engine, transfer=way), CPU) for way in WAYS]
     assert "all of one digest" in probes.push_each_way(ways, SMALL, "")
     graphs = partial(made.engine, graphs=True)
-    assert "so does vLLM with graphs of decoding" in probes.graph_and_push(CPU, SMALL, graphs)
-    assert "as our scheduler admits" in probes.cache_pressure(made.pressed, SMALL, 4)
+    assert "so does vLLM with decoding graphs" in probes.graph_and_push(CPU, SMALL, graphs)
+    assert "our scheduler" in probes.cache_pressure(made.pressed, SMALL, 4)
     assert "an adapter on vLLM is" in probes.adapter_on_vllm(SMALL, made.engine)

@@ -203,7 +203,7 @@ def test_c10_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_an
         "engine 1 of 2 samples on host-0",
         "engine 2 of 2 samples on host-1",
     ]
-    replaced = "engine 2 of 2 samples on host-0, in place of one that was on host-1"
+    replaced = "engine 2 of 2 samples on host-0, replacing one on host-1"
     assert replaced in placed[3:]
     lost = [text for text in placed if text.startswith("host host-1 of the cluster and the sandboxes on it are lost")]
     assert len(lost) == 1

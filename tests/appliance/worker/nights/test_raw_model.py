@@ -35,8 +35,8 @@ def not_finite(found: dict[str, torch.Tensor]) -> None:
 @pytest.mark.parametrize(
     ("harm", "message"),
     [
-        (edit("config.json", model_type="nobody"), "describes no model known here"),
-        (edit("config.json", model_type=None), "describes no model known here"),
+        (edit("config.json", model_type="nobody"), "is not a supported model"),
+        (edit("config.json", model_type=None), "is not a supported model"),
         (weights(lambda found: found.pop("model.norm.weight")), "weights are missing or do not fit"),
         (edit("config.json", intermediate_size=256), "weights are missing or do not fit"),
         (weights(not_finite), "no finite probabilities"),
@@ -46,7 +46,7 @@ def not_finite(found: dict[str, torch.Tensor]) -> None:
         (edit("config.json", num_hidden_layers=-1), "."),
         (edit("config.json", hidden_act="nobody"), "."),
         (edit("config.json", rope_parameters={"rope_type": "nobody"}), "."),
-        (edit("config.json", model_type=["qwen2"]), "describes no model known here"),
+        (edit("config.json", model_type=["qwen2"]), "is not a supported model"),
         (edit("config.json", model_type="bert"), "."),
         (lambda folder: (folder / "rendering.json").write_text("[]"), "holds no table"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "lacks tokenizer.json"),

@@ -39,5 +39,5 @@ def test_a_family_without_new_questions_is_named_once_with_its_rows(tmp_path: Pa
             assert [len(stream.tasks(step, 6)) for step in range(2)] == [6, 6]
         [(_, event)] = ledger.events(after=0, limit=10)
     assert event.kind == "warning"
-    assert event.text.startswith("own/words has too little that recent nights did not ask")
+    assert event.text.startswith("own/words has too few questions that recent cycles did not ask")
     assert f"(0 of its {len(asked)} training rows)" in event.text

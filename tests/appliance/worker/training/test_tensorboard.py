@@ -66,7 +66,7 @@ def test_what_cannot_be_written_is_said_once_and_ends_nothing(tmp_path: Path) ->
         board.add("step", {"success": 0.25, "step": float(step)})
     board.close()
     assert len(problems) == 1
-    assert "nothing is written for TensorBoard" in problems[0]
+    assert "writing for TensorBoard stopped" in problems[0]
 
 
 def on_a_full_disk(folder: Path, said: Connection) -> None:
