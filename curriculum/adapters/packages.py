@@ -1,8 +1,7 @@
-"""Reads a package of the owner's, a folder or a wheel, as the files that a set of packages gets. Nothing of it is run.
+"""Reads an owner's package, a folder or a wheel, into the files of a package set. Runs nothing.
 
-What always holds: files are regular, named plainly, few and small; code that would run by itself is left out when the
-set is made. What it needs beside the adapter's own packages is not fetched: the package says so when a guest imports
-it.
+Invariants: files are regular, plainly named, few and small; code that would run by itself is left out when the set is
+made. Dependencies beyond the adapter's own packages are not fetched: the import fails in the guest.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ HINT = "name a folder that is a Python package (it has an __init__.py), or a whe
 
 class OwnerPackage(NamedTuple):
     name: str
-    """Of the package, as it is imported."""
+    """Import name of the package."""
     files: dict[str, bytes]
 
 
 def package_at(place: Path) -> OwnerPackage:
-    """Raises CurriculumError for what is no package, or too large a one, and where it cannot be read."""
+    """Reads the one package in a folder or wheel. Raises CurriculumError if it is invalid, too large or unreadable."""
     try:
         found = dict(_of_wheel(place) if place.suffix == ".whl" else _of_folder(place))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -47,8 +46,8 @@ def package_at(place: Path) -> OwnerPackage:
 
 
 def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
-    """What guests get of it: of an adapter whose tasks are given, everything but these, because answers stand in them
-    and a server that reads files could show them. Raises as `package_at`."""
+    """Reads a package as guests get it: without `TASKS` if the adapter's tasks are given, because tasks hold answers
+    that a file-reading server could show. Raises as `package_at`."""
     owned = package_at(place)
     kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
     return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned

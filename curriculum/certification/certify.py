@@ -1,11 +1,11 @@
 """Certifies a taskset: the reference passes everywhere, and agents that do no work pass nowhere.
 
-The agents: *null* says what the taskset itself lists as saying nothing; *empty* nothing at all; *echo* the question;
-*random* the answer of another task of the same level; *hack* claims success, admits that it does not know, repeats all
-numbers of the question, or names what is asked about. Each answers every task of every level. Where a level has few
-different answers, a guess is worth something: an agent is then held to that chance instead of 2 %, and the report says
-so. Where most tasks of a level have one and the same answer, no check tells work from none, and that is a fault. A rate
-is above its bar where the lower end of its 95 % interval (Wilson) is.
+The agents: *null* gives the taskset's own null answers; *empty* an empty answer; *echo* the question; *random* the
+answer of another task of the same level; *hack* claims success, admits ignorance, repeats all numbers of the question,
+or names its topic. Each answers every task of every level. If a level has few different answers, a guess is often
+right: the agent is then held to that chance instead of 2 %, and the report says so. If most tasks of a level have the
+same answer, the check cannot detect work, which is a fault. A rate is above its bar if the lower end of its 95 %
+interval (Wilson) is.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from verifiers.selftest.cases import CLAIMS, SAYS_NOTHING
 
 SEEDS = 50
 MOST = 0.02
-"""That an agent which does no work may pass."""
+"""Highest pass rate allowed for an agent that does no work."""
 MOST_ALIKE = 2 / 3
-"""Of a level's tasks that may have the same answer, by the lower end of the interval."""
+"""Share of a level's tasks that may have the same answer, by the interval's lower end."""
 REFERENCE = "reference"
 NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
-"""Agents whose answers are of the form that is asked for: where answers are few, they are right by chance."""
+"""Agents whose answers have the requested form: if few answers exist, they are right by chance."""
 Z = 1.96
 ONLY_FOREIGN = "a program that is not ours scores answers: a foreign reward is no verdict, and is never trained on"
 
@@ -52,9 +52,9 @@ def certify(
     say: Callable[[str], object] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Certificate:
-    """`judge` decides pairs of a spec and an answer; `elsewhere` gives `made_by` of another process; `worlds` tries the
-    worlds of some drafts and says what is wrong. Raises UnknownTasksetError, and CurriculumError where nothing can be
-    checked here."""
+    """Certifies a taskset. `judge` decides (spec, answer) pairs; `elsewhere` returns `made_by` of another process;
+    `worlds` tests the worlds of some drafts and returns faults. Raises UnknownTasksetError, and CurriculumError if
+    nothing can be checked here."""
     taskset, started = catalog.named(name), clock()
     if why := taskset.missing():
         raise CurriculumError(f"{name} cannot be certified here: {why}", hint="do it where its answers can be checked")
@@ -103,7 +103,7 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """One draft for each of the first so many seeds; of a finite taskset the items that these draw, each once."""
+    """Returns one draft per seed for the first `seeds` seeds; for a finite taskset, each drawn item once."""
     found: dict[str, TaskDraft] = {}
     finite = catalog.finite(name) is not None
     for seed in range(seeds):
@@ -116,12 +116,12 @@ def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskD
 
 
 def scored_elsewhere(spec: Spec) -> bool:
-    """Whether nothing of ours decides about an answer."""
+    """True if only a foreign program scores the answer."""
     return isinstance(spec, FilesSpec) and spec.only_foreign
 
 
 def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:
-    """How often each agent passes these drafts of one level; a sentence where a check broke."""
+    """Returns each agent's pass rate on the drafts of one level, or a sentence if a check failed to run."""
     answers = {agent: [agent_answers(agent, taskset, draft, drafts, rng) for draft in drafts] for agent in AGENTS}
     asked = [
         (agent, place, draft.spec, answer)
@@ -153,7 +153,7 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
 def agent_answers(
     agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
 ) -> Sequence[str]:
-    """What an agent says to one task: it passes if any of these does."""
+    """Returns an agent's answers to one task; the agent passes if any of them does."""
     question = "\n".join(message.text for message in draft.messages)
     match agent:
         case "reference":
@@ -174,7 +174,7 @@ AGENTS = (REFERENCE, NULL, EMPTY, ECHO, RANDOM, HACK)
 
 
 def commonest(drafts: Sequence[TaskDraft]) -> float:
-    """The share of the answer that most of them have: what the best guess is worth."""
+    """Returns the share of the most common answer: the pass rate of the best guess."""
     return _alike(drafts) / len(drafts)
 
 
@@ -193,6 +193,6 @@ def _fault(agent: str, found: AgentRate) -> str:
 
 
 def _low(passed: int, of: int) -> float:
-    """Lower end of Wilson's interval (JASA 22, 1927)."""
+    """Returns the lower end of Wilson's interval (JASA 22, 1927)."""
     share, z = passed / of, Z * Z / of
     return (share + z / 2 - Z * math.sqrt(share * (1 - share) / of + z / (4 * of))) / (1 + z)

@@ -1,9 +1,9 @@
-"""A checklist that a model wrote for somebody's own instruction, read as data.
+"""Reads a checklist that a model wrote for a user's instruction, as data.
 
-What always holds: the model's text is hostile. It is one JSON object with the few kinds of items of `FIELDS`, each with
-the fields named there and nothing else; no regular expression, no schema and no guard comes from it, so nothing that
-it writes runs or is switched off. What code cannot decide, or what speaks to whoever grades, is left out and named. The
-instruction and the sources are the owner's. A list is used once `verifiers.checklists.assess` finds it sound.
+Invariants: the model's text is hostile. It is one JSON object with the item kinds of `FIELDS`, each with the fields
+listed there and nothing else; it cannot supply regular expressions, schemas or guards, so nothing it writes runs or is
+switched off. Items that code cannot decide or that address the grader are dropped and reported. The instruction and the
+sources are the owner's. A checklist is used only if `verifiers.checklists.assess` finds it sound.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MOST_CHARACTERS = 20_000
 MOST_ITEMS = 12
 MOST_PHRASES = 20
 MOST_NUMBER = 200
-"""Of anything that is counted but words: a text that meets the list has to be made."""
+"""Largest count that an item may require, except of words: a text that satisfies the checklist must be feasible."""
 MOST_TEXT = 300
-"""Characters of one text in it."""
+"""Characters per text in an item."""
 MOST_SOFT = 2
-"""Points for a judge, as it is asked."""
+"""Items for a judge, as the request says."""
 FEWEST_HARD = 2
-"""Besides the length."""
+"""Hard items required besides the length."""
 LEAST_TARGET, MOST_TARGET = 20, 20_000
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "count": ("of", "least", "most"),
@@ -49,26 +49,26 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "citations": ("least", "most", "least_quotations"),
     "soft": ("point",),
 }
-"""Kinds of items that a model may write, and what it may say of each."""
+"""Item kinds that a model may write, with the fields it may set."""
 FENCED = re.compile(r"^```(?:json)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 ITEM: TypeAdapter[Any] = TypeAdapter(Item)
 
 
 class WrittenListError(CurriculumError):
-    """A model's text from which no list can be read."""
+    """No checklist can be read from a model's text."""
 
 
 @dataclass(frozen=True)
 class WrittenList:
-    """What was read of a model's text."""
+    """Checklist read from a model's text."""
 
     spec: ChecklistSpec
     refused: tuple[str, ...]
-    """What was left out, and why; one line each, escaped."""
+    """Reasons why items were dropped; one line each, escaped."""
 
 
 def request(instruction: str) -> str:
-    """What a model is asked, for a list of this instruction."""
+    """Returns the prompt that asks a model for a checklist of this instruction."""
     kinds = "\n".join(f'- {{"item": "{name}", ...}} with {", ".join(fields)}' for name, fields in FIELDS.items())
     return (
         "Write the checklist by which a text for the instruction below can be judged: about five points, those that it "
@@ -80,7 +80,7 @@ def request(instruction: str) -> str:
 
 
 def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
-    """Reads a model's list for an instruction. Raises WrittenListError where too little of it can be used."""
+    """Reads a model's checklist for an instruction. Raises WrittenListError if too little of it is usable."""
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):
@@ -118,7 +118,7 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The one JSON object of the text: all of it, or its only fenced block."""
+    """Parses the text's one JSON object: the whole text, or its only fenced block."""
     if len(text) > MOST_CHARACTERS:
         raise _unusable(f"it is longer than {MOST_CHARACTERS} characters")
     blocks = FENCED.findall(text)
@@ -143,7 +143,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
-    """Raises ValueError, in words, for what is no item that a model may write."""
+    """Parses an item. Raises ValueError, with a reason, if a model may not write it."""
     kind = raw.get("item") if isinstance(raw, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
         raise ValueError(f"there is no kind {escaped(str(kind))[:40]!r} that a model may write")

@@ -1,8 +1,8 @@
-"""Has somebody else's environment make items in a sandbox, and makes rows of an owner's taskset of them.
+"""Makes an owner's rows from items that another framework's environment generates in a sandbox.
 
-What always holds: what a guest says is text; an item is used only if it is plain, bounded JSON with a question and an
-answer, and its check is ours or `FOREIGN_SPEC`. A guest that hangs, ends or says what is no item ends the making, with
-that reason. An environment that begins otherwise the second time is refused.
+Invariants: guest output is untrusted text; an item is used only if it is plain, bounded JSON with a question and an
+answer, and its check is built in or `FOREIGN_SPEC`. A guest that hangs, exits or returns invalid items stops the
+generation, with that reason. An environment that begins differently the second time is refused.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from verifiers.exact.spec import ExactSpec
 from verifiers.registry.spec import Spec
 
 STRIDE = 1 << 14
-"""Between the seeds of two windows: more than a data set may have items."""
+"""Distance between the seeds of two windows: more than a data set may have items."""
 BATCHES = (1 << 31) // (STRIDE * LEVELS)
 assert STRIDE >= MOST_ITEMS
 
 
 def seed_of(batch: int, level: int) -> int:
-    """The seed of that batch's items of that level. Raises CurriculumError for a batch that there is not."""
+    """Returns the first seed of a batch's items at a level. Raises CurriculumError for an invalid batch."""
     if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
         raise CurriculumError(f"there is no batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
     return (batch * LEVELS + level) * STRIDE
 
 
 def window(batch: int, level: int, size: int) -> range:
-    """The numbers that its items come from. Raises CurriculumError."""
+    """Returns the seeds of a batch's items at a level. Raises CurriculumError for an invalid size."""
     if not 1 <= size <= MOST_ITEMS:
         raise CurriculumError(f"{size} items of a level are too many or too few", hint=f"ask for 1 to {MOST_ITEMS}")
     return range(seed_of(batch, level), seed_of(batch, level) + size)
@@ -92,8 +92,8 @@ _FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
 
 
 def check_of(name: str, answer: str) -> Spec | None:
-    """The spec of an item of that data set with that answer: one of our kinds, or `FOREIGN_SPEC`. None for an answer
-    that is not of the form that its data set is known for: nothing can be said of such an item."""
+    """Returns the spec of an item of a data set: a built-in kind, or `FOREIGN_SPEC`. None if the answer does not have
+    the data set's known form, so the item cannot be checked."""
     decided = DECIDED.get(name)
     if decided is None:
         return FOREIGN_SPEC
@@ -105,7 +105,7 @@ ANSWER_CHARS = 4_000
 CALLER = "adapter"
 LICENCES = {"reasoning_gym": "Apache-2.0"}
 TURNS = {"reasoning_gym": 1, "openenv": 30, "verifiers": 1}
-"""Calls of a task's world, beside which the model may compute."""
+"""Calls per task, besides Python."""
 HOW = {
     "reasoning_gym": "\n\nGive the answer, in the form that is asked for and nothing else, by the tool `give_answer`.",
     "verifiers": "\n\nGive your final answer by the tool `give_answer`.",
@@ -114,7 +114,7 @@ HOW = {
 
 
 class MadeItem(FrozenModel):
-    """What a guest says of an item: hostile text."""
+    """Item as a guest reports it: untrusted text."""
 
     index: int = Field(ge=0)
     question: str = Field(min_length=1, max_length=QUESTION_CHARS)
@@ -123,7 +123,7 @@ class MadeItem(FrozenModel):
 
 
 class LeftOut(NamedTuple):
-    """An item that no task is made of."""
+    """Item without a task, and the reason."""
 
     origin: str
     reason: str
@@ -133,7 +133,7 @@ class SetSummary(FrozenModel):
     name: str
     levels: int
     decided_by: str
-    """One of our kinds of checks, or `foreign_reward`: nothing but its own score."""
+    """Built-in kind of check, or `foreign_reward`: only the environment's own score."""
 
     @classmethod
     def of(cls, adapter: str, name: str, levels: int) -> SetSummary:
@@ -147,7 +147,7 @@ _SETS = TypeAdapter(dict[str, int])
 
 
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
-    """Raises CurriculumError for an adapter that makes no items, or whose packages are not installed."""
+    """Returns the adapter's environment. Raises CurriculumError if it makes no items or its packages are not installed."""
     named = adapter_named(adapter)
     if named.tasks_given:
         hint = f"give them: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
@@ -161,7 +161,7 @@ def environment_of(adapter: str, package: str) -> ForeignEnvironment:
 
 
 def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, int]:
-    """Data sets by name, with how many levels each has of its own. Raises CurriculumError, InfrastructureError."""
+    """Lists data sets by name, with their number of levels. Raises CurriculumError, InfrastructureError."""
     environment = environment_of(adapter, package)
     with _opened(pool, environment, package) as world:
         try:
@@ -171,8 +171,7 @@ def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, i
 
 
 def source_of(adapter: str, name: str, package: str, batch: int | None) -> tuple[str, str]:
-    """Where such rows are from, and under which licence they may be used, as far as that is known. Tasks that were
-    given have no batch."""
+    """Returns the source of such rows and their licence, if known. Tasks that were given have no batch."""
     version = next(pin for pin in ADAPTERS[adapter].pins if pin.partition("==")[0].replace("-", "_") == adapter)
     of = f", package {package}" if package else ""
     numbered = "" if batch is None else f", batch {batch}"
@@ -189,7 +188,7 @@ def make_rows(
     batch: int = 0,
     say: Callable[[int], object] = lambda made: None,
 ) -> tuple[list[OwnRow], list[LeftOut]]:
-    """Rows of that data set, `tasks` of each level, and why items were left out. Raises CurriculumError,
+    """Returns the rows of a data set, `tasks` per level, and why items were left out. Raises CurriculumError,
     InfrastructureError."""
     environment = environment_of(adapter, package)
     rows: dict[str, OwnRow] = {}
@@ -224,7 +223,7 @@ def make_rows(
 
 
 def level_of(row: OwnRow) -> float:
-    """The level that an item was made for, as its origin says it; 0 where levels are parts of a list and no more."""
+    """Returns the level in an item's origin; 0 if levels are only parts of a list."""
     made = row.origin.startswith("reasoning_gym ")
     return float(row.origin.partition(", level ")[2].partition(",")[0]) if made else 0.0
 
@@ -275,7 +274,7 @@ def _items(
 
 
 def read_items(text: str, first: int) -> list[MadeItem]:
-    """Raises CurriculumError for what is no list of items that goes on from there."""
+    """Parses a guest's list of items. Raises CurriculumError if it is invalid or does not continue at `first`."""
     try:
         found = _ITEMS.validate_json(text)
     except ValidationError as error:

@@ -1,8 +1,8 @@
-"""Reads a problem out of a row, whatever its columns are called: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
+"""Reads a problem from a row with any column names: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
 
-What always holds: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is
-run or evaluated, and a check is built of what the row says alone. A date, a number of a telephone or of a version, a
-range or a score is a name and no sum: `1/2/2024` is not 1/4048.
+Invariants: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is run or
+evaluated, and a check is built from the row alone. A date, telephone number, version, range or score is a name, not a
+sum: `1/2/2024` is not 1/4048.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
 
 
 class RowError(CurriculumError):
-    """Why a row is no problem with a check. Equal reasons read equal, so that they can be counted."""
+    """No problem with a check can be read from a row. Equal reasons have equal text, so they can be counted."""
 
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
-    """The problem in a row, not yet checked. Raises RowError."""
+    """Reads the problem in a row, without running its check. Raises RowError."""
     columns = _filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
     question = _text(columns, QUESTION)
@@ -72,13 +72,13 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
 
 
 def question_of(row: Mapping[str, Any]) -> str:
-    """The question in a row; empty where it has none."""
+    """Returns the question in a row; empty if none."""
     return _text(_filled(row), QUESTION)
 
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is filled in, by the column's name in small letters: tables write what is missing as a float that is no
-    number. Raises RowError for two values of one name."""
+    """Returns the filled cells by lower-case column name, without NaN, which tables use for missing values. Raises
+    RowError if a name has two values."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         short = str(name).strip().lower()
@@ -91,7 +91,7 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
-    """The kind of check that the columns speak of. Raises RowError."""
+    """Returns the kind of check that the columns call for. Raises RowError."""
     if "spec" in columns:
         return "spec"
     for names, kind in ((STATEMENT, "lean"), (CLAIM, "smt"), (TESTS, "program"), (CHECKLIST, "checklist")):
@@ -102,7 +102,7 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
 
 
 def final_answer(columns: Mapping[str, Any]) -> str:
-    r"""What stands after `####`, in the last `\boxed{}`, or in the column itself. Raises RowError."""
+    r"""Returns the text after `####`, in the last `\boxed{}`, or in an answer column. Raises RowError."""
     for name in (*ANSWER, *SOLUTION):
         text = _text(columns, (name,))
         if not text:
@@ -118,7 +118,7 @@ def final_answer(columns: Mapping[str, Any]) -> str:
 
 
 def last_box(text: str) -> str:
-    r"""The content of the last `\boxed{...}` whose brackets are closed; empty where there is none."""
+    r"""Returns the content of the last `\boxed{...}` with balanced braces; empty if none."""
     start = text.rfind("\\boxed{")
     if start < 0:
         return ""
@@ -199,7 +199,7 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these columns that has a text, a number or a list of one; without blanks around it."""
+    """Returns the first of these columns that holds a text, a number or a one-item list, stripped."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -211,7 +211,7 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _data(value: Any) -> Any:
-    """A value that may have been written as JSON in a text."""
+    """Parses a value that may be JSON in a string."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)

@@ -1,7 +1,7 @@
-"""Reads the tests of the field as examples of a call: `assert f(1, [2]) == 3`, and inputs with their outputs.
+"""Reads common test formats as call examples: `assert f(1, [2]) == 3`, and inputs with outputs.
 
-What always holds: a test is read as syntax and never run; only a call with plain values, compared with a plain value,
-becomes an example. The rest is refused, because it would have to run where the submission runs.
+Invariants: a test is parsed and never run; only a call with plain values, compared with a plain value, becomes an
+example. Anything else is refused, because it would have to run beside the submission.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 CANDIDATE = "candidate"
-"""What HumanEval's `check(candidate)` calls the function."""
+"""Name of the function in HumanEval's `check(candidate)`."""
 MOST_TESTS = 500
 MOST_CHARS = 1_000_000
 _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 
 
 def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
-    """The function's name and the examples, from assertions in one text or a list of texts. Raises ValueError."""
+    """Returns the function's name and the examples, from assertions in one text or a list of texts. Raises ValueError."""
     text = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
     if len(text) > MOST_CHARS:
         raise ValueError(f"they have more than {MOST_CHARS:,} characters")
@@ -67,8 +67,8 @@ def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
 
 
 def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """The fields of a spec, from `inputs` and `outputs` as APPS and TACO have them: of a function where one is named,
-    otherwise standard input and output. Raises ValueError."""
+    """Returns spec fields from `inputs` and `outputs` as in APPS and TACO: calls of a named function, else standard
+    input and output. Raises ValueError."""
     inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
     if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
         raise ValueError("they are not as many inputs as outputs")
@@ -91,6 +91,6 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _results(outputs: list[Any]) -> list[Any]:
-    """APPS wraps a function's results into lists of one: all of a problem's, or none."""
+    """Unwraps results: APPS wraps all of a problem's function results into one-item lists, or none."""
     wrapped = all(isinstance(one, list) and len(one) == 1 for one in outputs)
     return [one[0] for one in outputs] if wrapped else outputs
