@@ -1,7 +1,7 @@
 """Reads common test formats as call examples: `assert f(1, [2]) == 3`, and inputs with outputs.
 
 Invariants: a test is parsed and never run; only a call with plain values, compared with a plain value, becomes an
-example. Anything else is refused, because it would have to run beside the submission.
+example. Anything else is refused, because its code would run beside the submission.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ kept questions. It is rejected if it
 - is short and differs in one token (`one word`): in longer texts, n-grams show it;
 - shares `SHARE` of the distinctive 8-grams of either text (`8-grams`); 8-grams that `COMMON` kept texts share are a
   taskset's form, and do not count;
-- is near by MinHash, and its rare words and word pairs agree by `NEAR`, or it has exactly the numbers of a kept text and
-  `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
+- is near by MinHash, and its rare words and word pairs agree by `NEAR`, or it has exactly the numbers of a kept text
+  and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
 
 Text that `COMMON` rows of the owner's active tasksets share except for numbers is a form, like that of a built-in
 taskset: its numbers are the question. Two texts of forms with other numbers are not copies.

@@ -75,23 +75,23 @@ class World(ClosesOnExit):
         """Wraps a session in which the world is or will be started; see `open`. A view shares its `origin`'s session."""
         self.environment = environment
         self.tools = tools
-        """What it can be asked."""
+        """Tools of the world."""
         self.begun = begun
-        """Is done once the world can be asked; it ends with InfrastructureError where the program does not start."""
+        """Completes once the world can be called; fails with InfrastructureError if the program does not start."""
         self._session = session
         self._output_bytes = output_bytes
         self._origin = origin or self
         self._broken = ""
         self._commanded = False
-        """Whether a command of the model's has run beside the program, which it can stop, end or spoil."""
+        """True if a command of the model's has run beside the program, which it can stop or corrupt."""
         self._ended = False
-        """Whether the world is no more since then: the model did fail, and nothing is submitted."""
+        """True if the world has ended since then: the model failed, and nothing is submitted."""
         self._state = ""
-        """The program's `STATE`, packed; empty where it has none."""
+        """The program's `STATE`, packed; empty if undefined."""
         self._kept = ""
-        """What it was before the last call with `keep`."""
+        """State before the last `keep=True` call."""
         self._keeps_next = False
-        """The last call with `keep` did not reach the world: what it was before that, it is until one does."""
+        """True if the last `keep=True` call did not reach the world: the next call that does is kept instead."""
 
     @classmethod
     def open(
@@ -217,8 +217,8 @@ class World(ClosesOnExit):
         return _then(running, partial(_marked, mark))
 
     def _said(self, answer: tuple[str, CallResult]) -> tuple[str, str]:
-        """Returns the kind and text of an answer. Raises InfrastructureError if there is none, LimitError if the call
-        did not run."""
+        """Returns the kind and text of an answer. Raises InfrastructureError without a valid one, LimitError if the
+        call did not run."""
         line, result = answer
         self._require_ran(result, "a call")
         try:
@@ -297,7 +297,7 @@ class World(ClosesOnExit):
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """Returns the line after the mark; empty if there is none."""
+    """Returns the line after the mark; empty without a mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 

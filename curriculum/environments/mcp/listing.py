@@ -1,8 +1,8 @@
-"""Reads what a server says of its tools as what a model may be told of them. Pure.
+"""Reads a server's tool list into descriptions that a model may see. Pure.
 
-What always holds: a list is taken whole or refused, with the tool and what to change; nothing in it is repaired but
-signs that no text has. Names become such as tools have here (`getSum` is `getsum`, `read-file` is `read_file`), and the
-server's own is kept beside. Schemas are bounded, refer to nothing outside, and are looked at in bounded time.
+Invariants: a list is accepted whole or refused, naming the tool and what to change; nothing is repaired except control
+characters. Names are normalized (`getSum` to `getsum`, `read-file` to `read_file`), and the server's own is kept too.
+Schemas are bounded, refer to nothing outside, and are checked in bounded time.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ CALLED_CHARS = 64
 DESCRIPTION_CHARS = 2_000
 SCHEMA_CHARS, SCHEMA_DEPTH = 6_000, 16
 WHOLE_CHARS = 32_000
-"""Of all that a model is told of one server."""
+"""Characters of all descriptions of one server."""
 TAKEN = ("python", "list_served_tools")
-"""Names that mean something else here."""
+"""Reserved tool names."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 CALLED = re.compile(rf"[A-Za-z][A-Za-z0-9_./-]{{0,{CALLED_CHARS - 1}}}")
 MARK = re.compile(r"<[|\uff5c]|[|\uff5c]>")
-"""How chat formats begin and end their marks. What else a model's own format has is looked for where it is known."""
+"""Delimiters of chat formats. A model's own format is checked where the model is known."""
 
 
 class ServedTool(FrozenModel):
     name: str = Field(pattern=rf"^{NAME.pattern}$")
     called: str = Field(pattern=rf"^{CALLED.pattern}$")
-    """Its name at the server."""
+    """Name at the server."""
     description: str = Field(max_length=DESCRIPTION_CHARS)
     parameters: dict[str, Any]
 
@@ -49,7 +49,7 @@ class ServedTool(FrozenModel):
 class ServerListing(NamedTuple):
     tools: tuple[ServedTool, ...]
     digest: str
-    """Of all that the server listed, as its world will list it again."""
+    """SHA-256 of the server's complete list, which its world compares."""
 
 
 class _Said(FrozenModel):
@@ -59,7 +59,7 @@ class _Said(FrozenModel):
 
 
 class ListedPage(FrozenModel):
-    """What a guest says: hostile text."""
+    """Page of a tool list as the guest reports it: hostile text."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     count: int = Field(ge=1, le=MOST_TOOLS)
@@ -70,7 +70,7 @@ _PAGE = TypeAdapter(ListedPage)
 
 
 def read_page(text: str) -> ListedPage:
-    """Raises CurriculumError for what is no list of tools."""
+    """Parses a page. Raises CurriculumError if it is not a list of tools."""
     try:
         return _PAGE.validate_json(text)
     except ValidationError as error:
@@ -78,7 +78,7 @@ def read_page(text: str) -> ListedPage:
 
 
 def listing_of(pages: Sequence[ListedPage]) -> ServerListing:
-    """All tools of a server. Raises CurriculumError for a list that no model is told."""
+    """Returns all tools of a server. Raises CurriculumError for a list that no model may see."""
     said = [tool for page in pages for tool in page.tools]
     if len({(page.digest, page.count) for page in pages}) != 1 or len(said) != pages[0].count:
         raise CurriculumError("what the server lists cannot be used: it changes while it is read")
@@ -115,7 +115,7 @@ def _refused(name: str, why: str) -> CurriculumError:
 
 
 def fault_in(tool: ServedTool) -> str:
-    """Why a model is not told of this tool, in a sentence; empty when it may be."""
+    """Returns why a model may not see this tool, in a sentence; empty if it may."""
     what = f"the server's tool {tool.called[:40]!a}"
     if tool.name in TAKEN:
         return f"{what} has a name that means something else here"
@@ -134,7 +134,7 @@ def fault_in(tool: ServedTool) -> str:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in plain JSON, names included."""
+    """Yields every string in plain JSON, keys included."""
     if isinstance(value, str):
         yield value
     for inner in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():

@@ -1,4 +1,4 @@
-"""Reads a Dockerfile as far as a terminal here can stand for it, and refuses the rest with the reason. Pure."""
+"""Reads a Dockerfile that a terminal here can replace, and refuses others with the reason. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITHOUT_EFFECT = ("CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIG
 
 
 class HarborError(CurriculumError):
-    """Says why a folder cannot be worked on here."""
+    """Reason why a folder cannot be used here."""
 
 
 class Copied(NamedTuple):
@@ -32,11 +32,11 @@ class Image(NamedTuple):
     workdir: str
     copies: tuple[Copied, ...]
     folders: tuple[str, ...] = ()
-    """That it makes and leaves empty, as it names them: they are not there at first."""
+    """Folders that it creates and leaves empty, as named: they do not exist at the start."""
 
 
 def read(text: str) -> Image:
-    """Raises HarborError for anything that would make another machine than the sandbox's userland."""
+    """Parses a Dockerfile. Raises HarborError for anything beyond the sandbox's userland."""
     base, workdir = "", "/"
     copies: list[Copied] = []
     folders: list[str] = []
@@ -68,7 +68,7 @@ def read(text: str) -> Image:
 
 
 def refuse_network(text: str, what: str) -> None:
-    """Raises HarborError where a script wants what only a network has."""
+    """Raises HarborError if a script needs a network."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     found = next((hit for line in lines if (hit := NETWORK.search(line))), None)
     if found:
@@ -78,7 +78,7 @@ def refuse_network(text: str, what: str) -> None:
 
 
 def _made_by(command: str) -> list[str]:
-    """The folders that a RUN makes. Raises HarborError for one that does anything else."""
+    """Returns the folders that a RUN creates. Raises HarborError for any other command."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
         raise HarborError(f"its Dockerfile runs {command[:60]!a}", hint="only files can be brought along, by COPY")

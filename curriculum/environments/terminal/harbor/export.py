@@ -1,7 +1,7 @@
-"""Writes a task of the terminal as a Harbor task folder.
+"""Writes a terminal task as a Harbor task folder.
 
-What always holds: the folder is new, needs no network to be built or judged, and read back it is judged by the same
-spec, which lies in it as `tests/assay.json`.
+Invariants: the folder is new, needs no network to build or judge, and when read back is judged by the same spec, its
+file `tests/assay.json`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.
 
 
 def write(draft: TaskDraft, name: str, folder: Path) -> None:
-    """Raises HarborError for a task that is not of the terminal, or a folder that is there already."""
+    """Writes the folder. Raises HarborError if the task is not a terminal's, or the folder exists."""
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
         raise HarborError(

@@ -1,9 +1,9 @@
-"""Reads a Harbor task folder, and makes a task of ours from it, or says why it cannot be one.
+"""Reads a Harbor task folder into a task, or gives the reason why it cannot be one.
 
-What always holds: nothing of the folder is run here, links are not followed, and only plain text of bounded size is
-taken. A test that came with the folder runs beside what it judges: its score is a foreign reward and no verdict. A
-folder with `tests/assay.json`, a spec of the kind `files`, is judged by that. The working folder of its image, /tests
-and /logs stand below /work here, and are called so in all of its texts.
+Invariants: nothing of the folder runs here, links are not followed, and only plain text of bounded size is accepted. A
+test in the folder runs beside the work it judges: its score is a foreign reward, not a verdict. A folder with
+`tests/assay.json`, a spec of the kind `files`, is judged by that spec. The image's working folder, /tests and /logs are
+below /work here, and all texts are rewritten accordingly.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TESTS, LOGS = "harbor-tests", "harbor-logs"
 class HarborTask(NamedTuple):
     name: str
     draft: TaskDraft
-    """Its answer is empty: nobody has run the solution."""
+    """Draft without an answer: the solution has not been run."""
     solution: str
-    """Commands of the reference solution, for /work; empty where there is none."""
+    """Commands of the reference solution, for /work; empty if the folder has none."""
     foreign: bool
-    """Whether only the folder's own test judges it."""
+    """True if only the folder's own test judges it."""
     notes: tuple[str, ...]
-    """What is otherwise here than the folder says."""
+    """Differences from the folder's description."""
 
 
 class FolderText(NamedTuple):
@@ -57,7 +57,7 @@ class FolderText(NamedTuple):
 
 
 def read(folder: Path, *, own_check: bool = True) -> HarborTask:
-    """The task of a folder; without `own_check` by its own test only. Raises HarborError, with the reason."""
+    """Reads the task of a folder; without `own_check`, judged by the folder's test only. Raises HarborError."""
     texts = _texts(folder)
     settings = _settings(texts)
     image = dockerfile.read(_needed(texts, "environment/Dockerfile").text)
@@ -107,7 +107,7 @@ def _holds_a_file(folder: str, image: Image, files: Sequence[PlacedFile]) -> boo
 
 
 def _texts(folder: Path) -> dict[str, FolderText]:
-    """All files, by path. Raises HarborError."""
+    """Reads all files, by path. Raises HarborError."""
     if not folder.is_dir():
         raise HarborError(f"{folder} is no folder", hint=PARTS)
     if not os.path.lexists(folder / "task.toml"):
@@ -137,7 +137,7 @@ def _texts(folder: Path) -> dict[str, FolderText]:
 
 
 def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Reads task.toml (schema 1.0 to 1.4, as far as it is about what could not be had here)."""
+    """Reads task.toml (schema 1.0 to 1.4), and refuses what is not available here."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
     except (ValueError, RecursionError) as error:
@@ -177,7 +177,7 @@ def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
 
 
 def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[str, str]) -> list[PlacedFile]:
-    """What lies in /work at first."""
+    """Returns the initial files of /work."""
     files: dict[str, PlacedFile] = {}
     for copied in image.copies:
         source = "environment/" if copied.source == "." else f"environment/{copied.source.rstrip('/')}"
@@ -202,7 +202,7 @@ def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[s
 
 
 def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[PlacedFile]:
-    """What its test is; without the empty files that keep a folder in Git."""
+    """Returns the test's files, without empty .gitkeep files."""
     return [
         _placed(name, f"{TESTS}/{name.removeprefix('tests/')}", one, moved)
         for name, one in texts.items()
@@ -211,7 +211,7 @@ def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[Pl
 
 
 def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> PlacedFile:
-    """A file of the folder, where it stands in a sandbox. Raises HarborError."""
+    """Returns a file of the folder at its place in a sandbox. Raises HarborError."""
     if not NAME.match(path):
         raise HarborError(
             f"{name[:80]!a} has an odd name, or lies too deep",
@@ -276,7 +276,7 @@ def _foreign(
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
-    """The artifacts that it lists; otherwise the files of the working folder that its texts name."""
+    """Returns the listed artifacts, else the files of the working folder that its texts name."""
     listed = settings.get("artifacts", [])
     if isinstance(listed, list):
         listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
@@ -299,6 +299,6 @@ def _declared(
 
 
 def _moved(text: str, moved: Mapping[str, str]) -> str:
-    """With each of these folders called otherwise, all at once."""
+    """Returns the text with these folders renamed simultaneously."""
     names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)
