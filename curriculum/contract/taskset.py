@@ -76,7 +76,7 @@ class Taskset(Protocol):
         """Makes an item of that level, its topic drawn uniformly. Raises LevelError for an unknown level."""
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a spec of the same kind that no honest answer passes. `number`, of at most 63 bits, makes it unique."""
+        """Returns a spec of the same kind that no honest answer passes. `number`, at most 63 bits, makes it unique."""
 
     def missing(self) -> str:
         """Returns the reason why its answers cannot be checked on this machine; empty if they can."""

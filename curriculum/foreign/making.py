@@ -147,7 +147,7 @@ _SETS = TypeAdapter(dict[str, int])
 
 
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
-    """Returns the adapter's environment. Raises CurriculumError if it makes no items or its packages are not installed."""
+    """Returns the adapter's environment. Raises CurriculumError if it makes no items or lacks its packages."""
     named = adapter_named(adapter)
     if named.tasks_given:
         hint = f"give them: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"

@@ -18,7 +18,7 @@ _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, 
 
 
 def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the function's name and the examples, from assertions in one text or a list of texts. Raises ValueError."""
+    """Returns the function's name and the examples, from assertions in a text or a list of texts. Raises ValueError."""
     text = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
     if len(text) > MOST_CHARS:
         raise ValueError(f"they have more than {MOST_CHARS:,} characters")

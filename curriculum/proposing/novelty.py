@@ -41,7 +41,7 @@ class NoveltyMemory:
             self._near.add(task.key, substance(task))
 
     def require_new(self, made: ProvenTask) -> float:
-        """Returns the similarity to the nearest proposal. Raises RefusedProposal for a known one, or at the threshold."""
+        """Returns the similarity to the nearest proposal. Raises RefusedProposal if known or at the threshold."""
         if made.task.key in self._keys:
             raise RefusedProposal(Reason.KNOWN, "it was proposed before")
         similarity = self._near.similarity(substance(made.task))

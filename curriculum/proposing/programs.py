@@ -134,7 +134,7 @@ def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
 
 
 def _gives(source: str, output: str) -> Spec:
-    """Returns the check of abduction: the program runs on the arguments, as plain data, where no submission ever runs."""
+    """Returns the check of abduction: the program runs on the arguments, as plain data, away from any submission."""
     holds = (
         "def holds(result, n):\n"
         "    if type(result) is not tuple or len(repr(result)) > 300:\n        return False\n"

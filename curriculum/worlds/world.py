@@ -72,7 +72,7 @@ class World(ClosesOnExit):
         begun: Future[None],
         origin: World | None = None,
     ) -> None:
-        """Wraps a session in which the world is or will be started; see `open`. A view shares its `origin`'s session."""
+        """Wraps a session in which the world is or will be started; see `open`. A view shares its origin's session."""
         self.environment = environment
         self.tools = tools
         """Tools of the world."""
@@ -138,7 +138,7 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Requests the world's submission; None if it is too large, or if a command of the model's has ended the world."""
+        """Requests the world's submission; None if it is too large, or if a command of the model's ended the world."""
         if self._ended:
             nothing: Future[str | None] = Future()
             nothing.set_result(None)

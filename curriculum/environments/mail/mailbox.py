@@ -33,7 +33,8 @@ class Mail(NamedTuple):
 def address(name: str) -> str:
     """Returns the e-mail address of a person of this company.
 
-    >>> address("Ada Berg") 'ada.berg@orbisol.example'
+    >>> address("Ada Berg")
+    'ada.berg@orbisol.example'
     """
     return f"{name.lower().replace(' ', '.')}@orbisol.example"
 
