@@ -32,7 +32,7 @@ class Drawing:
         self.rows = rows
 
     def put(self, mark: str, room: int, *, near_wall: bool = True) -> tuple[int, int] | None:
-        """Puts a mark on a free cell of the room; without `near_wall`, only where a box can be pushed from all sides."""
+        """Puts a mark on a free cell of the room; without `near_wall`, only where a box can be pushed any way."""
         free = [
             (row, column)
             for row in range(self.height)
