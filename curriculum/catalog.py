@@ -67,7 +67,8 @@ class Catalog:
             return self.tasksets[name]
         except KeyError:
             raise UnknownTasksetError(
-                f"there is no taskset {name!r}", hint="`assay curriculum ls` lists them; a word after it looks for one"
+                f"unknown taskset {name!r}",
+                hint="list them: `assay curriculum ls`, or `assay curriculum ls WORD` to search",
             ) from None
 
     def domain_of(self, name: str) -> str:

@@ -41,7 +41,7 @@ def demonstrable(tasksets: Sequence[str], catalog: Catalog = BUILT_IN) -> list[s
     if not found:
         raise CurriculumError(
             f"none of these tasksets has demonstrations: {', '.join(tasksets) or 'none is left'}",
-            hint="start from a model of your own (model.path), or add a taskset of calculators to the recipe",
+            hint="start from your own model (model.path), or add a calculator taskset to the recipe",
         )
     return found
 
@@ -58,8 +58,8 @@ def demonstration(
 ) -> Demonstration:
     """Makes a demonstration on a training task of these tasksets, uniform over their topics.
 
-    The task has no key in `exclude`, and copies no question of `kept`. With probability `fail_first` one or two failing
-    beginner's calls come first.
+    The task has no key in `exclude`, and copies no evaluation question in `kept`. With probability `fail_first` one or
+    two failing beginner's calls come first.
 
     Raises ExhaustedError, and CurriculumError if no taskset has demonstrations.
     """

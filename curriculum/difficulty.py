@@ -147,7 +147,7 @@ class Difficulty(FrozenModel):
             places += found
             chances += [weight / count * self._promise(place, count, rng) for place in found]
         if not places:
-            raise ValueError("there is nothing to choose from")
+            raise ValueError("no place is left to choose from")
         return rng.choices(places, chances)[0]
 
     def _promise(self, place: Place, levels: int, rng: Random) -> float:

@@ -89,7 +89,7 @@ def sealed_set(
     CurriculumError if no taskset has any of the levels.
     """
     if items < 1:
-        raise CurriculumError(f"a sealed set of {items} items is none", hint="ask for at least one")
+        raise CurriculumError(f"invalid number of sealed items ({items})", hint="ask for at least one")
     rng = stable_random("sealed", seed)
     places = _places(catalog, tasksets, levels)
     rng.shuffle(places)
@@ -103,7 +103,7 @@ def sealed_set(
             tasks.append(task)
             turn += 1
             continue
-        # This topic has no more to ask; the others fill up, and the rounds begin anew among them.
+        # This topic is exhausted; the others fill the set, in new rounds.
         places.remove(place)
         turn = 0
         if not places:
@@ -132,7 +132,7 @@ class TaskStream:
     """Tasks to ask before any draw, in an order of each step's own."""
     catalog: Catalog = BUILT_IN
     kept: SeparationIndex | None = None
-    """Questions that no task may copy."""
+    """Evaluation questions that no task may copy."""
     thrown_out: Callable[[Match], object] = lambda match: None
     """Called with each copy that was rejected."""
     exhausted: Callable[[str], object] = lambda name: None
@@ -236,7 +236,7 @@ def draw_task(
     Raises ExhaustedError if no new question is left.
     """
     if not tasksets:
-        raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
+        raise ExhaustedError("no taskset may be drawn", hint="raise the shares of tasksets in the policy's [data]")
     missed = Counter() if missed is None else missed
     for place in _tries(catalog, tasksets, known, missed, rng):
         missed[place] += 1
@@ -245,14 +245,14 @@ def draw_task(
         try:
             draft = catalog.draft(name, level, seed)
         except ExhaustedError:
-            continue  # a taskset of given items has none of this level
+            continue  # a finite taskset without items of this level
         if draft.key in seen or not belongs(catalog, draft.key, name, split):
             continue
         task = catalog.task_of(draft, name, level, seed)
         if kept is not None and (found := kept.met_by(task, written=is_written(name, catalog))) is not None:
             thrown_out(found)
             if is_written(name, catalog):
-                seen.add(draft.key)  # there are no other words for it
+                seen.add(draft.key)  # a given item has no other wording
             continue
         seen.add(draft.key)
         missed[place] = 0
@@ -299,7 +299,7 @@ def _places(catalog: Catalog, tasksets: Sequence[str], levels: Sequence[int] | N
         if allowed:
             places += [_Place(taskset.name, topic, allowed) for topic in taskset.topics]
     if not places:
-        raise CurriculumError(f"no family has any of the levels {list(levels or ())}", hint="levels count from 0")
+        raise CurriculumError(f"no taskset has any of the levels {list(levels or ())}", hint="count levels from 0")
     return places
 
 

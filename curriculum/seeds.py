@@ -26,7 +26,7 @@ _SPLIT = {residue: split for split, residue in _RESIDUE.items()}
 def split_of(seed: int) -> Split:
     """Returns the split that owns the seed. Raises SeedError if it is out of range."""
     if not 0 <= seed < LIMIT:
-        raise SeedError(f"{seed} is no seed", hint="use a whole number from 0 to 2**63 - 1")
+        raise SeedError(f"invalid seed {seed}", hint="use a whole number from 0 to 2**63 - 1")
     return _SPLIT[seed % len(_SPLIT)]
 
 
@@ -49,7 +49,7 @@ def split_of_question(key: str) -> Split:
 def seeds(split: Split, start: int = 0) -> Iterator[int]:
     """Yields all seeds of the split, ascending, from the `start`-th on."""
     if start < 0:
-        raise SeedError(f"cannot start at seed number {start}", hint="count from 0")
+        raise SeedError(f"invalid start {start}", hint="count seeds from 0")
     return iter(range(_RESIDUE[split] + start * len(_SPLIT), LIMIT, len(_SPLIT)))
 
 
@@ -68,5 +68,5 @@ def derive(*parts: str | int) -> int:
 
 
 def digest_of(*parts: str | int) -> bytes:
-    """Returns the SHA-256 of the parts, joined unambiguously."""
+    """Returns the SHA-256 of the parts, joined by U+001F."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()

@@ -60,10 +60,9 @@ class Adapter(NamedTuple):
         if self.installed(package) is not None:
             return ""
         if package:
-            return (
-                f"the package {package} is not installed: assay curriculum adapter install {self.name} --package FOLDER"
-            )
-        return f"its guests' packages are not installed: assay curriculum adapter install {self.name}"
+            return f"package {package} is not installed: "
+                f"run `assay curriculum adapter install {self.name} --package FOLDER`"
+        return f"its guests' packages are not installed: run `assay curriculum adapter install {self.name}`"
 
     @property
     def stand_in_files(self) -> Mapping[str, bytes]:
@@ -114,7 +113,7 @@ def adapter_named(name: str) -> Adapter:
     """Returns an adapter. Raises CurriculumError with the valid names."""
     if name in ADAPTERS:
         return ADAPTERS[name]
-    raise CurriculumError(f"there is no adapter {name[:80]!r}", hint=f"choose one of {', '.join(ADAPTERS)}")
+    raise CurriculumError(f"unknown adapter {name[:80]!r}", hint=f"choose one of {', '.join(ADAPTERS)}")
 
 
 class AdapterSummary(FrozenModel):

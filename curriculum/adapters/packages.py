@@ -38,10 +38,10 @@ def package_at(place: Path) -> OwnerPackage:
         raise CurriculumError(f"{place} cannot be read: {error}", hint=HINT) from error
     names = {PurePosixPath(path).parts[0] for path in found if path.endswith("/__init__.py") and path.count("/") == 1}
     if len(names) != 1:
-        raise CurriculumError(f"{place} holds {len(names)} packages", hint=HINT)
+        raise CurriculumError(f"{place}: found {len(names)} packages instead of one", hint=HINT)
     [name] = names
     if not NAME.fullmatch(name):
-        raise CurriculumError(f"{name!r} is no name of a package here", hint="small letters, digits and _ alone")
+        raise CurriculumError(f"invalid package name {name!r}", hint="use lower-case letters, digits and _")
     return OwnerPackage(name, found)
 
 
@@ -55,7 +55,7 @@ def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
 
 def _of_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
     if not folder.is_dir():
-        raise CurriculumError(f"{folder} is no folder and no wheel", hint=HINT)
+        raise CurriculumError(f"{folder} is neither a folder nor a wheel", hint=HINT)
     root = folder.resolve()
     count = size = 0
     for above, folders, names in os.walk(root):
@@ -82,11 +82,13 @@ def _require_small(place: Path, files: int, size: int) -> None:
     if files > MOST_FILES or size > MOST_BYTES:
         raise CurriculumError(
             f"{place} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB",
-            hint="leave out what it can do without",
+            hint="leave out files that it does not need",
         )
 
 
 def _path(path: str) -> str:
     if not all(PART.fullmatch(part) for part in path.split("/")):
-        raise CurriculumError(f"{path[:80]!a} has a name that a package here cannot have", hint="rename it")
+        raise CurriculumError(
+            f"invalid file name {path[:80]!a}", hint="rename the file: letters, digits and _ . + - are allowed"
+        )
     return path

@@ -36,7 +36,7 @@ NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
 """Agents whose answers have the requested form: if few answers exist, they are right by chance."""
 Z = 1.96
-ONLY_FOREIGN = "a program that is not ours scores answers: a foreign reward is no verdict, and is never trained on"
+ONLY_FOREIGN = "only a foreign program scores answers: a foreign reward is not a verdict, and is never trained on"
 
 Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
@@ -57,10 +57,12 @@ def certify(
     nothing can be checked here."""
     taskset, started = catalog.named(name), clock()
     if why := taskset.missing():
-        raise CurriculumError(f"{name} cannot be certified here: {why}", hint="do it where its answers can be checked")
+        raise CurriculumError(
+            f"{name} cannot be certified here: {why}", hint="run it on a machine that can check its answers"
+        )
     made, faults = made_by(catalog, name), []
     if elsewhere is not None and (other := elsewhere()) != made:
-        faults.append(f"another process makes other tasks of the same seeds: {other} instead of {made}")
+        faults.append(f"another process makes different tasks from the same seeds: {other} instead of {made}")
     worst: dict[str, AgentRate] = {}
     tasks, some, without = 0, [], []
     for level in range(taskset.level_count):
@@ -84,10 +86,12 @@ def certify(
             worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
             worst[agent] = found if worse else worst[agent]
         if _low(alike := _alike(drafts), len(drafts)) > MOST_ALIKE:
-            faults.append(f"level {level}: {alike} of {len(drafts)} tasks have the same answer: who says it passes")
+            faults.append(
+                f"level {level}: {alike} of {len(drafts)} tasks have the same answer, so it passes without work"
+            )
     if not tasks:
         faults.append("no level has a task")
-    elif not isinstance(taskset, Finite):  # whose levels without a row are passed over
+    elif not isinstance(taskset, Finite):  # a finite taskset may lack rows of a level
         faults += [f"level {level} has no task" for level in without]
     if worlds is not None:
         faults += worlds(some)
@@ -133,9 +137,9 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
     passed: dict[str, set[int]] = {agent: set() for agent in AGENTS}
     for (agent, place, _, _), verdict in zip(asked, verdicts, strict=True):
         if isinstance(verdict, SpecProblem):
-            return {agent: f"the check of {drafts[place].key[:80]!r} cannot be used: {verdict.message}"}
+            return {agent: f"the check of {drafts[place].key[:80]!r} is invalid: {verdict.message}"}
         if verdict.outcome is Outcome.INFRA_ERROR:
-            return {agent: f"the check of {drafts[place].key[:80]!r} broke: {verdict.reason}"}
+            return {agent: f"the check of {drafts[place].key[:80]!r} failed to run: {verdict.reason}"}
         if verdict.passed:
             passed[agent].add(place)
     chance = commonest(drafts)
@@ -188,7 +192,7 @@ def _fault(agent: str, found: AgentRate) -> str:
         return f"{wrong} of {found.of} reference answers do not pass their own check" if wrong else ""
     bar = max(found.bar, found.chance)
     if _low(found.passed, found.of) > bar:
-        return f"the agent {agent!r} passes {found.passed} of {found.of}, which is above {bar:.1%}"
+        return f"the agent {agent!r} passes {found.passed} of {found.of}, more than {bar:.1%}"
     return ""
 
 

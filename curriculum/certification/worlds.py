@@ -41,7 +41,7 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
         first = [world.start_digest() for world in opened]
         digests = [one.result() for one in first]
         if len(set(digests)) != 1:
-            return [f"{what} is not the same each time"]
+            return [f"{what} differs from one start to the next"]
         busy, *others = opened
         running = [
             busy.start(tool.name, arguments)
@@ -52,7 +52,7 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
             reply.result()
         busy.digest()
         if [world.digest() for world in others] != digests[1:]:
-            return [f"{what} changes when another one is called"]
+            return [f"{what} changes when another world is called"]
         return []
     except SandboxError as error:
         return [f"{what} broke: {error}"]

@@ -84,11 +84,11 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):
-        raise _unusable('it is no object with "target_words" and "items"')
+        raise _unusable('it is not an object with "target_words" and "items"')
     if type(target) is not int or not LEAST_TARGET <= target <= MOST_TARGET:
-        raise _unusable(f"its target is no number of words from {LEAST_TARGET} to {MOST_TARGET}")
+        raise _unusable(f"target_words is not a number from {LEAST_TARGET} to {MOST_TARGET}")
     if len(items) > MOST_ITEMS:
-        raise _unusable(f"it has {len(items)} items, and {MOST_ITEMS} is the most")
+        raise _unusable(f"it has {len(items)} items, more than {MOST_ITEMS}")
     hard: list[HardItem] = []
     points: list[str] = []
     refused: list[str] = []
@@ -100,11 +100,11 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
             continue
         if isinstance(item, SoftItem):
             if len(points) == MOST_SOFT or item.point in points:
-                refused.append(f"item {place}: it says again what another one says, or is one too many for a judge")
+                refused.append(f"item {place}: it repeats another item, or exceeds the {MOST_SOFT} items for a judge")
             else:
                 points.append(item.point)
         elif any(_asked(item) == _asked(other) for other in hard):
-            refused.append(f"item {place}: it says again what another one says")
+            refused.append(f"item {place}: it repeats another item")
         else:
             hard.append(item)
     if len(hard) < FEWEST_HARD:
@@ -139,20 +139,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
     """Parses an item. Raises ValueError, with a reason, if a model may not write it."""
     kind = raw.get("item") if isinstance(raw, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise ValueError(f"there is no kind {escaped(str(kind))[:40]!r} that a model may write")
+        raise ValueError(f"a model may not write the kind {escaped(str(kind))[:40]!r}")
     extra = set(raw) - {"item", *FIELDS[kind]}
     if extra:
-        raise ValueError(f"{kind} has no field {escaped(min(extra))[:40]!r} that a model may write")
+        raise ValueError(f"a model may not write the field {escaped(min(extra))[:40]!r} of {kind}")
     for text in _texts(raw):
         if len(text) > MOST_TEXT or visible(text) != text or not text.isprintable() or is_claim(text):
-            raise ValueError("it holds a text that is too long, hides something or speaks to whoever grades")
+            raise ValueError("it has a text that is too long, hides characters or addresses the grader")
     if any(isinstance(value, list) and len(value) > MOST_PHRASES for value in raw.values()):
         raise ValueError(f"it names more than {MOST_PHRASES} phrases")
     most = MOST_TARGET if raw.get("of") == "words" else MOST_NUMBER
@@ -160,7 +160,7 @@ def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
         item = ITEM.validate_python({"name": name, **raw}, strict=False)
     except ValidationError as error:
         raise ValueError(first_fault(error)) from error
-    read = item.model_dump(exclude={"name", "weight"}).values()  # as it was understood: "9" is a number, too
+    read = item.model_dump(exclude={"name", "weight"}).values()  # after validation: "9" becomes a number
     if any(isinstance(value, int | float) and not abs(value) <= most for value in read):
         raise ValueError(f"it asks for more than {most}")
     if not isinstance(item, SoftItem):
@@ -180,6 +180,6 @@ def _asked(item: HardItem) -> dict[str, Any]:
 
 def _unusable(why: str) -> WrittenListError:
     return WrittenListError(
-        f"the list that the model wrote cannot be used: {why}",
-        hint="ask again, ask another model, or write the list yourself: docs/verifiers/checklist.md has the items",
+        f"the model's checklist is unusable: {why}",
+        hint="ask again, ask another model, or write the checklist yourself (docs/verifiers/checklist.md)",
     )

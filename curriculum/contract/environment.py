@@ -13,15 +13,16 @@ task's setup, and the exception `ToolError` are defined before it runs. It defin
 
 and may be forked between two calls, so it keeps nothing outside its own memory and folder. `curriculum.worlds` runs it:
 
-- the start of the program and each call have the usual time limit per call (2 s unless configured), in CPU time: a
-  world must bound the work that the model can request. A call that takes longer gets SIGURG, has one more second, and
-  then breaks the world, and the rollout is lost. No clock in the guest is meaningful: read none;
+- the start of the program and each call have the usual time limit per call (2 s unless configured) of their own time,
+  which excludes waiting for processors: a world must bound the work that the model can request. A call that takes
+  longer gets SIGURG, has one more second, and then breaks the world, and the rollout is lost. No clock in the guest
+  excludes that waiting: read none;
 - any exception but `ToolError` also breaks the world; what the program prints is dropped;
 - 12,000 bytes of a call's text are kept, less the size of `STATE`; a submission must fit that limit when packed (about
   40,000 characters of prose), or it is dropped;
 - `STATE`, if the program defines it, is plain JSON data, at most 8,000 bytes packed. It belongs to the rollout: when
-  `call` or `submission` begins, it is what the rollout's last call left (a `ToolError` leaves nothing), and the host
-  carries it from call to call. No model sees it;
+  `call` or `submission` begins, it is what the rollout's last call left (one that ended in `ToolError` left it
+  unchanged), and the host carries it from call to call. No model sees it;
 - rollouts share a shareable world, so it leaves its files and the plain data of its module, except `STATE`, unchanged
   (no counter, no history): a digest checks that whenever a rollout ends.
 """

@@ -21,7 +21,7 @@ from verifiers.registry.spec import Spec
 
 
 class Split(StrEnum):
-    """Use that a task may be put to. Splits share no seeds."""
+    """Split of a task: who may see it. Splits share no seeds."""
 
     TRAIN = "train"
     VALIDATION = "validation"

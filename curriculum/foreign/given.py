@@ -32,7 +32,7 @@ from runtime.sandbox import Priority, SessionPool
 TURNS = 30
 """Calls of the server's tools per task."""
 PYTHON = "python"
-SCORED = "the server scores it, which is never trained on: add such tasks from a file of their own"
+SCORED = "the server scores it, so it is never trained on: add such tasks from a separate file"
 
 
 class GivenTask(NamedTuple):
@@ -58,10 +58,12 @@ def rows_given(
     """Returns the rows of these tasks, and the reasons why others were left out. Raises CurriculumError if none is
     left, and what `SessionPool.open` raises."""
     if not package:
-        raise CurriculumError("a server lies in a package of yours", hint="name it: `assay curriculum adapter ls`")
+        raise CurriculumError(
+            "no package is named", hint="name your package that contains the server (`assay curriculum adapter ls`)"
+        )
     MCP.read({"package": package})
     if why := ADAPTERS[MCP.name].missing(package):
-        raise CurriculumError(f"the server cannot be asked here: {why}")
+        raise CurriculumError(f"the server cannot run here: {why}")
     servers: dict[tuple[str, ...], ServerListing | str] = {}
     rows: dict[str, OwnRow] = {}
     left_out: list[LeftOut] = []
@@ -69,7 +71,7 @@ def rows_given(
         try:
             row = _row(pool, package, task, servers)
             if row.key in rows:
-                raise RowError("its question is there already: other arguments make no other question")
+                raise RowError("its question exists already: other arguments do not make another question")
             rows[row.key] = row
         except CurriculumError as error:
             left_out.append(LeftOut(task.origin, f"{error}{f': {error.hint}' if error.hint else ''}"))
@@ -110,7 +112,7 @@ def _row(
     )
     names = tuple(tool.name for tool in setup.tools)
     if not names:
-        raise RowError("it leaves the model no tool of the server")
+        raise RowError("it offers the model no tool of the server")
     return problem.model_copy(
         update={
             "environment": MCP.name,
@@ -129,7 +131,7 @@ def _asks(values: Mapping[str, Any]) -> _Asks:
         )
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise RowError(f"its {where} cannot be used: {error.errors()[0]['msg']}") from None
+        raise RowError(f"invalid {where}: {error.errors()[0]['msg']}") from None
 
 
 def _scored(task: GivenTask) -> OwnRow:
@@ -139,7 +141,7 @@ def _scored(task: GivenTask) -> OwnRow:
     with suppress(RowError):
         given = given or bool(row_of(task.values, "auto", task.origin))
     if given:
-        raise RowError("it has a check and a score of the server's: leave one of them out")
+        raise RowError("it has both a check and a server's score: remove one of them")
     try:
         return OwnRow(question=question_of(task.values), spec=FOREIGN_SPEC, origin=task.origin)
     except ValidationError:
@@ -154,7 +156,7 @@ def _listed(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> Serv
         return f"{error}{f': {error.hint}' if error.hint else ''}"
     except InfrastructureError as error:
         return str(error)
-    return first if first == second else "the server lists other tools the second time"
+    return first if first == second else "the server lists different tools the second time"
 
 
 def _ask(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerListing:

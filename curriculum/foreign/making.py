@@ -43,14 +43,14 @@ assert STRIDE >= MOST_ITEMS
 def seed_of(batch: int, level: int) -> int:
     """Returns the first seed of a batch's items at a level. Raises CurriculumError for an invalid batch."""
     if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
-        raise CurriculumError(f"there is no batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
+        raise CurriculumError(f"invalid batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
     return (batch * LEVELS + level) * STRIDE
 
 
 def window(batch: int, level: int, size: int) -> range:
     """Returns the seeds of a batch's items at a level. Raises CurriculumError for an invalid size."""
     if not 1 <= size <= MOST_ITEMS:
-        raise CurriculumError(f"{size} items of a level are too many or too few", hint=f"ask for 1 to {MOST_ITEMS}")
+        raise CurriculumError(f"invalid number of items per level ({size})", hint=f"ask for 1 to {MOST_ITEMS}")
     return range(seed_of(batch, level), seed_of(batch, level) + size)
 
 
@@ -150,8 +150,8 @@ def environment_of(adapter: str, package: str) -> ForeignEnvironment:
     """Returns the adapter's environment. Raises CurriculumError if it makes no items or lacks its packages."""
     named = adapter_named(adapter)
     if named.tasks_given:
-        hint = f"give them: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
-        raise CurriculumError(f"{adapter} makes no tasks: they are yours", hint=hint)
+        hint = f"add your own: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
+        raise CurriculumError(f"{adapter} makes no tasks of its own", hint=hint)
     if adapter not in FOREIGN:
         raise CurriculumError(f"{adapter} makes no tasks of its own", hint=f"choose one of {', '.join(FOREIGN)}")
     FOREIGN[adapter].read({"package": package})
@@ -167,7 +167,9 @@ def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, i
         try:
             return _SETS.validate_json(_said(world, "list_sets", {}))
         except ValidationError as error:
-            raise CurriculumError(f"{adapter} names no data sets: {error.errors()[0]['msg']}") from error
+            raise CurriculumError(
+                f"{adapter} returned an invalid list of data sets: {error.errors()[0]['msg']}"
+            ) from error
 
 
 def source_of(adapter: str, name: str, package: str, batch: int | None) -> tuple[str, str]:
@@ -201,7 +203,7 @@ def make_rows(
         while True:
             try:
                 item = next(items, None)
-            except CurriculumError as error:  # the library does not make this level: others may be made
+            except CurriculumError as error:  # the library lacks this level, not necessarily others
                 left_out.append(LeftOut(where, str(error)))
                 break
             if item is None:
@@ -209,9 +211,9 @@ def make_rows(
             origin = f"{where}, item {item.index}"
             row = _row(environment, package, setup, item, origin)
             if row is None:
-                left_out.append(LeftOut(origin, f"its answer is not of the form that {name} is known for"))
+                left_out.append(LeftOut(origin, f"its answer does not have the form of {name}"))
             elif row.key in rows:
-                left_out.append(LeftOut(origin, "its question is there already"))
+                left_out.append(LeftOut(origin, "its question exists already"))
             else:
                 rows[row.key] = row
             say(len(rows))
@@ -260,15 +262,14 @@ def _items(
                 yield from found
                 first = found[-1].index + 1
         return
-    for first in range(setup["size"]):  # each in a world of its own, as it will be played in
+    for first in range(setup["size"]):  # each in a world of its own, as it will be played
         made = []
         for _ in range(2 if first == 0 else 1):
             with _opened(pool, environment, package) as world:
                 made.append(read_items(_said(world, "make_items", {**setup, "first": first}), first)[0])
         if made[0] != made[-1]:
             raise CurriculumError(
-                f"{setup['name'][:80]} begins otherwise the second time",
-                hint="all that it draws has to come from the seed",
+                f"{setup['name'][:80]} begins differently the second time", hint="draw all random numbers from the seed"
             )
         yield made[0]
 
@@ -278,14 +279,14 @@ def read_items(text: str, first: int) -> list[MadeItem]:
     try:
         found = _ITEMS.validate_json(text)
     except ValidationError as error:
-        raise CurriculumError(f"what was made cannot be used: {error.errors()[0]['msg']}") from error
+        raise CurriculumError(f"the generated items are invalid: {error.errors()[0]['msg']}") from error
     if not found or [item.index for item in found] != list(range(first, first + len(found))):
-        raise CurriculumError("what was made is not what was asked for: items are missing")
+        raise CurriculumError("the generated items are incomplete: some are missing")
     for item in found:
         try:
             (item.question + item.answer).encode()
         except UnicodeEncodeError:
-            raise CurriculumError(f"item {item.index} holds half of a character, which is no text") from None
+            raise CurriculumError(f"item {item.index} has a lone surrogate, which is not valid text") from None
     return found
 
 

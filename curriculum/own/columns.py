@@ -58,16 +58,16 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
         for text in (question, answer, spec.model_dump_json()):
             text.encode()
     except (UnicodeError, PydanticSerializationError):
-        raise RowError("it has half of a character (a lone surrogate), which is no text") from None
+        raise RowError("it has a lone surrogate, which is not valid text") from None
     except ValidationError as error:
-        raise RowError(f"its check cannot be used: {first_fault(error)}") from None
+        raise RowError(f"invalid check: {first_fault(error)}") from None
     if not question:
         raise RowError(f"it has no question (a column named {', '.join(QUESTION[:4])} or so)")
     if len(question) > QUESTION_CHARS:
         raise RowError(f"its question is longer than {QUESTION_CHARS:,} characters")
     made_row = OwnRow(question=question, spec=spec, answer=answer, origin=origin)
     if made_row.form is AnswerForm.WORLD:
-        raise RowError("its check is about what a world holds at the end, and a row of a table has none")
+        raise RowError("its check judges a world, which a table row does not have")
     return made_row
 
 
@@ -85,7 +85,7 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
         if value in (None, "", [], {}) or (isinstance(value, float) and not isfinite(value)):
             continue
         if short in found and found[short] != value:
-            raise RowError(f"it has two columns called {short[:40]!a}")
+            raise RowError(f"it has two columns named {short[:40]!a}")
         found[short] = value
     return found
 
@@ -108,7 +108,7 @@ def final_answer(columns: Mapping[str, Any]) -> str:
         if not text:
             continue
         marked = text.rpartition("####")[2].strip() if "####" in text else ""
-        if marked and "\n" not in marked:  # and no heading, below which there is more
+        if marked and "\n" not in marked:  # not a heading with more text below
             return _plain(marked)
         if boxed := last_box(text):
             return _plain(boxed)
@@ -168,7 +168,7 @@ def _smt(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
 def _checklist(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
     items = _data(_value(columns, CHECKLIST))
     if not isinstance(items, list):
-        raise RowError("its checklist is no list of items")
+        raise RowError("its checklist is not a list of items")
     made = [{"item": "soft", "name": one[:60], "point": one} if isinstance(one, str) else one for one in items]
     spec = SPEC.validate_python({"kind": "checklist", "items": made, "question": question})
     return spec, question, _text(columns, SOLUTION)
@@ -185,7 +185,7 @@ def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]
             function, examples = examples_of(tests, named)
             fields = {"function": function, "examples": examples}
     except ValueError as error:
-        raise RowError(f"its tests cannot be used: {error}") from None
+        raise RowError(f"its tests are unusable: {error}") from None
     if function and function not in question:
         question = f"{question}\nThe function is called `{function}`." if question else question
     return SPEC.validate_python({"kind": "program", **fields}), question, reference
@@ -203,7 +203,7 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, date | time):  # as tables of types have them
+    if isinstance(value, date | time):  # typed tables have them
         return value.isoformat()
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return ""

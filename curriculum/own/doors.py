@@ -20,7 +20,7 @@ def not_there(known: Collection[str]) -> Door:
     """Rejects a question whose key is in `known` at call time; the caller adds keys of accepted rows."""
 
     def door(row: OwnRow) -> str:
-        return "its question is there already" if row.key in known else ""
+        return "its question exists already" if row.key in known else ""
 
     return door
 
@@ -36,7 +36,7 @@ def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
             return _too_near(match)
         held = (kept.met_by_result(text, row.question) for text in row.texts)
         match = next(filter(None, held), None)
-        return "" if match is None else f"one of its files holds a sealed question: {match.check.value}"
+        return "" if match is None else f"one of its files contains a sealed question: {match.check.value}"
 
     return door
 
@@ -45,7 +45,7 @@ def _too_near(match: Match) -> str:
     """Returns the reason, which differs for a sealed question itself and for one close to it."""
     if match.check in (Check.KEY, Check.EXACT):
         return "its question is sealed: models are evaluated on it"
-    return f"too near to a sealed question that models are evaluated on ({match.check.value})"
+    return f"too close to a sealed question that models are evaluated on ({match.check.value})"
 
 
 def refusal(row: OwnRow, doors: Iterable[Door]) -> str:

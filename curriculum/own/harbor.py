@@ -79,12 +79,12 @@ def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
             said = world.call("run_command", {"command": f"bash {SOLUTION}"}).text
             answer = world.submission()
     except CurriculumError as error:
-        raise RowError(f"its solution cannot be run here: {error}") from None
+        raise RowError(f"its solution cannot run here: {error}") from None
     except InfrastructureError as error:
-        raise RowError(f"its solution could not be run here: {error}") from None
+        raise RowError(f"its solution failed to run: {error}") from None
     end = _END.search(said)
     if answer is None or end is None or end.group() != "[exit code 0]":
-        raise RowError(f"its solution does not run to its end: {end.group() if end else 'it ended the terminal'}")
+        raise RowError(f"its solution does not complete: {end.group() if end else 'it ended the terminal'}")
     return one.row.model_copy(update={"answer": answer})
 
 

@@ -68,7 +68,7 @@ def _other_results(spec: ProgramSpec, first: int) -> ProgramSpec:
         one.model_copy(update={"expected": str(first + at), "visible": False}) for at, one in enumerate(_runs(spec))
     ]
     nothing = {"reference": "", "generate": 0, "properties": (), "relations": ()}
-    compared = {"compare": CompareRule(), "output": "lines"}  # a tolerance may hold two results to be one
+    compared = {"compare": CompareRule(), "output": "lines"}  # a tolerance may treat two results as equal
     return spec.model_copy(update={"examples": tuple(examples), "runs": tuple(runs), **nothing, **compared})
 
 
@@ -142,8 +142,8 @@ class OwnTaskset:
         kinds = Counter(row.spec.kind for row in self.content.rows)
         splits = Counter(row.split.value for row in self.content.rows)
         listed = ", ".join(f"{count} {name}" for name, count in [*sorted(kinds.items()), *sorted(splits.items())])
-        licence = self.content.licence or "no licence was given"
-        return f"Problems of the owner's: {listed}; from {self.content.source or 'a file'}; {licence}."
+        licence = self.content.licence or "no licence given"
+        return f"The owner's problems: {listed}; from {self.content.source or 'a file'}; {licence}."
 
     @cached_property
     def _rows(self) -> dict[tuple[Split, int], list[OwnRow]]:
@@ -245,11 +245,11 @@ def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
 def _world_missing(row: OwnRow) -> str:
     environment = ENVIRONMENTS.get(row.environment)
     if environment is None:
-        return f"there is no environment {row.environment[:40]!a}"
+        return f"unknown environment {row.environment[:40]!a}"
     if why := environment.missing():
         return why
     if isinstance(environment, NeedsPackages) and environment.packages(row.world) is None:
-        return f"the packages of its world of {environment.name} are not installed: see `assay curriculum adapter ls`"
+        return f"the packages of its {environment.name} world are not installed: run `assay curriculum adapter ls`"
     return ""
 
 
@@ -260,8 +260,8 @@ def own_taskset(text: bytes, name: str) -> OwnTaskset:
         content = OwnContent.model_validate_json(text)
     except ValidationError as error:
         raise CurriculumError(
-            f"own/{name} cannot be read: {error.error_count()} faults in its file", hint=hint
+            f"own/{name} cannot be read: its file has {error.error_count()} faults", hint=hint
         ) from None
     if (content.name, content.digest) != (name, content.rows_digest()):
-        raise CurriculumError(f"the rows of own/{name} are not those that were added", hint=hint)
+        raise CurriculumError(f"the rows of own/{name} were changed after they were added", hint=hint)
     return OwnTaskset(content)

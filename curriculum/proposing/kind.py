@@ -91,7 +91,9 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
         if isinstance(verdict, SpecProblem):
             raise RefusedProposal(Reason.UNCHECKABLE, "its check would take an answer without work")
         if verdict.outcome is Outcome.INFRA_ERROR:
-            raise InfrastructureError(f"the check of a proposal broke: {verdict.reason}", hint="run `assay doctor`")
+            raise InfrastructureError(
+                f"the check of a proposal failed to run: {verdict.reason}", hint="run `assay doctor`"
+            )
     assert isinstance(right, Verdict)
     assert isinstance(empty, Verdict)
     if not right.passed or empty.passed:

@@ -62,7 +62,7 @@ class ProvenLabel:
         raise LabelError("a label is never read from a file: execute or prove again")
 
     def __init_subclass__(cls) -> NoReturn:
-        raise LabelError("a label is of no other class")
+        raise LabelError("a label cannot be subclassed")
 
 
 _LABELS: WeakSet[ProvenLabel] = WeakSet()
@@ -131,16 +131,16 @@ class ProvenTask:
         )
 
     def __init_subclass__(cls) -> NoReturn:
-        raise LabelError("a proven task is of no other class")
+        raise LabelError("a proven task cannot be subclassed")
 
 
 def proven_tasks(found: Sequence[ProvenTask]) -> list[Task]:
     """Returns the tasks, for training. Raises LabelError for anything that is not a `ProvenTask`."""
     if not isinstance(found, list | tuple):
-        raise LabelError("only a list of what was executed or proved is trained on")
+        raise LabelError("only a list of executed or proved tasks is trained on")
     for one in found:
         if type(one) is not ProvenTask or one.label not in _LABELS:
-            raise LabelError("only what was executed or proved is trained on")
+            raise LabelError("only executed or proved tasks are trained on")
     return [one.task for one in found]
 
 

@@ -118,7 +118,7 @@ def _decided(found: Verdict | SpecProblem) -> Verdict:
     if isinstance(found, SpecProblem):
         raise RefusedProposal(Reason.UNPROVED, "the solver cannot read it")
     if found.outcome is Outcome.INFRA_ERROR:
-        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+        raise InfrastructureError(f"a proof of a proposal failed to run: {found.reason}", hint="run `assay doctor`")
     return found
 
 

@@ -26,5 +26,5 @@ def kind_named(name: str) -> ProposalKind:
         return KINDS[name]
     except KeyError:
         raise CurriculumError(
-            f"there is no kind of proposals {name!r}", hint=f"choose of {', '.join(sorted(KINDS))}"
+            f"unknown kind of proposals {name!r}", hint=f"choose one of {', '.join(sorted(KINDS))}"
         ) from None

@@ -44,7 +44,7 @@ def reward(name: str, passed: int, judged: int, similarity: float = 0.0) -> floa
     Raises ValueError for impossible counts, or a similarity outside 0 to 1.
     """
     if not 0 <= passed <= judged or not 0.0 <= similarity <= 1.0:
-        raise ValueError(f"{passed} of {judged} passed, similarity {similarity}: that cannot be")
+        raise ValueError(f"impossible counts or similarity ({passed} of {judged} passed, similarity {similarity})")
     return REWARDS[name](passed / judged, similarity) if judged else 0.0
 
 

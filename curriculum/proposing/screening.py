@@ -92,7 +92,7 @@ def screened(source: str) -> ScreenedProgram:
     _require_known_names(nodes)
     for statement in tree.body:
         if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
-            raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions stand at its outer level")
+            raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions are allowed at its top level")
     found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == FUNCTION]
     if len(found) != 1:
         raise RefusedProposal(Reason.UNREADABLE, f"it defines `{FUNCTION}` once")
@@ -133,7 +133,7 @@ def _parsed(source: str) -> ast.Module:
         try:
             with PARSING:
                 return ast.parse(source)
-        except SystemError:  # somebody else's thread parses, too
+        except SystemError:  # another thread is parsing
             continue
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise RefusedProposal(Reason.UNREADABLE, "it is not Python") from error
@@ -166,7 +166,7 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             _require_name(name, bound=True)
         case ast.arguments(defaults=defaults, kw_defaults=others):
             if any(not isinstance(one, ast.Constant | None) for one in (*defaults, *others)):
-                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is no constant")
+                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is not a constant")
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
             if name not in MODULES[module].split() and name != "from_iterable":
                 raise RefusedProposal(Reason.FORBIDDEN, "a name of a module")
@@ -175,7 +175,7 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             if name not in METHODS or not called or not isinstance(node.ctx, ast.Load):
                 raise RefusedProposal(Reason.FORBIDDEN, "a method or an attribute")
         case ast.Call(func=ast.Attribute(attr=name)) if name in VIEWS and not _is_read(node, parent):
-            raise RefusedProposal(Reason.FORBIDDEN, "a view of a dictionary that is not read at once")
+            raise RefusedProposal(Reason.FORBIDDEN, "a view of a dictionary that is not read immediately")
         case ast.keyword(arg=None) | ast.Constant(value=complex() | bytes()):
             raise RefusedProposal(Reason.FORBIDDEN, "a complex number, bytes or **")
         case ast.Constant(value=int() as value) if abs(value) > 10**12:

@@ -173,7 +173,7 @@ def _sound(found: Verdict | SpecProblem) -> Verdict:
     if isinstance(found, SpecProblem):
         raise RefusedProposal(Reason.UNREADABLE, "Lean cannot read the statement")
     if found.outcome is Outcome.INFRA_ERROR:
-        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+        raise InfrastructureError(f"a proof of a proposal failed to run: {found.reason}", hint="run `assay doctor`")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Rules for copies of a kept question, by the source of a text.
+"""Rules that decide when a text copies an evaluation question, by the source of the text.
 
 A text that a built-in taskset *generated* shares its words with that taskset's sealed questions: the numbers are the
 question, and the same words with other numbers are another one. It is rejected if it is
@@ -7,21 +7,21 @@ question, and the same words with other numbers are another one. It is rejected 
 - one with the same numbers, files and check that differs in one word (`one word`).
 
 A text that somebody *wrote* (the owner, the proposer, a teacher, another project) has no reason to share words with
-kept questions. It is rejected if it
+evaluation questions. It is rejected if it
 
 - has the same tokens (`exact`), or the same except for numbers (`other numbers`);
 - is short and differs in one token (`one word`): in longer texts, n-grams show it;
-- shares `SHARE` of the distinctive 8-grams of either text (`8-grams`); 8-grams that `COMMON` kept texts share are a
-  taskset's form, and do not count;
-- is near by MinHash, and its rare words and word pairs agree by `NEAR`, or it has exactly the numbers of a kept text
-  and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
+- shares `SHARE` of the distinctive 8-grams of either text (`8-grams`); 8-grams that `COMMON` evaluation questions share
+  are a taskset's form, and do not count;
+- is near by MinHash, and its rare words and word pairs agree by `NEAR`, or it has exactly the numbers of an evaluation
+  question and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
 
 Text that `COMMON` rows of the owner's active tasksets share except for numbers is a form, like that of a built-in
 taskset: its numbers are the question. Two texts of forms with other numbers are not copies.
 
 The *result of a tool* within a conversation may hold anything, above all the task itself. It is rejected if it holds a
-whole short kept question, up to one word, or `SHARE` of the distinctive 8-grams of any; the task's own text does not
-count.
+whole short evaluation question, up to one word, or `SHARE` of the distinctive 8-grams of any; the task's own text does
+not count.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SHARE = 0.4
 COMMON = 3
 NEAR, NEAR_WITH_NUMBERS, NEAR_WITH_FEW = 0.42, 0.35, 0.5
 UNKNOWN = 0.15
-"""Weight of a word in no kept text relative to a word in one: a reworded copy has many."""
+"""Weight of a word in no evaluation question relative to a word in one: a reworded copy has many."""
 DIGITS = 4
 """Fewer digits in all numbers of a text say little about its origin (`NEAR_WITH_FEW`)."""
 SHORT = 32
@@ -74,10 +74,10 @@ class Check(StrEnum):
 
 @dataclass(frozen=True)
 class Match:
-    """Kept question that a text copies."""
+    """Evaluation question that a text copies."""
 
     kept: str
-    """Id of the kept task."""
+    """Id of the evaluation task."""
     check: Check
     share: float = 1.0
     """Share of the text that is the same."""

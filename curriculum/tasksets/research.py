@@ -168,7 +168,7 @@ def _report(level: int, rng: Random, starts: int) -> Item:
         number = rf"{before}{value // 1000},?{value % 1000:03d}" if value > 999 else rf"{before}{value}"
         line = rf"^(?=[^\n]*{number}(?![\d]|[.,]\d))[^\n]*"
         items.append(PatternItem(name=f"figure {at} beside its page", pattern=rf"{line}\[[^\]\n]*\b{key}\b"))
-        # Else all figures beside all ids would do, and nobody had to know which page states what.
+        # Otherwise all figures beside all ids would pass, without knowing which page states which.
         others = rf"{line}\bp(?!{key[1:]}\b)\d+\b"
         items.append(PatternItem(name=f"figure {at} beside no other page", pattern=others, how="absent"))
     lines = [

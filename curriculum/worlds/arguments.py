@@ -88,7 +88,7 @@ def _is_text(text: str) -> bool:
 def schema_validator(schema: str) -> Any:
     """Compiles a JSON Schema; fetches nothing, and limits backtracking to `PATTERN_STEPS`. Raises the library's error
     for an invalid schema."""
-    import jsonschema_rs  # by whoever asks for a call, not by whoever lists tools
+    import jsonschema_rs  # only calls need it, not listing tools
 
     patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS)
     return jsonschema_rs.validator_for(schema, offline=True, pattern_options=patterns)

@@ -39,26 +39,26 @@ def schema_fault(schema: dict[str, Any]) -> str:
     """Returns the fault of a schema, as the end of a sentence about a tool's parameters; empty if valid."""
     text = json.dumps(schema)
     if len(text) > CHARS:
-        return f"have at most {CHARS} characters"
+        return f"must have at most {CHARS} characters"
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        return "are a JSON Schema of an object"
+        return "must be a JSON Schema of an object"
     for name, value in _names(schema):
         if name == "$id" and value is not schema.get("$id"):
-            return "have a part with an `$id` of its own: leave it out"
+            return "have a subschema with its own `$id`: leave it out"
         if name in _REFERENCES and not value.startswith("#"):
             return "refer to another document: nothing is fetched"
         if name == "$schema" and value not in DIALECTS:
-            return "are in a dialect that is not known here: leave `$schema` out"
+            return "use an unknown dialect: leave `$schema` out"
     try:
         steps = _Steps(schema).of(schema, DEPTH)
     except RecursionError:
         steps = MOST_STEPS + 1
     if steps > MOST_STEPS:
-        return "have references that meet too often: write it with fewer"
+        return "have references that need too many steps: use fewer"
     try:
         schema_validator(text)
     except Exception as error:  # noqa: BLE001 - the library's own, of several kinds
-        return f"are no JSON Schema: {str(error)[:200]}"
+        return f"are not a valid JSON Schema: {str(error)[:200]}"
     return ""
 
 

@@ -180,7 +180,7 @@ class World(ClosesOnExit):
         """World state before the last `keep=True` call."""
         return self._state if self._keeps_next else self._kept
 
-    # for those who wait
+    # waiting
 
     def call(self, tool: str, arguments: object) -> WorldReply:
         return self.start(tool, arguments).result()
@@ -202,7 +202,7 @@ class World(ClosesOnExit):
         if self._origin is self:
             self._session.close()
 
-    # inside
+    # internal
 
     def _ask(self, what: str, *details: object, keep: bool = False) -> Future[tuple[str, CallResult]]:
         if self._origin._broken:
@@ -292,7 +292,7 @@ class World(ClosesOnExit):
     def _lost(self, why: str) -> InfrastructureError:
         return InfrastructureError(
             f"a world of {self.environment.name} is broken: {why[:ERROR_CHARS]}",
-            hint="the rollout is not counted; if every one is lost, run `assay doctor`, then mend the environment",
+            hint="the rollout is not counted; if all are lost, run `assay doctor`, then repair the environment",
         )
 
 

@@ -128,8 +128,8 @@ class ForeignEnvironment:
         try:
             asked = ForeignSetup.model_validate(setup)
         except ValidationError as error:
-            problem = f"this is no setup of a world of {self.name}: {error.errors()[0]['msg']}"
-            raise CurriculumError(problem, hint="give a package, and an item or none") from error
+            problem = f"invalid setup of a world of {self.name}: {error.errors()[0]['msg']}"
+            raise CurriculumError(problem, hint="give a package and, to play, an item") from error
         if ADAPTERS[self.name].takes_package != bool(asked.package):
             what = "needs a package" if ADAPTERS[self.name].takes_package else "takes no package"
             raise CurriculumError(f"a world of {self.name} {what}", hint="see `assay curriculum adapter ls`")

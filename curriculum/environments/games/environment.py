@@ -56,9 +56,7 @@ class GamesEnvironment:
         try:
             GameData.model_validate(setup)
         except ValidationError as error:
-            raise CurriculumError(
-                f"this is no game: {first_fault(error)}", hint="see verifiers/games/spec.py"
-            ) from error
+            raise CurriculumError(f"invalid game: {first_fault(error)}", hint="see verifiers/games/spec.py") from error
         return NO_FILES
 
     def missing(self) -> str:

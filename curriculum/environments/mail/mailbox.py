@@ -57,8 +57,8 @@ def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
         days = [date.fromisoformat(mail.day) for mail in own]
     except (KeyError, TypeError, ValueError) as error:
         raise CurriculumError(
-            f"a mailbox is not made of this: {error}",
-            hint="its setup has `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
+            f"invalid setup of a mailbox: {error}",
+            hint="give `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
         ) from error
     if not 0 <= count <= MOST:
         raise CurriculumError(f"a mailbox has at most {MOST} other messages, not {count}")

@@ -76,8 +76,8 @@ class McpEnvironment:
             return _read(json.dumps(dict(setup), sort_keys=True))
         except (ValueError, TypeError, RecursionError) as error:
             what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            problem = f"this is no setup of a world of {self.name}: {what}"
-            raise CurriculumError(problem, hint="make its tasks anew: `assay curriculum adapter add mcp`") from error
+            problem = f"invalid setup of a world of {self.name}: {what}"
+            raise CurriculumError(problem, hint="make its tasks again: `assay curriculum adapter add mcp`") from error
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
         """Returns the SDK's package set, with the owner's package that the setup names."""

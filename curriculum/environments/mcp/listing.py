@@ -74,28 +74,32 @@ def read_page(text: str) -> ListedPage:
     try:
         return _PAGE.validate_json(text)
     except ValidationError as error:
-        raise CurriculumError(f"what the server lists cannot be used: {error.errors()[0]['msg']}") from error
+        raise CurriculumError(f"the server's tool list is unusable: {error.errors()[0]['msg']}") from error
 
 
 def listing_of(pages: Sequence[ListedPage]) -> ServerListing:
     """Returns all tools of a server. Raises CurriculumError for a list that no model may see."""
     said = [tool for page in pages for tool in page.tools]
     if len({(page.digest, page.count) for page in pages}) != 1 or len(said) != pages[0].count:
-        raise CurriculumError("what the server lists cannot be used: it changes while it is read")
+        raise CurriculumError("the server's tool list is unusable: it changes while it is read")
     tools = tuple(_served(one) for one in said)
     names = [tool.name for tool in tools]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise CurriculumError(f"the server has two tools {twice!r}", hint="capitals and signs do not tell them apart")
+        raise CurriculumError(
+            f"the server has two tools named {twice!r}", hint="use names that differ in more than case and signs"
+        )
     if sum(len(tool.model_dump_json()) for tool in tools) > WHOLE_CHARS:
-        raise CurriculumError(f"the server's tools take more than {WHOLE_CHARS:,} characters", hint="describe less")
+        raise CurriculumError(
+            f"the server's tools take more than {WHOLE_CHARS:,} characters", hint="shorten the descriptions"
+        )
     return ServerListing(tools, pages[0].digest)
 
 
 def _served(said: _Said) -> ServedTool:
     if not CALLED.fullmatch(said.name):
         raise CurriculumError(
-            f"the server has a tool {said.name[:40]!a}, which is no name",
-            hint=f"at most {CALLED_CHARS} letters, digits, `_`, `-`, `.` and `/`, a letter first",
+            f"invalid tool name {said.name[:40]!a}",
+            hint=f"use at most {CALLED_CHARS} letters, digits, `_`, `-`, `.` and `/`, a letter first",
         )
     name = re.sub(r"[^a-z0-9_]", "_", said.name.lower())
     described = printable(said.description).strip()
@@ -106,7 +110,7 @@ def _served(said: _Said) -> ServedTool:
     except ValidationError as error:
         raise _refused(said.name, f"cannot be used: {error.errors()[0]['msg']}") from error
     if why := fault_in(tool):
-        raise CurriculumError(why, hint="change the server, or leave this tool out of it")
+        raise CurriculumError(why, hint="change the server, or remove this tool")
     return tool
 
 
@@ -118,16 +122,16 @@ def fault_in(tool: ServedTool) -> str:
     """Returns why a model may not see this tool, in a sentence; empty if it may."""
     what = f"the server's tool {tool.called[:40]!a}"
     if tool.name in TAKEN:
-        return f"{what} has a name that means something else here"
+        return f"{what} has a reserved name"
     if why := unusable(tool.parameters, SCHEMA_DEPTH) or unusable(tool.description):
         return f"{what}: its parameters {why}"
     text = json.dumps(tool.parameters, ensure_ascii=False)
     if len(text) > SCHEMA_CHARS:
         return f"{what}: its parameters have more than {SCHEMA_CHARS:,} characters"
     if MARK.search(tool.description) or MARK.search(text):
-        return f"{what} is described with a mark of chat formats, such as <|"
+        return f"{what} has a chat format's delimiter in its description, such as <|"
     if any(printable(one) != one for one in _texts(tool.parameters)):
-        return f"{what}: its parameters hold signs that are no text"
+        return f"{what}: its parameters contain control characters"
     if why := schema_fault(tool.parameters):
         return f"{what}: its parameters {' '.join(printable(why).split())}"
     return ""

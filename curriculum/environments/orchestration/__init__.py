@@ -71,10 +71,10 @@ class OrchestrationEnvironment:
         try:
             asked = OrchestrationSetup.model_validate(setup)
         except ValidationError as error:
-            problem = f"this is no setup of a world of orchestration: {error.errors()[0]['msg']}"
+            problem = f"invalid setup of a world of orchestration: {error.errors()[0]['msg']}"
             raise CurriculumError(problem, hint=hint) from error
         if unknown := set(asked.servers) - set(SERVICES):
-            raise CurriculumError(f"there is no server {min(unknown)[:40]!r}", hint=hint)
+            raise CurriculumError(f"unknown server {min(unknown)[:40]!r}", hint=hint)
         return {}
 
     def failure_modes(

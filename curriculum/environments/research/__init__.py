@@ -72,7 +72,7 @@ class ResearchEnvironment:
             asked = ResearchSetup.model_validate(setup)
         except ValidationError as error:
             raise CurriculumError(
-                f"this is no setup of a world of research: {error.errors()[0]['msg']}",
+                f"invalid setup of a world of research: {error.errors()[0]['msg']}",
                 hint=f"give an edition from 0 to {EDITIONS - 1}, and lists of blocked pages and phrases",
             ) from error
         return {CORPUS: _corpus_file(asked.edition)}

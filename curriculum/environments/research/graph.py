@@ -157,7 +157,7 @@ def _facts(
     facts: dict[FactKey, int] = {}
     for number, entity in enumerate(entities):
         year = born.get(number) or rng.randint(1720, 1900)
-        if entity.kind in ("work", "institution"):  # somebody of a fitting age made it
+        if entity.kind in ("work", "institution"):  # its maker has a plausible age
             maker = living(year - 60, year - 22)
             facts[number, "author" if entity.kind == "work" else "founder"] = (
                 rng.choice(people) if maker is None else maker

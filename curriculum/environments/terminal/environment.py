@@ -65,7 +65,7 @@ class TerminalEnvironment:
         try:
             TerminalSetup.model_validate(setup)
         except ValidationError as error:
-            raise CurriculumError(f"this is no setup of a terminal: {first_fault(error)}") from error
+            raise CurriculumError(f"invalid setup of a terminal: {first_fault(error)}") from error
         return NO_FILES
 
     def missing(self) -> str:

@@ -197,4 +197,4 @@ def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
         hidden = [arguments[at] for at in range(len(arguments) - SHOWN)]
         if tells_apart(chain, hidden):
             return Tested(topic, chain, tuple(arguments[-SHOWN:]), tuple(hidden))
-    raise AssertionError(f"no tests were found for {topic.name}")  # the tables are such that this cannot be
+    raise AssertionError(f"no tests were found for {topic.name}")  # unreachable with these tables

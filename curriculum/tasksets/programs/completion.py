@@ -41,7 +41,7 @@ def _chain(name: str, level: int, rng: Random) -> Item:
 
 
 def _loops(level: int, rng: Random) -> Item:
-    """Removes `1 + level // 2` values from a program with loops and choices, which another notation describes in full."""
+    """Removes `1 + level // 2` values from a program with loops and choices, given in full in another notation."""
     tested = tested_block(level, SHOWN, HIDDEN, rng)
     lines = tested.source.splitlines()
     places = [at for at, line in enumerate(lines) if " = " in line and at > 1]

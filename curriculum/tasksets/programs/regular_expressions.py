@@ -134,7 +134,7 @@ def _made(sort: Callable[[int, Random], list[Part]], level: int, rng: Random) ->
         if len(right) >= _TESTS + _SHOWN and len(wrong) >= _TESTS + _SHOWN and longer and later:
             break
     else:
-        raise AssertionError("no texts were found")  # the tables are such that this cannot be
+        raise AssertionError("no texts were found")  # unreachable with these tables
     yes, no = (
         list(right)[: _TESTS + _SHOWN],
         [*rng.sample(wrong, _TESTS + _SHOWN), rng.choice(longer), rng.choice(later)],

@@ -68,7 +68,7 @@ def _value(value: Expression, values: Mapping[str, int]) -> int:
 
 
 def neighbours(block: Block) -> Iterator[Block]:
-    """Yields programs with one change: a statement left out, a number increased, a sign flipped, two blocks exchanged."""
+    """Yields programs with one change: a statement removed, a number raised, a sign flipped, blocks exchanged."""
     for at, one in enumerate(block):
         before, after = block[:at], block[at + 1 :]
         if len(block) > 1:
@@ -125,7 +125,7 @@ class TestedBlock:
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """Draws a program of that level, from 0, with calls that distinguish it from at least NOTICED of TRIED neighbours."""
+    """Draws a program of that level, from 0, with calls that detect at least NOTICED of TRIED neighbours."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)
         places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
@@ -138,7 +138,7 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
         if _notice(calls[shown:], results, tried):
             results |= {call: evaluated(block, *call) for call in calls[:shown]}
             return TestedBlock(block, calls[:shown], calls[shown:], results)
-    raise AssertionError(f"no tests were found at level {level}")  # the tables are such that this cannot be
+    raise AssertionError(f"no tests were found at level {level}")  # unreachable with these tables
 
 
 def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:

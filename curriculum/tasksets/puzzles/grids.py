@@ -142,7 +142,7 @@ _TURNS = (
 
 
 def _magic(level: int, rng: Random) -> Item:
-    """Makes a square in which all lines of three have equal sums; a few known numbers, of any size, determine the rest."""
+    """Makes a square in which all lines of three have equal sums; a few known numbers determine the rest."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
     cells = [

@@ -83,7 +83,7 @@ def _made(sayer: Callable[[int, int, Random], Saying], level: int, rng: Random) 
         if len(fitting) == 1:
             break
     else:
-        raise AssertionError("no puzzle was found")  # the tables are such that this cannot be
+        raise AssertionError("no puzzle was found")  # unreachable with these tables
     names = sorted(rng.sample(PEOPLE, count))
     order = list(sayings)
     rng.shuffle(order)

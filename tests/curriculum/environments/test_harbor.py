@@ -213,13 +213,13 @@ def test_links_and_what_is_no_text_are_refused(folder: Path) -> None:
     (folder / "environment/more.bin").write_bytes(b"\xff\xfe")
     with pytest.raises(HarborError, match="no text") as told:
         read(folder)
-    assert told.value.hint == "only files of text can be brought along: leave it out"
+    assert told.value.hint == "leave it out: only text files are supported"
 
 
 def test_only_a_task_of_the_terminal_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(HarborError, match="only tasks of the terminal") as told:
         write(make_draft("arithmetic", 0, 0), "x", tmp_path / "x")
-    assert told.value.hint == "name terminal_repairs"
+    assert told.value.hint == "use the taskset terminal_repairs"
     (tmp_path / "there").mkdir()
     with pytest.raises(HarborError, match="there already"):
         write(make_draft("terminal_repairs", 0, 0), "x", tmp_path / "there")

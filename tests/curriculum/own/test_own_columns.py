@@ -74,7 +74,7 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
         ({"question": "q", "tests": "def f(:"}, "auto", "not Python"),
         ({"question": "q", "tests": "(" * 20_000}, "auto", "not Python"),
         ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "as many inputs as outputs"),
-        ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "cannot be used"),
+        ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "invalid check"),
         ({"question": "q", "checklist": "be nice"}, "auto", "no list"),
         ({"question": "q\ud800", "answer": "4"}, "auto", "half of a character"),
         ({"question": "q", "answer": "\ud800"}, "auto", "valid string"),

@@ -113,7 +113,7 @@ def test_what_only_looks_like_a_sealed_question_is_not_called_sealed() -> None:
     door = not_sealed([sealed])
     near = OwnRow(question="What is the sum of 963 and 636?", spec=sealed.spec, origin="")
     same = near.model_copy(update={"question": sealed.question})
-    assert refusal(near, [door]) == "too near to a sealed question that models are evaluated on (other numbers)"
+    assert refusal(near, [door]) == "too close to a sealed question that models are evaluated on (other numbers)"
     assert refusal(same, [door]) == "its question is sealed: models are evaluated on it"
 
 

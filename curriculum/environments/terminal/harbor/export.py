@@ -27,16 +27,16 @@ def write(draft: TaskDraft, name: str, folder: Path) -> None:
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
         raise HarborError(
-            "only tasks of the terminal with a check of ours can be written as a Harbor folder",
-            hint="name terminal_repairs",
+            "only terminal tasks with a built-in check can be written as a Harbor folder",
+            hint="use the taskset terminal_repairs",
         )
     solved = read(spec, draft.answer)
     if isinstance(solved, str):
-        raise HarborError(f"the task has no solution that could be written: {solved}")
+        raise HarborError(f"the task has no usable solution: {solved}")
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
-        raise HarborError(f"{folder} is there already", hint="name a folder that is not") from error
+        raise HarborError(f"{folder} exists already", hint="name a new folder") from error
     settings = (
         f'schema_version = "1.1"\nartifacts = {json.dumps([f"/work/{path}" for path in spec.declared])}\n\n'
         f"[task]\nname = {json.dumps(f'assay/{name}')}\n"

@@ -151,7 +151,7 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     folder, other = str(tmp_path / "one"), str(tmp_path / "two")
     curriculum("export", "terminal_repairs", folder, "--level", "1", "--seed", "4")
     assert "a verdict of the check" in curriculum("harbor", folder)
-    assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} is there already")
+    assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} exists already")
     assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
     assert "only tasks of the terminal" in refusal("export", "derivatives", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
