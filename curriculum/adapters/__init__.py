@@ -60,8 +60,10 @@ class Adapter(NamedTuple):
         if self.installed(package) is not None:
             return ""
         if package:
-            return f"package {package} is not installed: "
+            return (
+                f"package {package} is not installed: "
                 f"run `assay curriculum adapter install {self.name} --package FOLDER`"
+            )
         return f"its guests' packages are not installed: run `assay curriculum adapter install {self.name}`"
 
     @property
