@@ -55,7 +55,7 @@ def test_a_row_of_a_world_is_a_task_of_that_world_and_says_what_it_lacks() -> No
     assert draft.form is AnswerForm.WORLD
     assert "not installed" in made.missing()
     unknown = content.model_copy(update={"rows": (played.model_copy(update={"environment": "no_such"}),)})
-    assert "no environment" in OwnTaskset(unknown).missing()
+    assert "unknown environment" in OwnTaskset(unknown).missing()
 
 
 @given(st.text(min_size=1, max_size=80))
@@ -123,7 +123,7 @@ def test_what_is_there_or_sealed_comes_through_no_door() -> None:
     known = {key_of_question("What is 1 + 1?")}
     doors = (not_sealed(sealed), not_there(known))
     assert "sealed" in refusal(told, doors)
-    assert "there already" in refusal(row(1), doors)
+    assert "exists already" in refusal(row(1), doors)
     assert refusal(row(2), doors) == ""
     known.add(row(2).key)
     assert "there already" in refusal(row(2), doors)
