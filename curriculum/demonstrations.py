@@ -30,7 +30,6 @@ class Demonstration:
     calls: tuple[str, ...]
     """Python sources in order. All but the last one fail."""
     topic: str
-    """Topic that the calls compute."""
     right: bool
     """True if the task asks for that topic."""
 

@@ -151,7 +151,7 @@ class Difficulty(FrozenModel):
         return rng.choices(places, chances)[0]
 
     def _promise(self, place: Place, levels: int, rng: Random) -> float:
-        """Returns 1 if all draws from the posterior lie within the band, else little; a place never asked gets one
+        """Returns 1 if all draws from the posterior lie within the band, else little. A place never asked gets one
         draw."""
         a, b = self.posterior(place, levels)
         draws = DRAWS if _key(place) in self.counts else 1

@@ -127,7 +127,6 @@ class TaskStream:
     """Highest percentage of each taskset in every prefix of a step's tasks; tasksets without one are not drawn. An
     exhausted taskset's share goes to the others, in proportion. None: no limits."""
     tasksets: Sequence[str] = CALCULATORS
-    """Tasksets to draw from."""
     before: Sequence[Task] = ()
     """Tasks to ask before any draw, in an order of each step's own."""
     catalog: Catalog = BUILT_IN
@@ -269,7 +268,7 @@ def nothing_new() -> ExhaustedError:
 def _tries(
     catalog: Catalog, tasksets: Sequence[str], known: Difficulty | None, missed: Mapping[Place, int], rng: Random
 ) -> Iterator[Place]:
-    """Yields places to draw from: with `known`, the levels it chooses while any may have new questions, then any place,
+    """Yields places to draw from. With `known`, these are its choices while any may have new questions; then any place,
     `ATTEMPTS` times."""
     weights = [len(catalog.named(name).topics) for name in tasksets]
     levels = {name: catalog.named(name).level_count for name in tasksets}

@@ -41,8 +41,8 @@ def require(seed: int, split: Split) -> None:
 
 
 def split_of_question(key: str) -> Split:
-    """Returns the split that owns a question key (`TaskDraft.key`): half of all questions are training's, validation
-    and the sealed sets have a quarter each."""
+    """Returns the split that owns a question key (`TaskDraft.key`). Training owns half of all questions, validation and
+    the sealed sets a quarter each."""
     return _QUESTIONS[digest_of("question", key)[0] % len(_QUESTIONS)]
 
 

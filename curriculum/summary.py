@@ -52,7 +52,7 @@ def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDr
 def training_drafts(
     catalog: Catalog, name: str, level: int, count: int, numbers: Iterator[int]
 ) -> list[tuple[int, TaskDraft]]:
-    """Returns the first `count` of these training seeds whose question is training's too, with their drafts; fewer if
+    """Returns the first `count` of these seeds whose question belongs to training, with their drafts. Returns fewer if
     the level is exhausted. Otherwise raises as `Catalog.draft`."""
     found: list[tuple[int, TaskDraft]] = []
     for seed in islice(numbers, count * TRIES):

@@ -29,9 +29,7 @@ class TasksetSummary(FrozenModel):
     levels: int
     topics: tuple[str, ...]
     checks: tuple[str, ...]
-    """Kinds of checks of the answers."""
     forms: tuple[str, ...]
-    """Ways in which an answer is marked."""
     tools: tuple[str, ...]
     environment: str
     turns: int | None

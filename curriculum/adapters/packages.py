@@ -46,8 +46,10 @@ def package_at(place: Path) -> OwnerPackage:
 
 
 def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
-    """Reads a package as guests get it: without `TASKS` if the adapter's tasks are given, because tasks hold answers
-    that a file-reading server could show. Raises as `package_at`."""
+    """Reads a package as guests get it, without given tasks (`TASKS`).
+
+    Their answers could be shown by a server that reads files. Raises as `package_at`.
+    """
     owned = package_at(place)
     kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
     return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned

@@ -63,8 +63,8 @@ Shipped = TypeAdapter(dict[str, str])
 
 
 def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
-    """Returns `version:digest` of a taskset's tasks: its first `each` seeds at all levels, and the owner's packages
-    that their worlds run. Certificates use `EACH` seeds. Raises UnknownTasksetError."""
+    """Returns `version:digest` of the tasks that a taskset makes. The digest covers the first `each` seeds of all
+    levels (`EACH` in certificates), and the owner's packages that their worlds run. Raises UnknownTasksetError."""
     taskset = catalog.named(name)
     made: list[dict[str, Any]] = []
     for level in range(taskset.level_count):

@@ -134,7 +134,6 @@ class Constraint:
     """Sentences of the constraint in the instruction."""
     items: tuple[HardItem, ...]
     implicit: bool = False
-    """True if it is given as a circumstance."""
 
 
 Maker = Callable[[InProgress], Constraint]

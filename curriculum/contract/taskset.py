@@ -24,7 +24,6 @@ class TaskDraft:
     """Generated item, before a seed and a split make it a task. Fields of the same names are `Task`'s."""
 
     topic: str
-    """Topic of the taskset that the item belongs to."""
     key: str
     """Identity of the question, independent of wording. Tasksets never share a key."""
     messages: tuple[TaskMessage, ...]

@@ -71,7 +71,6 @@ class PhrasedTaskset:
     name: str
     version: int
     null_answers: Sequence[str]
-    """Best constant answer."""
     levels: Sequence[Level]
     questions: Sequence[Question]
     others: Sequence[Operation] = ()

@@ -33,7 +33,6 @@ class OwnRow(FrozenModel):
     answer: str = ""
     """Submission that passed; empty if none was given."""
     origin: str
-    """File and row of the problem."""
     files: Mapping[str, str] = Field(default_factory=dict)
     level: int = Field(default=0, ge=0, lt=LEVELS)
     environment: str = "python"

@@ -100,7 +100,6 @@ class OwnContent(FrozenModel):
     """Name without `own/`."""
     licence: str = Field(default="", max_length=500)
     source: str = Field(default="", max_length=2_000)
-    """Source of the problems."""
     added: str
     digest: str = ""
     """SHA-256 of the rows."""

@@ -23,8 +23,8 @@ from verifiers.programs.data.values import DictPairs, NotPlainError, Value, lite
 SECONDS = 1.0
 """Wall-clock limit of one run, with all its calls."""
 _ONCE_MORE = (CallStatus.TIMEOUT, CallStatus.DIED)
-"""Statuses after which a program is run once more with the usual limit per call: the machine may have been busy, or the
-interpreter lost. A second failure is the program's."""
+"""Statuses after which a program runs once more, with the usual limit per call. The machine may have been busy, or the
+interpreter lost; a second failure is the program's."""
 RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)

@@ -88,7 +88,6 @@ class ProposedQuestion:
 
     kind: str
     of: str
-    """Digest of the statement."""
     key: str
     """Identity of the question, independent of words and names."""
     messages: tuple[TaskMessage, ...]

@@ -56,8 +56,8 @@ def require_work(
 
 
 def tells(program: ScreenedProgram, value: str, beside: str = "") -> bool:
-    """True if a value, as Python writes it, occurs in a program, in one of its strings, or in `beside`, with any blanks
-    and quotes."""
+    """True if a program, its strings or `beside` contain a value, with any blanks and quotes. `value` is as Python
+    writes it."""
     bare = value.translate(_QUOTES)
     texts = [one.translate(_QUOTES) for one in program.literals if one[:1] in ("'", '"')]
     return len(bare) >= LEAST_SHOWN and (

@@ -44,8 +44,8 @@ class SeparationIndex:
     `met_by_result` for tool results. Each returns None if the text may be trained on."""
 
     def __init__(self, kept: Iterable[Task] = (), beside: Iterable[str] = ()) -> None:
-        """`beside` are rows of the owner's active tasksets, of any split: text that `COMMON` of them share except for
-        numbers is a form, and its numbers are the question."""
+        """Indexes the kept tasks. `beside` are rows of the owner's active tasksets, of any split: text that `COMMON` of
+        them share except for numbers is a form, and its numbers are the question."""
         found = {task.id: task for task in kept}
         self._ids = tuple(found)
         self._keys = {task.key: task.id for task in found.values() if task.key}
@@ -149,7 +149,7 @@ class SeparationIndex:
 
     @cached_property
     def _halves(self) -> dict[int, dict[int, list[int]]]:
-        """Places of short texts by length and hash of either half: a changed word leaves such texts too few whole
+        """Places of short texts, by length and by hash of either half. A changed word leaves such texts too few whole
         8-grams."""
         found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place in self._distinct:
@@ -228,8 +228,8 @@ class SeparationIndex:
         return self._best(shared, max(FEWEST_GRAMS, len(grams)))
 
     def _best(self, shared: Counter[int], of: int) -> Match | None:
-        """Returns the text with the largest share of 8-grams, of either side, if above the threshold; `of` is this
-        text's count."""
+        """Returns the text with the largest share of 8-grams, of either side, if above the threshold. `of` is this
+        text's number of 8-grams."""
         best: Match | None = None
         for place, count in shared.items():
             smaller = max(FEWEST_GRAMS, min(self._gram_counts[place], of))

@@ -77,7 +77,6 @@ class Match:
     """Evaluation question that a text copies."""
 
     kept: str
-    """Id of the evaluation task."""
     check: Check
     share: float = 1.0
     """Share of the text that is the same."""

@@ -64,7 +64,7 @@ def grams_of(tokens: Sequence[str], size: int = GRAM) -> set[int]:
 
 
 def shortened(tokens: Sequence[str], *, words_only: bool = False) -> set[int]:
-    """Returns hashes of the text and of the text without each one of its tokens: two texts that differ in one token
+    """Returns hashes of the text, and of the text without each one of its tokens. Two texts that differ in one token
     share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left out.
     """
     whole = tuple(tokens)

@@ -41,8 +41,8 @@ SUBMISSION_BYTES = 1 << 18
 """Size limit of a submission, in bytes. Packed (zlib, base64) it must also fit into a call's text; a larger one is
 dropped."""
 PATIENCE = 30.0
-"""Multiple of the wall-clock limit that a call may take while waiting for processors: on a busy machine, worlds with
-heavy calls would be lost otherwise."""
+"""Multiple of the wall-clock limit that a call may take while it waits for processors. Without it, worlds with heavy
+calls would be lost on a busy machine."""
 ERROR_CHARS = 300
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")

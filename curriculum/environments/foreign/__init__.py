@@ -78,7 +78,6 @@ class ForeignItem(FrozenModel):
     """Item that a world plays."""
 
     name: str = Field(min_length=1, max_length=80)
-    """Name of the data set."""
     level: int = Field(ge=0, le=4)
     seed: int = Field(ge=0, lt=1 << 31)
     size: int = Field(ge=1, le=MOST_ITEMS)
@@ -99,7 +98,6 @@ class ForeignEnvironment:
     """Worlds of one adapter; the guest's program is a file beside this one."""
 
     name: str
-    """Name, which is also the adapter's."""
     version: int
     plays: tuple[ToolSchema, ...]
     """Tools of the model."""

@@ -1,4 +1,4 @@
-"""Draws maps: rooms in a row, with an obstacle in each opening that only one of the game's rules gets past. Pure.
+"""Draws maps: rooms in a row, separated by obstacles that only one of the game's rules gets past. Pure.
 
 Invariants: a player who reaches the goal has passed every opening, or got there by the rule that the opening is about.
 The caller checks whether a map can be solved.
@@ -32,7 +32,7 @@ class Drawing:
         self.rows = rows
 
     def put(self, mark: str, room: int, *, near_wall: bool = True) -> tuple[int, int] | None:
-        """Puts a mark on a free cell of the room; without `near_wall`, only where a box can be pushed any way."""
+        """Puts a mark on a free cell of the room. Without `near_wall`, a box there can be pushed from all sides."""
         free = [
             (row, column)
             for row in range(self.height)

@@ -53,7 +53,6 @@ class ServerSetup(FrozenModel):
 
 class McpEnvironment:
     name = "mcp"
-    """Name, which is also the adapter's."""
     version = 1
     tools: Sequence[ToolSchema] = (LIST_SERVED,)
     shareable = False

@@ -1,4 +1,4 @@
-"""Questions over several pages: a chain of facts from one entity to another or to a number, with proofs of its hops.
+"""Questions over several pages: chains of facts from an entity to a value, with proofs that each hop is needed.
 
 A hop is proved necessary if the answer cannot be derived once the page that states it is deleted. This is decided over
 the facts: exactly the facts that a set of pages states, and those that quiz pages give away, follow from it, because

@@ -35,7 +35,6 @@ class CorpusEntity(NamedTuple):
     title: str
     """Unique title of its page."""
     described: str
-    """Description in a question."""
 
 
 class ListPage(NamedTuple):

@@ -15,7 +15,6 @@ YEAR, COUNT = "year", "count"
 class CorpusRelation(NamedTuple):
     name: str
     subject: str
-    """Kind of the subject."""
     value: str
     """Kind of the value; or `year` or `count`, a number."""
     phrase: str

@@ -35,7 +35,6 @@ class TerminalSetup(SpecData):
     files: tuple[PlacedFile, ...] = Field(max_length=200)
     """Initial files of /work."""
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
-    """Paths that are submitted."""
     seconds: float = Field(default=1.5, gt=0, le=60)
     """Largest `timeout` of a command, in seconds. Without one, the sandboxes' limit per call (2 s unless set) applies
     to its own time, computing or idle: time that others held the processors does not count."""

@@ -11,7 +11,7 @@ from curriculum.tasksets.polynomials import linear
 from curriculum.tasksets.statements import EXACT, listed, mathematics, nonzero, say, whole, worked
 
 Affine = tuple[Fraction, Fraction, Fraction, Fraction, Fraction, Fraction]
-"""Affine map (a, b, c, d, e, f): the point (x, y) goes to (a x + b y + e, c x + d y + f)."""
+"""Coefficients (a, b, c, d, e, f) of an affine map: (x, y) goes to (a x + b y + e, c x + d y + f)."""
 PAIR = "Give the point as a tuple of exact numbers."
 
 

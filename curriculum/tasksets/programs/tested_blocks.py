@@ -109,7 +109,6 @@ class TestedBlock:
     shown: tuple[Call, ...]
     hidden: tuple[Call, ...]
     results: Mapping[Call, int]
-    """Results of all these calls."""
 
     @property
     def source(self) -> str:

@@ -144,7 +144,10 @@ _SORTS = (
 
 
 def _grid(level: int, rng: Random) -> Item:
-    """Makes a puzzle in which each person has one thing of each kind: four people, one kind, up to four and three."""
+    """Makes a puzzle in which each person has one thing of each kind.
+
+    Sizes range from four people and one kind to four people and three kinds.
+    """
     count, sorts = ((4, 1), (3, 2), (4, 2), (5, 2), (4, 3))[level]
     names = sorted(rng.sample(PEOPLE, count))
     chosen = rng.sample(_SORTS, sorts)

@@ -13,7 +13,6 @@ from verifiers.files.spec import FilesSpec, PlacedFile
 class Repair:
     instruction: str
     files: Sequence[PlacedFile]
-    """Initial files of the folder."""
     solved: Sequence[PlacedFile]
     """Declared files after a solution."""
     spec: FilesSpec
