@@ -3,7 +3,7 @@
 Partitioned seeds keep generators apart, but small numbers make the same question by chance: without a check, several in
 a hundred sealed questions also turn up in training. So a question belongs to one split by its key (`TaskDraft.key`), in
 any wording, and is drawn for that split only. A finite taskset divides its own items. A task that copies a sealed
-question in another way (`curriculum.separation`) is drawn anew; so is a sealed question one word from a task trained on
+question in another way (`curriculum.separation`) is redrawn; so is a sealed question one word from a task trained on
 before.
 
 Everything here is a pure function of its arguments; a stream has no state, so training resumes at any step.
@@ -85,7 +85,7 @@ def sealed_set(
 
     `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` has keys of questions
     that must not be asked. `divided=False` recreates sets recorded before questions belonged to splits. A generated
-    task that `trained` matches is drawn anew. Raises ExhaustedError if too few different questions exist, and
+    task that `trained` matches is redrawn. Raises ExhaustedError if too few different questions exist, and
     CurriculumError if no taskset has any of the levels.
     """
     if items < 1:
@@ -230,7 +230,7 @@ def draw_task(
 ) -> tuple[Task, TaskDraft]:
     """Draws a task, uniform over these tasksets' topics, then over levels, whose key is not in `seen`; adds the key.
     With `known`, levels at the edge of the model's ability come more often, unless exhausted: `missed` counts that
-    across draws. A copy of anything in `kept` is passed to `thrown_out` and drawn anew.
+    across draws. A copy of anything in `kept` is passed to `thrown_out` and redrawn.
 
     Raises ExhaustedError if no new question is left.
     """

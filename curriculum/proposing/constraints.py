@@ -1,4 +1,4 @@
-"""A small language for puzzles over whole numbers: names with bounds, and conditions, a line each.
+"""A small language for puzzles over integers: names with bounds, and conditions, a line each.
 
     a, b in 1..9
     c in 0..20
@@ -6,9 +6,9 @@
     a < b
     distinct a, b, c
 
-Pure, and read by a grammar of its own: `+`, `-`, `*`, `%` by a positive number, brackets, comparisons, `distinct`.
-`%` is the remainder that is never negative, as SMT-LIB's `mod`. What always holds: a puzzle that was read has at most
-`MOST_NAMES` names, and a finite number of assignments.
+Pure, with its own grammar: `+`, `-`, `*`, `%` by a positive number, brackets, comparisons, `distinct`. `%` is the
+remainder that is never negative, as SMT-LIB's `mod`. Invariants: a parsed puzzle has at most `MOST_NAMES` names, and a
+finite number of assignments.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Builds mathematical questions with their checks.
 
-Invariants: an answer that an agent might guess without work is drawn anew, so no task has it; and a check accepts
+Invariants: an answer that an agent might guess without work is redrawn, so no task has it; and a check accepts
 computed results, never the question itself written as an answer.
 """
 

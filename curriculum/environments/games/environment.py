@@ -1,7 +1,7 @@
 """The environment `games`: a game with hidden rules, played by tools.
 
-Invariants: the world's program is the source of the verifier's rules plus the tools, so that a replay is what was
-played; a model gets the names of the actions, never their effects.
+Invariants: the world's program is the source of the verifier's rules plus the tools, so a replay reproduces the game; a
+model gets the names of the actions, never their effects.
 """
 
 from __future__ import annotations

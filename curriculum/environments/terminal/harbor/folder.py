@@ -137,7 +137,7 @@ def _texts(folder: Path) -> dict[str, FolderText]:
 
 
 def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Reads task.toml (schema 1.0 to 1.4), and refuses what is not available here."""
+    """Reads task.toml (schema 1.0 to 1.4), and refuses features that are not available here."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
     except (ValueError, RecursionError) as error:
