@@ -1,8 +1,8 @@
-"""Tasksets by name, and the one way to make a task from them.
+"""Tasksets by name, and the only way to make a task from them.
 
-A catalog is a value: whoever works with tasks is handed one, and nobody adds to it. `registry.BUILT_IN` has the
-tasksets of the code; `with_domain` makes one that has an owner's as well. Making a task is a pure function: the same
-catalog, level and seed give the same question on every machine.
+A catalog is an immutable value that is passed to code that works with tasks. `registry.BUILT_IN` has the built-in
+tasksets; `with_domain` returns one that also has an owner's. Making a task is a pure function: the same catalog, level
+and seed give the same question on every machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from curriculum.contract.taskset import Finite, TaskDraft, Taskset
 
 
 class AllDomains(Mapping[str, Taskset]):
-    """The tasksets of all domains by name: a view, which loads none that nobody asks for."""
+    """Read-only view of all domains' tasksets by name. Loads a taskset only when it is read."""
 
     def __init__(self, domains: Mapping[str, Mapping[str, Taskset]]) -> None:
         self._domains = domains
@@ -42,62 +42,64 @@ class AllDomains(Mapping[str, Taskset]):
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tasksets by name, by what they are about."""
+    """Tasksets by name, grouped into domains."""
 
     domains: Mapping[str, Mapping[str, Taskset]]
 
     @property
     def tasksets(self) -> Mapping[str, Taskset]:
-        """Lists them by name."""
+        """Tasksets of all domains, by name."""
         return AllDomains(self.domains)
 
     @cached_property
     def _finite(self) -> dict[str, Finite | None]:
-        """Those that were asked for and whose items were given; the others as None. Asking a protocol costs more than
-        making a small task."""
+        """Cache of `finite`: None for a taskset that generates its items. Protocol checks cost more than making a small
+        task."""
         return {}
 
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
-        """Makes a catalog that has these as well, instead of what was in that domain."""
+        """Returns a catalog in which these tasksets replace the given domain."""
         return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
 
     def named(self, name: str) -> Taskset:
-        """The taskset of that name. Raises UnknownTasksetError."""
+        """Returns the taskset of that name. Raises UnknownTasksetError."""
         try:
             return self.tasksets[name]
         except KeyError:
             raise UnknownTasksetError(
-                f"there is no taskset {name!r}", hint="`assay curriculum ls` lists them; a word after it looks for one"
+                f"unknown taskset {name!r}",
+                hint="list them: `assay curriculum ls`, or `assay curriculum ls WORD` to search",
             ) from None
 
     def domain_of(self, name: str) -> str:
-        """What the taskset of that name is about. Raises UnknownTasksetError."""
+        """Returns the domain of a taskset. Raises UnknownTasksetError."""
         self.named(name)
         return next(domain for domain, rows in self.domains.items() if name in rows)
 
     def finite(self, name: str) -> Finite | None:
-        """The taskset of that name, where its items were given. Raises UnknownTasksetError."""
+        """Returns the taskset if its items were given; None if it generates them. Raises UnknownTasksetError."""
         if name not in self._finite:
             found = self.named(name)
             self._finite[name] = found if isinstance(found, Finite) else None
         return self._finite[name]
 
     def draft(self, taskset: str, level: int, seed: int) -> TaskDraft:
-        """The item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.
+        """Returns the item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the
+        agent.
 
-        Raises UnknownTasksetError or LevelError, and ExhaustedError where a finite taskset has none of that split.
+        Raises UnknownTasksetError or LevelError, and ExhaustedError if a finite taskset has no item of that split.
         """
         found, rng = self.named(taskset), stable_random("problem", taskset, level, seed)
         finite = self.finite(taskset)
         return found.draft(level, rng) if finite is None else finite.draft_of(seeds.split_of(seed), level, rng)
 
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:
-        """The task of (taskset, level, seed). Raises SeedError, and as `draft` does."""
+        """Makes the task of (taskset, level, seed). Raises SeedError, and as `draft` does."""
         seeds.require(seed, split)
         return self.task_of(self.draft(taskset, level, seed), taskset, level, seed)
 
     def task_of(self, draft: TaskDraft, taskset: str, level: int, seed: int) -> Task:
-        """The task that a draft made by `draft` with these arguments becomes."""
+        """Turns a draft into its task; the other arguments are those that `draft` got."""
         return Task(
             taskset=taskset,
             level=level,
@@ -117,14 +119,15 @@ class Catalog:
         )
 
     def draft_of(self, task: Task) -> TaskDraft:
-        """Reads what a generated task was made from. Raises as `draft` does, for example for a job's task."""
+        """Makes the draft of a generated task again. Raises as `draft` does, for example for a job's task."""
         return self.draft(task.taskset, task.level, task.seed)
 
     def key_of(self, task: Task) -> str:
-        """Says what a generated task asks, whatever the words. Raises as `draft` does for one without a known key."""
+        """Returns the key of a generated task's question, independent of its wording. Raises as `draft` does if the
+        task has no key."""
         return task.key or self.draft_of(task).key
 
 
 def stable_random(*parts: str | int) -> Random:
-    """A generator that depends on these parts alone: no salt of the process, no clock."""
+    """Returns a generator seeded by these parts alone: no process salt, no clock."""
     return Random(int.from_bytes(seeds.digest_of(*parts)))

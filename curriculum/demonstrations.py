@@ -1,9 +1,9 @@
-"""Makes demonstrations for the warm start: a task and its calls, in order. They teach form, not choice.
+"""Demonstrations for the warm start: a task and its calls, in order. They teach form, not choice.
 
-A demonstration holds no answer. Its caller runs the calls for real, and the final answer shown is whatever the last
-one printed. With probability `1 - right_choice` the calls work out something else: such a conversation shows how a tool
-is called, repaired and quoted, and leaves which call is right to be learned from verified success. The share of right
-choices thus sets the level at which training starts.
+A demonstration holds no answer. Its caller runs the calls, and the final answer is what the last one printed. With
+probability `1 - right_choice` the calls compute something else: such a conversation shows how a tool is called,
+repaired and quoted, and leaves the choice of call to be learned from verified success. The share of right choices thus
+sets the level at which training starts.
 """
 
 from __future__ import annotations
@@ -24,24 +24,23 @@ from curriculum.separation.index import SeparationIndex
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A training task, and one way to work on it."""
+    """Training task with calls that work on it."""
 
     task: Task
     calls: tuple[str, ...]
     """Python sources in order. All but the last one fail."""
     topic: str
-    """What the calls work out."""
     right: bool
-    """Whether the task asks for it."""
+    """True if the task asks for that topic."""
 
 
 def demonstrable(tasksets: Sequence[str], catalog: Catalog = BUILT_IN) -> list[str]:
-    """Picks those that can show how their tasks are worked on. Raises CurriculumError where none can."""
+    """Returns the tasksets that have demonstrations. Raises CurriculumError if none has."""
     found = [name for name in tasksets if isinstance(catalog.named(name), Demonstrates)]
     if not found:
         raise CurriculumError(
             f"none of these tasksets has demonstrations: {', '.join(tasksets) or 'none is left'}",
-            hint="start from a model of your own (model.path), or add a taskset of calculators to the recipe",
+            hint="start from your own model (model.path), or add a calculator taskset to the recipe",
         )
     return found
 
@@ -56,12 +55,12 @@ def demonstration(
     catalog: Catalog = BUILT_IN,
     kept: SeparationIndex | None = None,
 ) -> Demonstration:
-    """One demonstration on a training task of these tasksets, uniform over their topics.
+    """Makes a demonstration on a training task of these tasksets, uniform over their topics.
 
-    It asks nothing in `exclude`, and is no copy of anything in `kept`. With probability `fail_first` a beginner's
-    failing call comes first, sometimes two.
+    The task has no key in `exclude`, and copies no evaluation question in `kept`. With probability `fail_first` one or
+    two failing beginner's calls come first.
 
-    Raises ExhaustedError, and CurriculumError where no taskset has demonstrations.
+    Raises ExhaustedError, and CurriculumError if no taskset has demonstrations.
     """
     task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog, kept=kept)
     taskset = catalog.named(task.taskset)

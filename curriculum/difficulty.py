@@ -1,13 +1,13 @@
-"""Keeps what is trained on at the edge of what the model can do: a pass rate between .2 and .8.
+"""Chooses tasks at the edge of the model's ability: a pass rate between .2 and .8.
 
-What always holds: all of this is a pure function of what was observed and of the generator that is handed in, so a
-training that is repeated from its records asks the same. What was observed fades, because the model changes: what was
-always solved, or never, is asked again after a while, and dropped again where nothing changed.
+Invariants: everything here is a pure function of the observations and the given generator, so a training run replayed
+from its records asks the same tasks. Observations fade, because the model changes: a place that was always or never
+solved is retried after a while, and dropped again if nothing changed.
 
-Each (taskset, level) has a Beta posterior over its pass rate, with counts that fade by `FADING` a step. A choice draws
-pass rates from each (Thompson, Biometrika 25, 1933) and takes a place whose draws lie within the band; what was never
-asked has a wide posterior and is therefore tried. In the band a group of rollouts has right and wrong ones: dynamic
-sampling (2503.14476) throws away what this does not ask in the first place.
+Each (taskset, level) has a Beta posterior over its pass rate, with counts that fade by `FADING` per step. A choice
+draws pass rates from each (Thompson, Biometrika 25, 1933) and takes a place whose draws lie within the band; a place
+never asked has a wide posterior and is therefore tried. Within the band a group of rollouts has both passes and
+failures: dynamic sampling (2503.14476) discards the groups that this never asks for.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from runtime.model import FrozenModel
 
 LOW, HIGH = 0.2, 0.8
 FADING = 0.95
-"""What is left of a count after a step: a half after some 14."""
+"""Factor by which counts shrink per step: half is left after about 14 steps."""
 WEIGHT = 0.5
-"""What one rollout counts: those of one task are not independent."""
+"""Count per rollout: rollouts of one task are not independent."""
 PRIOR = 2.0
-"""Observations that a first guess is worth."""
+"""Weight of the prior guess, in observations."""
 SLOPE = 0.6
-"""A level above one that passes so often is taken to pass so much less often, before it is asked."""
+"""Factor from a level's pass rate to the prior guess for the next level."""
 DRAWS = 4
-"""Draws that have to lie within the band: with more, less is spent on what is hardly known."""
+"""Draws that must all lie within the band. More draws waste fewer tasks on places that are hardly known."""
 OUTSIDE = 0.002
-"""Weight of a place whose draw lies outside of the band."""
+"""Weight of a place with a draw outside the band."""
 SURE = 0.95
 DIGITS = 6
 NIGHT = 14
-"""Steps that a count fades by from one night to the next: about a half is left."""
+"""Extra steps of fading between two cycles: about half is left."""
 LEAST = 0.05
-"""Observations; of a place of which less is left nothing is known."""
+"""Fewest faded observations of a place; below this, it is forgotten."""
 
 
 class Place(NamedTuple):
@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What came of one group: so many of its rollouts passed, of so many that were judged."""
+    """Result of one group: passed rollouts, of those that were judged."""
 
     place: Place
     passed: int
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 class LevelState(StrEnum):
-    """What is thought of a place."""
+    """Assessment of a place."""
 
     NEW = "new"
     EDGE = "at the edge"
@@ -65,26 +65,26 @@ class LevelState(StrEnum):
 
 
 class PassCounts(FrozenModel):
-    """Fading counts of one place, as they were after `step`."""
+    """Fading counts of one place, as of `step`."""
 
     passed: float = Field(ge=0)
     failed: float = Field(ge=0)
     step: int
 
     def at(self, step: int) -> tuple[float, float]:
-        """What is left of them."""
+        """Returns the counts as faded at a step."""
         left = FADING ** max(0, step - self.step)
         return self.passed * left, self.failed * left
 
 
 class Difficulty(FrozenModel):
-    """What was observed so far. JSON by its fields: keys are `taskset/level`."""
+    """All observations so far. In JSON, keys are `taskset/level`."""
 
     counts: dict[str, PassCounts] = Field(default_factory=dict)
     step: int = 0
 
     def after(self, seen: Iterable[Seen]) -> Difficulty:
-        """What is known once a further step has been observed."""
+        """Returns the state after one more step of observations."""
         step = self.step + 1
         counts = dict(self.counts)
         for place, passed, judged in seen:
@@ -101,7 +101,7 @@ class Difficulty(FrozenModel):
         return Difficulty(counts=counts, step=step)
 
     def overnight(self) -> Difficulty:
-        """What the next night begins with: the same, faded, its steps counted from 0."""
+        """Returns the state at the start of the next cycle: faded, with steps counted from 0."""
         left = {key: known.at(self.step + NIGHT) for key, known in self.counts.items()}
         counts = {
             key: PassCounts(passed=round(passed, DIGITS), failed=round(failed, DIGITS), step=0)
@@ -111,19 +111,19 @@ class Difficulty(FrozenModel):
         return Difficulty(counts=counts)
 
     def posterior(self, place: Place, levels: int) -> tuple[float, float]:
-        """The two parameters of the Beta distribution of its pass rate; `levels` is how many its taskset has."""
+        """Returns the parameters of the Beta distribution of the pass rate; `levels` is the taskset's count."""
         known = self.counts.get(_key(place))
         passed, failed = known.at(self.step) if known is not None else (0.0, 0.0)
         guess = self._guess(place, levels)
         return passed + PRIOR * guess, failed + PRIOR * (1 - guess)
 
     def rate(self, place: Place, levels: int) -> float:
-        """Mean of the posterior."""
+        """Returns the mean of the posterior."""
         a, b = self.posterior(place, levels)
         return a / (a + b)
 
     def state(self, place: Place, levels: int, draws: int = 200) -> LevelState:
-        """What is thought of a place, for people; the same for the same counts."""
+        """Returns the assessment of a place, for people; deterministic for given counts."""
         if _key(place) not in self.counts:
             return LevelState.NEW
         rng = Random(0)
@@ -138,8 +138,8 @@ class Difficulty(FrozenModel):
     def choose(
         self, levels: Mapping[str, int], weights: Sequence[float], rng: Random, without: Container[Place] = ()
     ) -> Place:
-        """Draws a place of these tasksets, each with how many levels it has and how often it may come beside the
-        others; none of those `without` which it is asked. Raises ValueError when there is none."""
+        """Draws a place. `levels` maps each taskset to its number of levels, `weights` are relative frequencies, and
+        `without` excludes places. Raises ValueError if none is left."""
         places: list[Place] = []
         chances: list[float] = []
         for (taskset, count), weight in zip(levels.items(), weights, strict=True):
@@ -147,18 +147,19 @@ class Difficulty(FrozenModel):
             places += found
             chances += [weight / count * self._promise(place, count, rng) for place in found]
         if not places:
-            raise ValueError("there is nothing to choose from")
+            raise ValueError("no place is left to choose from")
         return rng.choices(places, chances)[0]
 
     def _promise(self, place: Place, levels: int, rng: Random) -> float:
-        """1 where each draw from its posterior lies within the band, else little; one draw where it was never asked."""
+        """Returns 1 if all draws from the posterior lie within the band, else little. A place never asked gets one
+        draw."""
         a, b = self.posterior(place, levels)
         draws = DRAWS if _key(place) in self.counts else 1
         inside = all(LOW <= rng.betavariate(a, b) <= HIGH for _ in range(draws))
         return 1.0 if inside else OUTSIDE
 
     def _guess(self, place: Place, levels: int) -> float:
-        """What is thought before it is asked: what its neighbours pass, less above them and more below."""
+        """Returns the prior pass rate: that of the nearest asked levels, lowered above them and raised below."""
         below = self._nearest(place, range(place.level - 1, -1, -1))
         above = self._nearest(place, range(place.level + 1, levels))
         guesses = []

@@ -1,6 +1,6 @@
-"""The tasksets by name, and where each is made: for whoever needs no more of them than that. It imports none.
+"""Names of all built-in tasksets, and the place where each is defined. Imports none of them.
 
-What always holds: the table is written out; importing a module never adds to it. A name here is the taskset's own.
+Invariants: the table is literal; importing a module never adds to it. A name here is the taskset's own.
 """
 
 from __future__ import annotations
@@ -94,15 +94,15 @@ PLACES: dict[str, dict[str, str]] = {
         "terminal_repairs": "curriculum.tasksets.terminal_repairs:TERMINAL_REPAIRS",
     },
 }
-"""The tasksets by what they are about: a row each, its name and `module:object`. Whoever adds one adds a row."""
+"""Built-in tasksets by domain: name to `module:object`. A new taskset adds a row."""
 CALCULATORS: tuple[str, ...] = tuple(PLACES["calculator"])
-"""What is asked where nobody says otherwise: the smallest policy model can read no more."""
+"""Default tasksets: the smallest policy model can read no others."""
 OWN = "own"
-"""The domain of an owner's tasksets, and how their names begin."""
+"""Domain of an owner's tasksets, and prefix of their names."""
 NAME = r"[a-z][a-z0-9_]{0,39}"
-"""What follows in such a name, a pattern."""
+"""Pattern of the name after that prefix."""
 
 
 def taskset_names() -> list[str]:
-    """Lists the tasksets of the code."""
+    """Lists the built-in tasksets."""
     return [name for rows in PLACES.values() for name in rows]

@@ -1,6 +1,6 @@
-"""Makes the tasksets of the code, each imported when it is first asked for: `curriculum.names` has a row for each.
+"""Built-in tasksets, each imported on first use. `curriculum.names` has a row for each.
 
-Its functions make tasks from these alone; whoever may be asked for an owner's tasksets too takes a `Catalog`.
+These functions make tasks from built-in tasksets only; code that also supports an owner's takes a `Catalog`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from verifiers.contract.kinds import Lazy
 
 
 class LazyDomain(Mapping[str, Taskset]):
-    """The tasksets of one domain by name. What names them, counts them or looks one up loads no other."""
+    """Tasksets of one domain by name. Listing, counting and look-up load no other."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places
@@ -39,7 +39,7 @@ class LazyDomain(Mapping[str, Taskset]):
 
 @cache
 def _calculators() -> dict[str, Taskset]:
-    """These know each other's operations, so one is not made without the others."""
+    """Makes all calculator tasksets together: they know each other's operations."""
     families = (Lazy[PhrasedTaskset](place).load() for place in PLACES["calculator"].values())
     return {made.name: made for made in calculators(*families)}
 

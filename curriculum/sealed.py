@@ -1,10 +1,10 @@
-"""Makes sealed question sets, and streams of tasks that keep clear of them.
+"""Sealed question sets, and task streams that avoid their questions.
 
 Partitioned seeds keep generators apart, but small numbers make the same question by chance: without a check, several in
-a hundred sealed questions also turn up in training. So a question belongs to one split by its key (`TaskDraft.key`),
-in whatever words it is asked, and is drawn for that one only. The items of a finite taskset are divided by itself. What
-is a copy of a sealed question in another way (`curriculum.separation`) is drawn anew; so is a sealed question that is
-one word from what was trained on before.
+a hundred sealed questions also turn up in training. So a question belongs to one split by its key (`TaskDraft.key`), in
+any wording, and is drawn for that split only. A finite taskset divides its own items. A task that copies a sealed
+question in another way (`curriculum.separation`) is redrawn; so is a sealed question one word from a task trained on
+before.
 
 Everything here is a pure function of its arguments; a stream has no state, so training resumes at any step.
 """
@@ -34,31 +34,31 @@ from curriculum.separation.trained import TrainedQuestions
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""
 LEVEL_ATTEMPTS = 200
-"""Draws in a row of one level that gave nothing new, before it is no longer chosen for how hard it is."""
+"""Consecutive draws of a level without a new question before its difficulty no longer selects it."""
 WHOLE = 100.0
 """Percent."""
 
 
 @dataclass(frozen=True)
 class SealedSet:
-    """Questions that no training ever sees. Different in id, in prompt and in substance, whatever the wording."""
+    """Questions that are never trained on. All differ in id, prompt and key."""
 
     tasks: tuple[Task, ...]
     seed: int
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 over the task ids in order."""
+        """SHA-256 of the task ids in order."""
         return hashlib.sha256("\n".join(task.id for task in self.tasks).encode()).hexdigest()
 
     @cached_property
     def questions(self) -> frozenset[str]:
-        """Keys of everything asked: what a stream keeps clear of."""
+        """Keys of all questions, which streams avoid."""
         return frozenset(key_of(task) for task in self.tasks)
 
     @property
     def description(self) -> dict[str, str | int | float]:
-        """Tells the ledger how to make the set again, and what is in it."""
+        """Description for the ledger: how to make the set again, and its contents."""
         counts = Counter(task.taskset for task in self.tasks)
         levels = Counter(task.level for task in self.tasks)
         return {
@@ -81,15 +81,15 @@ def sealed_set(
     divided: bool = True,
     trained: TrainedQuestions | None = None,
 ) -> SealedSet:
-    """`items` sealed tasks of these tasksets, as evenly over topics and levels as their number allows.
+    """Draws `items` sealed tasks of these tasksets, as evenly over topics and levels as possible.
 
-    `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` holds keys of
-    questions that must not be asked. Not `divided` are the sets that were recorded before questions belonged to splits:
-    it makes such a set again. What a taskset generates and `trained` meets is drawn anew. Raises ExhaustedError when
-    not so many different questions exist, and CurriculumError when no taskset has any of the levels.
+    `levels` restricts the levels; tasksets that lack one are asked on those they have. `exclude` has keys of questions
+    that must not be asked. `divided=False` recreates sets recorded before questions belonged to splits. A generated
+    task that `trained` matches is redrawn. Raises ExhaustedError if too few different questions exist, and
+    CurriculumError if no taskset has any of the levels.
     """
     if items < 1:
-        raise CurriculumError(f"a sealed set of {items} items is none", hint="ask for at least one")
+        raise CurriculumError(f"invalid number of sealed items ({items})", hint="ask for at least one")
     rng = stable_random("sealed", seed)
     places = _places(catalog, tasksets, levels)
     rng.shuffle(places)
@@ -103,7 +103,7 @@ def sealed_set(
             tasks.append(task)
             turn += 1
             continue
-        # This topic has no more to ask; the others fill up, and the rounds begin anew among them.
+        # This topic is exhausted; the others fill the set, in new rounds.
         places.remove(place)
         turn = 0
         if not places:
@@ -115,32 +115,31 @@ def sealed_set(
 
 @dataclass(frozen=True)
 class TaskStream:
-    """Tasks for training or validation, uniform over topics: `tasks(step, count)` depends on nothing else.
+    """Tasks for training or validation, uniform over topics; `tasks(step, count)` is deterministic.
 
-    `exclude` holds the keys of the questions to keep clear of (`SealedSet.questions`).
+    `exclude` has the keys of questions to avoid (`SealedSet.questions`).
     """
 
     split: Split
     seed: int
     exclude: AbstractSet[str] = frozenset()
     shares: Mapping[str, float] | None = None
-    """Percent of any first so many tasks of a step that each taskset may be; others are not drawn. What one that has
-    nothing new to ask leaves over goes to those that have, by their shares. None: no bounds."""
+    """Highest percentage of each taskset in every prefix of a step's tasks; tasksets without one are not drawn. An
+    exhausted taskset's share goes to the others, in proportion. None: no limits."""
     tasksets: Sequence[str] = CALCULATORS
-    """Those drawn from."""
     before: Sequence[Task] = ()
-    """Asked in an order of each step's own before any other is drawn."""
+    """Tasks to ask before any draw, in an order of each step's own."""
     catalog: Catalog = BUILT_IN
     kept: SeparationIndex | None = None
-    """What no task may be a copy of."""
+    """Evaluation questions that no task may copy."""
     thrown_out: Callable[[Match], object] = lambda match: None
-    """Told of each task that was a copy."""
+    """Called with each copy that was rejected."""
     exhausted: Callable[[str], object] = lambda name: None
-    """Told of each taskset that had nothing new to ask when it was its turn, once a step."""
+    """Called with each taskset that had no new question when its turn came, once per step."""
 
     def tasks(self, step: int, count: int, known: Difficulty | None = None) -> list[Task]:
-        """`count` different tasks of that step; more of them begin with these. Levels come equally often, unless it is
-        `known` what lies at the edge of the model's ability. Raises ExhaustedError when no taskset has so many."""
+        """Returns `count` different tasks of a step; a larger count extends the same list. Levels are uniform, unless
+        `known` favours the edge of the model's ability. Raises ExhaustedError if the tasksets have too few."""
         rng = stable_random("stream", self.split.value, self.seed, step)
         seen = set(self.exclude)
         drawn: list[Task] = []
@@ -177,20 +176,20 @@ class TaskStream:
         return drawn
 
     def without(self, keys: Iterable[str]) -> TaskStream:
-        """The same stream, keeping clear of these questions as well."""
+        """Returns the same stream that also avoids these questions."""
         more = frozenset(keys)
         return replace(self, exclude=self.exclude | more) if more else self
 
     def _used_up(self, seen: AbstractSet[str]) -> Iterator[str]:
-        """Those of given items of which each is `seen`."""
+        """Yields finite tasksets whose items are all `seen`."""
         for name in self.tasksets:
             finite = self.catalog.finite(name)
             if finite is not None and finite.keys(self.split) <= seen:
                 yield name
 
     def _open(self, drawn: Sequence[Task], spent: AbstractSet[str] = frozenset()) -> list[str]:
-        """Tasksets that may be drawn next: with one more they are not above their share, rounded up. The shares of
-        those that are not `spent` grow as far as they have to fill a step."""
+        """Returns the tasksets that may be drawn next: one more task keeps them within their share, rounded up. The
+        shares of those not `spent` grow to fill a step."""
         left = [name for name in self.tasksets if name not in spent]
         if self.shares is None:
             return left
@@ -203,17 +202,17 @@ class TaskStream:
 
 
 def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
-    """Whether that split may ask what this key says."""
+    """True if that split may ask the question of this key."""
     return is_written(taskset, catalog) or seeds.split_of_question(key) is split
 
 
 def is_written(taskset: str, catalog: Catalog = BUILT_IN) -> bool:
-    """Whether its items were given by somebody, and not made by a taskset: it then divides them itself."""
+    """True if the taskset's items were given, not generated: it divides them itself."""
     return catalog.finite(taskset) is not None
 
 
 def ceil_share(percent: float, of: int) -> int:
-    """So many percent of so many tasks, rounded up: small steps are not left empty."""
+    """Returns a percentage of a count, rounded up, so small steps are not left empty."""
     return math.ceil(round(of * percent / 100, 9))
 
 
@@ -229,13 +228,14 @@ def draw_task(
     catalog: Catalog = BUILT_IN,
     missed: Counter[Place] | None = None,
 ) -> tuple[Task, TaskDraft]:
-    """A task uniform over the topics of these tasksets, then over levels, that asks nothing in `seen`; adds it there.
-    With `known`, what lies at the edge of the model's ability comes more often, unless it has nothing new: `missed`
-    counts that from draw to draw. What is a copy of anything in `kept` is drawn anew; `thrown_out` is told of it.
+    """Draws a task, uniform over these tasksets' topics, then over levels, whose key is not in `seen`; adds the key.
+    With `known`, levels at the edge of the model's ability come more often, unless exhausted: `missed` counts that
+    across draws. A copy of anything in `kept` is passed to `thrown_out` and redrawn.
 
-    Raises ExhaustedError when nothing else is left."""
+    Raises ExhaustedError if no new question is left.
+    """
     if not tasksets:
-        raise ExhaustedError("no family may be drawn", hint="raise the shares of families in the policy's [data]")
+        raise ExhaustedError("no taskset may be drawn", hint="raise the shares of tasksets in the policy's [data]")
     missed = Counter() if missed is None else missed
     for place in _tries(catalog, tasksets, known, missed, rng):
         missed[place] += 1
@@ -244,14 +244,14 @@ def draw_task(
         try:
             draft = catalog.draft(name, level, seed)
         except ExhaustedError:
-            continue  # a taskset of given items has none of this level
+            continue  # a finite taskset without items of this level
         if draft.key in seen or not belongs(catalog, draft.key, name, split):
             continue
         task = catalog.task_of(draft, name, level, seed)
         if kept is not None and (found := kept.met_by(task, written=is_written(name, catalog))) is not None:
             thrown_out(found)
             if is_written(name, catalog):
-                seen.add(draft.key)  # there are no other words for it
+                seen.add(draft.key)  # a given item has no other wording
             continue
         seen.add(draft.key)
         missed[place] = 0
@@ -268,8 +268,8 @@ def nothing_new() -> ExhaustedError:
 def _tries(
     catalog: Catalog, tasksets: Sequence[str], known: Difficulty | None, missed: Mapping[Place, int], rng: Random
 ) -> Iterator[Place]:
-    """Where to look for a task: with `known` at the levels that it chooses, as long as one of them may have something
-    new, then anywhere, `ATTEMPTS` times."""
+    """Yields places to draw from. With `known`, these are its choices while any may have new questions; then any place,
+    `ATTEMPTS` times."""
     weights = [len(catalog.named(name).topics) for name in tasksets]
     levels = {name: catalog.named(name).level_count for name in tasksets}
     while known is not None:
@@ -284,7 +284,7 @@ def _tries(
 
 @dataclass(frozen=True)
 class _Place:
-    """One topic's place in each round of a set, and the levels that it goes through round after round."""
+    """Place of one topic in each round of a set, and the levels that it cycles through."""
 
     taskset: str
     topic: str
@@ -298,7 +298,7 @@ def _places(catalog: Catalog, tasksets: Sequence[str], levels: Sequence[int] | N
         if allowed:
             places += [_Place(taskset.name, topic, allowed) for topic in taskset.topics]
     if not places:
-        raise CurriculumError(f"no family has any of the levels {list(levels or ())}", hint="levels count from 0")
+        raise CurriculumError(f"no taskset has any of the levels {list(levels or ())}", hint="count levels from 0")
     return places
 
 
@@ -312,7 +312,7 @@ def _fresh(
     *,
     divided: bool,
 ) -> Task | None:
-    """A sealed task for that place with a question that is not in `seen`, which then holds it; None when exhausted."""
+    """Draws a sealed task for a place, with a question not in `seen`, and adds it; None if exhausted."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
         for _ in range(ATTEMPTS):

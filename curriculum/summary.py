@@ -1,4 +1,4 @@
-"""Says of a taskset what a person wants to know before using it. Pure; everything follows from its table and drafts."""
+"""Summarizes a taskset for a person, from its table and drafts. Pure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from curriculum.names import PLACES
 from curriculum.taskset_summary import TasksetSummary
 
 DRAWS = 4
-"""Tasks of each level that are looked at for the kinds of checks."""
+"""Tasks per level that are searched for kinds of checks."""
 TRIES = 64
-"""Seeds for one task: the question of every second one is training's."""
+"""Seeds per task: about half of the questions belong to training."""
 
 
 def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
-    """Raises UnknownTasksetError."""
+    """Returns the summary of a taskset. Raises UnknownTasksetError."""
     taskset = catalog.named(name)
     drafts = [draft for level in range(taskset.level_count) for draft in examples(catalog, name, level, DRAWS)]
     return TasksetSummary(
@@ -44,16 +44,16 @@ def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
 
 
 def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDraft]:
-    """The first `count` training tasks of that level; none where a finite taskset has none. Raises as
-    `Catalog.draft` does otherwise."""
+    """Returns the first `count` training tasks of a level; empty if a finite taskset has none. Otherwise raises as
+    `Catalog.draft`."""
     return [draft for _, draft in training_drafts(catalog, name, level, count, seeds.seeds(Split.TRAIN))]
 
 
 def training_drafts(
     catalog: Catalog, name: str, level: int, count: int, numbers: Iterator[int]
 ) -> list[tuple[int, TaskDraft]]:
-    """The first `count` of these seeds of training whose question is training's too, each with its draft; fewer where
-    the level has no more. Raises as `Catalog.draft` does otherwise."""
+    """Returns the first `count` of these seeds whose question belongs to training, with their drafts. Returns fewer if
+    the level is exhausted. Otherwise raises as `Catalog.draft`."""
     found: list[tuple[int, TaskDraft]] = []
     for seed in islice(numbers, count * TRIES):
         try:
@@ -68,7 +68,7 @@ def training_drafts(
 
 
 def about(taskset: Taskset) -> str:
-    """What it asks for: its own words, or the first paragraph of the file that makes it."""
+    """Returns the taskset's description: its own, or the first paragraph of its module."""
     if isinstance(taskset, Described):
         return taskset.about
     places = (place for rows in PLACES.values() for name, place in rows.items() if name == taskset.name)

@@ -1,7 +1,7 @@
-"""What a person wants to know of a taskset before using it, and what ships of the tasksets of the code.
+"""Summaries of tasksets for a person, and those that ship for the built-in ones.
 
-What always holds: what ships is what `curriculum.summary` says of each (a test holds them together), so that whoever
-lists the tasksets makes no task and loads none; what this machine lacks is found out here and now, and never ships.
+Invariants: the shipped summaries equal those of `curriculum.summary` (a test compares them), so listing tasksets makes
+no task and loads none; requirements that this machine lacks are determined at run time, and never ship.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from runtime.model import FrozenModel
 
 FILE = "taskset_summaries.json"
 DERIVED = frozenset({"name", "domain", "missing"})
-"""What does not ship: the table has the first two."""
+"""Fields that do not ship: the table has the first two."""
 
 
 class TasksetSummary(FrozenModel):
-    """One taskset. What follows from its drafts was seen in a few of each level."""
+    """Summary of one taskset. Fields derived from drafts come from a few per level."""
 
     name: str
     domain: str
@@ -29,23 +29,22 @@ class TasksetSummary(FrozenModel):
     levels: int
     topics: tuple[str, ...]
     checks: tuple[str, ...]
-    """Kinds of checks of its answers."""
     forms: tuple[str, ...]
-    """How an answer is marked."""
     tools: tuple[str, ...]
     environment: str
     turns: int | None
-    """Tool calls at most, where it says so itself."""
+    """Limit of tool calls, if the taskset sets one."""
     tokens: int | None
     null_answers: tuple[str, ...]
     foreign: bool
-    """Whether nothing of ours decides about its answers: their score is a foreign reward, and never trained on."""
+    """True if only a foreign program decides answers: its score is a foreign reward, never trained on."""
     missing: str
-    """Why its answers cannot be checked on this machine; empty when they can."""
+    """Reason why answers cannot be checked on this machine; empty if they can."""
 
 
 def shipped_summaries() -> dict[str, TasksetSummary]:
-    """Those of tasksets of the code by name, for this machine; one that nothing was written down of has none."""
+    """Returns the shipped summaries of built-in tasksets by name, with what this machine lacks; tasksets without one
+    are omitted."""
     shipped = json.loads((resources.files("curriculum") / FILE).read_bytes())
     return {
         name: TasksetSummary(name=name, domain=domain, missing=_missing(shipped[name]), **shipped[name])
@@ -60,7 +59,7 @@ def _missing(shipped: dict[str, Any]) -> str:
 
 
 def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
-    """Says what those checks, and worlds of that environment, do not have here."""
+    """Yields the missing requirements of these checks and this environment."""
     from curriculum.adapters import ADAPTERS
     from verifiers.registry import kind_named
 
@@ -73,6 +72,6 @@ def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
 
 
 def as_shipped(summaries: Iterable[TasksetSummary]) -> str:
-    """The text of the file that says this of them."""
+    """Returns the text of the shipped file for these summaries."""
     rows = {one.name: one.model_dump(mode="json", exclude=set(DERIVED)) for one in summaries}
     return json.dumps({name: rows[name] for name in sorted(rows)}, indent=1, ensure_ascii=False) + "\n"

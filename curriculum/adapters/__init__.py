@@ -1,8 +1,8 @@
-"""What worlds can be made of that is not ours: a row each, with the packages that its guests have.
+"""Adapters for other frameworks' environments: one row each, with the packages that its guests have.
 
-What always holds: nothing of it is imported by the appliance. Its packages are installed once (`assay curriculum
-adapter install NAME`), for guests alone, in exact versions that a file beside this one lists. An adapter that takes an
-owner's package has a set for each of them: the same versions, and that package's files.
+Invariants: the appliance never imports any of these packages. They are installed once (`assay curriculum adapter
+install NAME`), for guests alone, in the exact versions that a file beside this one lists. An adapter that takes an
+owner's package has a package set for each: the same versions plus that package's files.
 """
 
 from __future__ import annotations
@@ -26,48 +26,49 @@ class Adapter(NamedTuple):
     name: str
     about: str
     imports: tuple[str, ...]
-    """Modules that guests have imported before their first call."""
+    """Modules that are imported in a guest before its first call."""
     memory_mib: int
-    """What these take."""
+    """Memory of the preloaded modules, in MiB."""
     mib: int
-    """What its packages take on the disk, about."""
+    """Disk space of the packages, in MiB, approximate."""
     stand_ins: tuple[str, ...] = ()
-    """Modules that it imports and of which there are no wheels: each can be imported, and nothing in it can be used."""
+    """Modules without wheels that the adapter imports: placeholders that raise ImportError on use."""
     worlds: tuple[str, ...] = ()
-    """Environments of ours whose guests import them."""
+    """Names of built-in environments whose guests import these packages."""
     takes_package: bool = False
-    """Whether what it is for lies in a package that the owner names."""
+    """True if the environments come from a package that the owner names."""
     tasks_given: bool = False
-    """Whether the owner also gives the tasks; in a package they lie in `TASKS`, which no guest has."""
+    """True if the owner also gives the tasks. In a package they are in `TASKS`, which no guest gets."""
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """Exact versions, with everything that they need."""
+        """Exact versions of all packages, dependencies included."""
         lines = Path(__file__).with_name(f"{self.name}.txt").read_text(encoding="utf-8").splitlines()
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
     def set_name(self, package: str = "") -> str:
-        """What the set of packages is called, with that package of the owner's."""
+        """Returns the name of the package set, with the owner's package if one is given."""
         return f"{self.name}-{package}" if package else self.name
 
     def installed(self, package: str = "") -> PackageSet | None:
-        """What a sandbox asks for; None until it is installed here."""
+        """Returns the package set for a sandbox; None until it is installed here."""
         digest = set_named(self.set_name(package))
         return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib) if digest else None
 
     def missing(self, package: str = "") -> str:
-        """Why it cannot be used here, in a sentence; empty when it can."""
+        """Returns the reason why the adapter cannot be used here; empty if it can."""
         if self.installed(package) is not None:
             return ""
         if package:
             return (
-                f"the package {package} is not installed: assay curriculum adapter install {self.name} --package FOLDER"
+                f"package {package} is not installed: "
+                f"run `assay curriculum adapter install {self.name} --package FOLDER`"
             )
-        return f"its guests' packages are not installed: assay curriculum adapter install {self.name}"
+        return f"its guests' packages are not installed: run `assay curriculum adapter install {self.name}`"
 
     @property
     def stand_in_files(self) -> Mapping[str, bytes]:
-        """By path: what its set has beside what is fetched."""
+        """Files of the placeholder modules, by path in the package set."""
         return {f"{name}.py": STAND_IN for name in self.stand_ins}
 
 
@@ -111,10 +112,10 @@ ADAPTERS = {row.name: row for row in _ROWS}
 
 
 def adapter_named(name: str) -> Adapter:
-    """Raises CurriculumError, with the names that exist."""
+    """Returns an adapter. Raises CurriculumError with the valid names."""
     if name in ADAPTERS:
         return ADAPTERS[name]
-    raise CurriculumError(f"there is no adapter {name[:80]!r}", hint=f"choose one of {', '.join(ADAPTERS)}")
+    raise CurriculumError(f"unknown adapter {name[:80]!r}", hint=f"choose one of {', '.join(ADAPTERS)}")
 
 
 class AdapterSummary(FrozenModel):
@@ -123,9 +124,9 @@ class AdapterSummary(FrozenModel):
     packages: int
     mib: int
     installed: str
-    """The digest of its set; empty where it is not installed."""
+    """Digest of the package set; empty if not installed."""
     owned: tuple[str, ...] = ()
-    """Packages of the owner's that are installed with it."""
+    """Owner's packages that are installed with this adapter."""
 
     @classmethod
     def of(cls, adapter: Adapter) -> AdapterSummary:

@@ -1,8 +1,7 @@
-"""Reads a package of the owner's, a folder or a wheel, as the files that a set of packages gets. Nothing of it is run.
+"""Reads an owner's package, a folder or a wheel, into the files of a package set. Runs nothing.
 
-What always holds: files are regular, named plainly, few and small; code that would run by itself is left out when the
-set is made. What it needs beside the adapter's own packages is not fetched: the package says so when a guest imports
-it.
+Invariants: files are regular, plainly named, few and small; code that would run by itself is left out when the set is
+made. Dependencies beyond the adapter's own packages are not fetched: the import fails in the guest.
 """
 
 from __future__ import annotations
@@ -27,28 +26,30 @@ HINT = "name a folder that is a Python package (it has an __init__.py), or a whe
 
 class OwnerPackage(NamedTuple):
     name: str
-    """Of the package, as it is imported."""
+    """Import name of the package."""
     files: dict[str, bytes]
 
 
 def package_at(place: Path) -> OwnerPackage:
-    """Raises CurriculumError for what is no package, or too large a one, and where it cannot be read."""
+    """Reads the one package in a folder or wheel. Raises CurriculumError if it is invalid, too large or unreadable."""
     try:
         found = dict(_of_wheel(place) if place.suffix == ".whl" else _of_folder(place))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise CurriculumError(f"{place} cannot be read: {error}", hint=HINT) from error
     names = {PurePosixPath(path).parts[0] for path in found if path.endswith("/__init__.py") and path.count("/") == 1}
     if len(names) != 1:
-        raise CurriculumError(f"{place} holds {len(names)} packages", hint=HINT)
+        raise CurriculumError(f"{place}: found {len(names)} packages instead of one", hint=HINT)
     [name] = names
     if not NAME.fullmatch(name):
-        raise CurriculumError(f"{name!r} is no name of a package here", hint="small letters, digits and _ alone")
+        raise CurriculumError(f"invalid package name {name!r}", hint="use lower-case letters, digits and _")
     return OwnerPackage(name, found)
 
 
 def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
-    """What guests get of it: of an adapter whose tasks are given, everything but these, because answers stand in them
-    and a server that reads files could show them. Raises as `package_at`."""
+    """Reads a package as guests get it, without given tasks (`TASKS`).
+
+    Their answers could be shown by a server that reads files. Raises as `package_at`.
+    """
     owned = package_at(place)
     kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
     return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned
@@ -56,7 +57,7 @@ def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
 
 def _of_folder(folder: Path) -> Iterator[tuple[str, bytes]]:
     if not folder.is_dir():
-        raise CurriculumError(f"{folder} is no folder and no wheel", hint=HINT)
+        raise CurriculumError(f"{folder} is neither a folder nor a wheel", hint=HINT)
     root = folder.resolve()
     count = size = 0
     for above, folders, names in os.walk(root):
@@ -83,11 +84,13 @@ def _require_small(place: Path, files: int, size: int) -> None:
     if files > MOST_FILES or size > MOST_BYTES:
         raise CurriculumError(
             f"{place} has more than {MOST_FILES} files or {MOST_BYTES >> 20} MiB",
-            hint="leave out what it can do without",
+            hint="leave out files that it does not need",
         )
 
 
 def _path(path: str) -> str:
     if not all(PART.fullmatch(part) for part in path.split("/")):
-        raise CurriculumError(f"{path[:80]!a} has a name that a package here cannot have", hint="rename it")
+        raise CurriculumError(
+            f"invalid file name {path[:80]!a}", hint="rename the file: letters, digits and _ . + - are allowed"
+        )
     return path

@@ -1,8 +1,8 @@
-"""The report of a certification, and what it is about: a taskset in one version, by a digest of what it makes.
+"""Certification reports. A certificate is for one version of a taskset, identified by a digest of the tasks it makes.
 
-What always holds: a certificate speaks of the taskset that makes these very tasks; whoever changes what one makes has
-another digest, and the certificate says nothing of that. Those of the tasksets of the code ship with it
-(`certified.json`), and are compared with what the installed code makes before anything is trained on.
+Invariants: a certificate holds only for the taskset that makes exactly these tasks; any change of its output changes
+the digest and voids the certificate. Those of built-in tasksets ship in `certified.json`, and are compared with the
+installed code before anything is trained on.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from curriculum.catalog import Catalog
 
 EACH = 4
-"""Seeds of each level that the digest is over."""
+"""Seeds per level that the digest covers."""
 
 
 class AgentRate(FrozenModel):
-    """How often one agent passed."""
+    """Pass count of one agent, with the limit that it is held to."""
 
     passed: int
     of: int
     bar: float
-    """Of all its answers at most, or for the reference at least."""
+    """Highest pass rate allowed; for the reference, the lowest."""
     chance: float = 0.0
-    """What a guess among the answers that there are is worth; it stands in for the bar where it is more."""
+    """Pass rate of guessing one of few answers; replaces the bar if higher."""
 
     @property
     def rate(self) -> float:
@@ -44,14 +44,14 @@ class AgentRate(FrozenModel):
 class Certificate(FrozenModel):
     taskset: str
     made: str
-    """`version:digest` of what it makes."""
+    """`version:digest` of the tasks that the taskset makes."""
     seeds: int
-    """Of each level."""
+    """Seeds per level."""
     tasks: int
     agents: dict[str, AgentRate] = Field(default_factory=dict)
-    """The reference and those that do no work: each at its worst level."""
+    """Rates of the reference and of the agents that do no work, each at its worst level."""
     faults: tuple[str, ...] = ()
-    """Why it is not certified, in sentences."""
+    """Reasons why the taskset is not certified, in sentences."""
     seconds: float = 0.0
 
     @property
@@ -63,8 +63,8 @@ Shipped = TypeAdapter(dict[str, str])
 
 
 def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
-    """`version:digest` of the tasks that a taskset makes of its first seeds, at all levels, and of the owner's packages
-    that their worlds run; certificates are over `EACH` seeds. Raises UnknownTasksetError."""
+    """Returns `version:digest` of the tasks that a taskset makes. The digest covers the first `each` seeds of all
+    levels (`EACH` in certificates), and the owner's packages that their worlds run. Raises UnknownTasksetError."""
     taskset = catalog.named(name)
     made: list[dict[str, Any]] = []
     for level in range(taskset.level_count):
@@ -83,5 +83,5 @@ def made_by(catalog: Catalog, name: str, *, each: int = EACH) -> str:
 
 @cache
 def shipped() -> dict[str, str]:
-    """By taskset of the code: which `version:digest` was certified when it was built."""
+    """Returns the certified `version:digest` of each built-in taskset."""
     return Shipped.validate_json((resources.files("curriculum.certification") / "certified.json").read_bytes())

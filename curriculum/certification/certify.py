@@ -1,11 +1,11 @@
 """Certifies a taskset: the reference passes everywhere, and agents that do no work pass nowhere.
 
-The agents: *null* says what the taskset itself lists as saying nothing; *empty* nothing at all; *echo* the question;
-*random* the answer of another task of the same level; *hack* claims success, admits that it does not know, repeats all
-numbers of the question, or names what is asked about. Each answers every task of every level. Where a level has few
-different answers, a guess is worth something: an agent is then held to that chance instead of 2 %, and the report says
-so. Where most tasks of a level have one and the same answer, no check tells work from none, and that is a fault. A rate
-is above its bar where the lower end of its 95 % interval (Wilson) is.
+The agents: *null* gives the taskset's own null answers; *empty* an empty answer; *echo* the question; *random* the
+answer of another task of the same level; *hack* claims success, admits ignorance, repeats all numbers of the question,
+or names its topic. Each answers every task of every level. If a level has few different answers, a guess is often
+right: the agent is then held to that chance instead of 2 %, and the report says so. If most tasks of a level have the
+same answer, the check cannot detect work, which is a fault. A rate is above its bar if the lower end of its 95 %
+interval (Wilson) is.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from verifiers.selftest.cases import CLAIMS, SAYS_NOTHING
 
 SEEDS = 50
 MOST = 0.02
-"""That an agent which does no work may pass."""
+"""Highest pass rate allowed for an agent that does no work."""
 MOST_ALIKE = 2 / 3
-"""Of a level's tasks that may have the same answer, by the lower end of the interval."""
+"""Share of a level's tasks that may have the same answer, by the interval's lower end."""
 REFERENCE = "reference"
 NULL, EMPTY, ECHO, RANDOM, HACK = "null", "empty", "echo", "random", "hack"
 GUESSES = (NULL, RANDOM)
-"""Agents whose answers are of the form that is asked for: where answers are few, they are right by chance."""
+"""Agents whose answers have the requested form: if few answers exist, they are right by chance."""
 Z = 1.96
-ONLY_FOREIGN = "a program that is not ours scores answers: a foreign reward is no verdict, and is never trained on"
+ONLY_FOREIGN = "only a foreign program scores answers: a foreign reward is not a verdict, and is never trained on"
 
 Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
@@ -52,15 +52,17 @@ def certify(
     say: Callable[[str], object] = lambda text: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Certificate:
-    """`judge` decides pairs of a spec and an answer; `elsewhere` gives `made_by` of another process; `worlds` tries the
-    worlds of some drafts and says what is wrong. Raises UnknownTasksetError, and CurriculumError where nothing can be
-    checked here."""
+    """Certifies a taskset. `judge` decides (spec, answer) pairs; `elsewhere` returns `made_by` of another process;
+    `worlds` tests the worlds of some drafts and returns faults. Raises UnknownTasksetError, and CurriculumError if
+    nothing can be checked here."""
     taskset, started = catalog.named(name), clock()
     if why := taskset.missing():
-        raise CurriculumError(f"{name} cannot be certified here: {why}", hint="do it where its answers can be checked")
+        raise CurriculumError(
+            f"{name} cannot be certified here: {why}", hint="run it on a machine that can check its answers"
+        )
     made, faults = made_by(catalog, name), []
     if elsewhere is not None and (other := elsewhere()) != made:
-        faults.append(f"another process makes other tasks of the same seeds: {other} instead of {made}")
+        faults.append(f"another process makes different tasks from the same seeds: {other} instead of {made}")
     worst: dict[str, AgentRate] = {}
     tasks, some, without = 0, [], []
     for level in range(taskset.level_count):
@@ -84,10 +86,12 @@ def certify(
             worse = before is None or (found.rate < before.rate if agent == REFERENCE else found.rate > before.rate)
             worst[agent] = found if worse else worst[agent]
         if _low(alike := _alike(drafts), len(drafts)) > MOST_ALIKE:
-            faults.append(f"level {level}: {alike} of {len(drafts)} tasks have the same answer: who says it passes")
+            faults.append(
+                f"level {level}: {alike} of {len(drafts)} tasks have the same answer, so it passes without work"
+            )
     if not tasks:
         faults.append("no level has a task")
-    elif not isinstance(taskset, Finite):  # whose levels without a row are passed over
+    elif not isinstance(taskset, Finite):  # a finite taskset may lack rows of a level
         faults += [f"level {level} has no task" for level in without]
     if worlds is not None:
         faults += worlds(some)
@@ -103,7 +107,7 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """One draft for each of the first so many seeds; of a finite taskset the items that these draw, each once."""
+    """Returns one draft per seed for the first `seeds` seeds; for a finite taskset, each drawn item once."""
     found: dict[str, TaskDraft] = {}
     finite = catalog.finite(name) is not None
     for seed in range(seeds):
@@ -116,12 +120,12 @@ def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskD
 
 
 def scored_elsewhere(spec: Spec) -> bool:
-    """Whether nothing of ours decides about an answer."""
+    """True if only a foreign program scores the answer."""
     return isinstance(spec, FilesSpec) and spec.only_foreign
 
 
 def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:
-    """How often each agent passes these drafts of one level; a sentence where a check broke."""
+    """Returns each agent's pass rate on the drafts of one level, or a sentence if a check failed to run."""
     answers = {agent: [agent_answers(agent, taskset, draft, drafts, rng) for draft in drafts] for agent in AGENTS}
     asked = [
         (agent, place, draft.spec, answer)
@@ -133,9 +137,9 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
     passed: dict[str, set[int]] = {agent: set() for agent in AGENTS}
     for (agent, place, _, _), verdict in zip(asked, verdicts, strict=True):
         if isinstance(verdict, SpecProblem):
-            return {agent: f"the check of {drafts[place].key[:80]!r} cannot be used: {verdict.message}"}
+            return {agent: f"the check of {drafts[place].key[:80]!r} is invalid: {verdict.message}"}
         if verdict.outcome is Outcome.INFRA_ERROR:
-            return {agent: f"the check of {drafts[place].key[:80]!r} broke: {verdict.reason}"}
+            return {agent: f"the check of {drafts[place].key[:80]!r} failed to run: {verdict.reason}"}
         if verdict.passed:
             passed[agent].add(place)
     chance = commonest(drafts)
@@ -153,7 +157,7 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
 def agent_answers(
     agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
 ) -> Sequence[str]:
-    """What an agent says to one task: it passes if any of these does."""
+    """Returns an agent's answers to one task; the agent passes if any of them does."""
     question = "\n".join(message.text for message in draft.messages)
     match agent:
         case "reference":
@@ -174,7 +178,7 @@ AGENTS = (REFERENCE, NULL, EMPTY, ECHO, RANDOM, HACK)
 
 
 def commonest(drafts: Sequence[TaskDraft]) -> float:
-    """The share of the answer that most of them have: what the best guess is worth."""
+    """Returns the share of the most common answer: the pass rate of the best guess."""
     return _alike(drafts) / len(drafts)
 
 
@@ -188,11 +192,11 @@ def _fault(agent: str, found: AgentRate) -> str:
         return f"{wrong} of {found.of} reference answers do not pass their own check" if wrong else ""
     bar = max(found.bar, found.chance)
     if _low(found.passed, found.of) > bar:
-        return f"the agent {agent!r} passes {found.passed} of {found.of}, which is above {bar:.1%}"
+        return f"the agent {agent!r} passes {found.passed} of {found.of}, more than {bar:.1%}"
     return ""
 
 
 def _low(passed: int, of: int) -> float:
-    """Lower end of Wilson's interval (JASA 22, 1927)."""
+    """Returns the lower end of Wilson's interval (JASA 22, 1927)."""
     share, z = passed / of, Z * Z / of
     return (share + z / 2 - Z * math.sqrt(share * (1 - share) / of + z / (4 * of))) / (1 + z)

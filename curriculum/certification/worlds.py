@@ -1,6 +1,6 @@
-"""Tries the worlds of an environment: equal at first, apart from each other, whole after what a model may do to them.
+"""Tests an environment's worlds: identical at first, isolated from each other, intact after hostile calls.
 
-What always holds: a world that leaks, hangs or breaks is a sentence in the report, and never an exception.
+Invariants: a world that leaks, hangs or breaks is a sentence in the report, never an exception.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from runtime.errors import SandboxError
 from runtime.sandbox import SessionPool
 
 AT_ONCE = 8
-"""Worlds of one task that are open together."""
+"""Worlds of one task that are open concurrently."""
 FLOOD = 40
-"""Calls that nobody waits for between."""
+"""Calls that are sent without waiting for replies."""
 HOSTILE: tuple[object, ...] = (None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]]]]]}}, "../../etc/passwd", 10**30)
 
 
 def try_worlds(drafts: Sequence[TaskDraft], environments: Mapping[str, Environment], pool: SessionPool) -> list[str]:
-    """What is wrong with the worlds of these drafts, in sentences; nothing where they have none."""
+    """Returns the faults of these drafts' worlds, as sentences; drafts without a world have none."""
     found: list[str] = []
     for draft in drafts:
         if draft.environment in environments:
@@ -41,7 +41,7 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
         first = [world.start_digest() for world in opened]
         digests = [one.result() for one in first]
         if len(set(digests)) != 1:
-            return [f"{what} is not the same each time"]
+            return [f"{what} differs from one start to the next"]
         busy, *others = opened
         running = [
             busy.start(tool.name, arguments)
@@ -52,7 +52,7 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
             reply.result()
         busy.digest()
         if [world.digest() for world in others] != digests[1:]:
-            return [f"{what} changes when another one is called"]
+            return [f"{what} changes when another world is called"]
         return []
     except SandboxError as error:
         return [f"{what} broke: {error}"]
@@ -62,15 +62,15 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
 
 
 def flood(parameters: Mapping[str, Any], count: int) -> Iterator[object]:
-    """So many arguments, in turn what fits the schema and what a hostile model writes: what never reaches a world
-    cannot change it."""
+    """Yields `count` arguments, alternating schema-valid and hostile: rejected arguments never reach a world, so cannot
+    change it."""
     fits = plain_arguments(parameters)
     return islice(chain.from_iterable((fits, other) for other in cycle(HOSTILE)), count)
 
 
 def plain_arguments(parameters: Mapping[str, Any], most: int = BYTES) -> dict[str, Any]:
-    """The plainest arguments that such a schema allows, as far as that can be read off it in `most` values or letters:
-    references are not followed, and what asks for more than a call may hold gets less."""
+    """Returns the simplest arguments that a schema allows, in at most `most` values or characters. References are not
+    followed; a schema that requires more than a call may hold gets less."""
     properties, required = parameters.get("properties", {}), parameters.get("required", ())
     return {name: _plain(properties.get(name, {}), most // len(required)) for name in required}
 
@@ -96,5 +96,5 @@ def _plain(schema: Any, most: int) -> Any:
 
 
 def tried_in(environments: Mapping[str, Environment], pool: SessionPool) -> Callable[[Sequence[TaskDraft]], list[str]]:
-    """The same, for `certify`."""
+    """Returns `try_worlds` with its environments and pool bound, for `certify`."""
     return lambda drafts: try_worlds(drafts, environments, pool)

@@ -1,9 +1,9 @@
-"""Constraints by construction: what an instruction says, the item that decides it, and how a text meets it.
+"""Constraints by construction: the sentence in an instruction, the item that checks it, and text that satisfies it.
 
-What always holds: whoever follows the instruction's words meets the item, and an item asks for nothing that the words
-do not say or that their circumstances do not bring with them. An *implicit* constraint is said as a circumstance
-(`it will be read aloud`), not as a rule. Constraints of one list ask for different things, so none follows from another
-(`verifiers.checklists.assess` shows it). Explicit and implicit constraints: ACE-RL (2509.04903, section 3.1).
+Invariants: a text that follows the sentence satisfies the item, and an item requires nothing beyond the sentence and
+its circumstances. An *implicit* constraint is given as a circumstance (`it will be read aloud`), not as a rule.
+Constraints of one list are independent: none follows from another (`verifiers.checklists.assess` verifies it). Explicit
+and implicit constraints: ACE-RL (2509.04903, section 3.1).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from verifiers.checklists.spec import (
 
 @dataclass
 class DraftPassage:
-    """A paragraph, with a heading where it has one."""
+    """Paragraph with an optional heading."""
 
     heading: str = ""
     sentences: list[str] = field(default_factory=list)
@@ -43,18 +43,18 @@ class DraftPassage:
 
 @dataclass
 class DraftText:
-    """What a text says so far; every constraint adds what it asks for."""
+    """Text under construction; each constraint adds what it requires."""
 
     opening: str = ""
     passages: list[DraftPassage] = field(default_factory=lambda: [DraftPassage(), DraftPassage()])
     listed: list[str] = field(default_factory=list)
-    """Points of a list behind the first passage."""
+    """Points of a list after the first passage."""
     closing: str = ""
     planted: list[str] = field(default_factory=list)
-    """Sentences that have to come in this order, wherever they stand."""
+    """Sentences that must occur in this order, anywhere in the text."""
 
     def filled(self, target: int, subject: str, rng: Random) -> str:
-        """The whole text, of at least so many words and a sentence more at most."""
+        """Returns the whole text: at least `target` words, at most one sentence more."""
         pool = LongPool(subject, rng)
         share = -(-len(self.planted) // len(self.passages))
         for at, passage in enumerate(self.passages):
@@ -88,7 +88,7 @@ TERMS = {
 }
 AVOIDED = ("very", "really", "amazing", "basically", "obviously", "incredible", "literally", "unique")
 MOTTOES = ("Keep it burning", "Leave it open", "Mend it early", "Listen first", "Ask the oldest", "Bring a cup")
-"""Of three words at most: a sentence of more keywords counts as a string of them."""
+"""At most three words each: a longer line of keywords counts as keyword stuffing."""
 THINGS = (
     "A new {} has been ordered for the entrance.",
     "The {} has to be taken away before the end of the month.",
@@ -112,12 +112,12 @@ QUESTIONS = (
     "Is that not reason enough to begin?",
 )
 SMALL = 3
-"""Whole numbers up to here are free where figures are checked: `one of them`, `twice`."""
+"""Largest whole number that is allowed without a source when figures are checked: `one of them`, `twice`."""
 
 
 @dataclass
 class InProgress:
-    """An instruction under construction, with the text that will meet it."""
+    """Instruction under construction, with the text that will satisfy it."""
 
     level: int
     subject: str
@@ -131,17 +131,16 @@ class Constraint:
     """One point of an instruction."""
 
     said: str
-    """Its sentences in the instruction."""
+    """Sentences of the constraint in the instruction."""
     items: tuple[HardItem, ...]
     implicit: bool = False
-    """Whether it is said as a circumstance."""
 
 
 Maker = Callable[[InProgress], Constraint]
 
 
 def terms(work: InProgress) -> Constraint:
-    """Words that have to occur."""
+    """Adds words that must occur."""
     wanted = work.rng.sample(sorted(TERMS), 2 + (work.level + 1) // 2)
     work.text.planted += [TERMS[word] for word in wanted]
     said = f"Use each of these words at least once: {', '.join(wanted)}."
@@ -149,7 +148,7 @@ def terms(work: InProgress) -> Constraint:
 
 
 def avoided(work: InProgress) -> Constraint:
-    """Words that must not occur."""
+    """Adds words that must not occur."""
     words = sorted(work.rng.sample(AVOIDED, 2 + work.level // 2))
     return Constraint(
         f"Do not use any of these words: {', '.join(words)}.",
@@ -158,14 +157,14 @@ def avoided(work: InProgress) -> Constraint:
 
 
 def impersonal(_work: InProgress) -> Constraint:
-    """No single person speaks."""
+    """Requires the third person: no *I* or *we*."""
     words = ("I", "me", "my", "we", "us", "our")
     said = f"Nobody is to hear a single voice in it: keep to the third person, without {listed(words, 'or')}."
     return Constraint(said, (WordsItem(name="third person", forbidden=words),))
 
 
 def sections(work: InProgress) -> Constraint:
-    """Headings in an order."""
+    """Requires headings in a given order."""
     titles = work.rng.sample(TITLES, 2 + (work.level + 1) // 2)
     work.text.passages = [DraftPassage(heading=f"## {title}") for title in titles]
     said = (
@@ -177,7 +176,7 @@ def sections(work: InProgress) -> Constraint:
 
 
 def paragraphs(work: InProgress) -> Constraint:
-    """So many paragraphs."""
+    """Requires an exact number of paragraphs."""
     count = 3 + work.level
     work.text.passages = [DraftPassage() for _ in range(count)]
     item = CountItem(name="paragraphs", of="paragraphs", least=count, most=count)
@@ -185,7 +184,7 @@ def paragraphs(work: InProgress) -> Constraint:
 
 
 def order(work: InProgress) -> Constraint:
-    """Things in an order."""
+    """Requires things to be mentioned in a given order."""
     things = work.rng.sample(GOODS, 2 + (work.level + 1) // 2)
     frames = work.rng.sample(THINGS, len(things))
     work.text.planted += [frame.format(thing) for frame, thing in zip(frames, things, strict=True)]
@@ -194,7 +193,7 @@ def order(work: InProgress) -> Constraint:
 
 
 def figures(work: InProgress) -> Constraint:
-    """Figures that are in the notes, and no others."""
+    """Allows only figures that are in the notes."""
     towns = work.rng.sample(TOWNS, 2 + work.level // 2)
     counts = work.rng.sample(range(21, 900), len(towns))
     asked = work.rng.randrange(len(towns))
@@ -209,7 +208,7 @@ def figures(work: InProgress) -> Constraint:
 
 
 def citations(work: InProgress) -> Constraint:
-    """Sources that are cited; from level 3 on one of them word for word."""
+    """Requires cited sources; from level 3 on, one quoted word for word."""
     notes = [one.format(s=work.subject) for one in work.rng.sample(NOTES, 4 + work.level // 2)]
     keys = [f"{letter}{work.rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
     least, quoted = 2 + work.level // 2, int(work.level >= 3)
@@ -226,7 +225,7 @@ def citations(work: InProgress) -> Constraint:
 
 
 def points(work: InProgress) -> Constraint:
-    """A list with so many points."""
+    """Requires a list with a minimum number of points."""
     count = 3 + work.level
     places = work.rng.sample(TOWNS, count)
     work.text.listed = [f"What the people of {place} asked for" for place in places]
@@ -235,7 +234,7 @@ def points(work: InProgress) -> Constraint:
 
 
 def motto(work: InProgress) -> Constraint:
-    """A line that comes back."""
+    """Requires a line to recur."""
     line, times = work.rng.choice(MOTTOES), 2 + (work.level + 1) // 2
     work.text.planted += [f"{line}."] * times
     item = OccurrencesItem(name="motto", phrase=line, least=times, most=times)
@@ -243,7 +242,7 @@ def motto(work: InProgress) -> Constraint:
 
 
 def spoken(_work: InProgress) -> Constraint:
-    """Heard, not seen."""
+    """Requires plain text that can be read aloud, without Markdown."""
     said = (
         "It will be read aloud by somebody who reads out everything on the page, so nothing may stand there that is "
         "only for the eye: no headings, lists or other marks of Markdown."
@@ -252,7 +251,7 @@ def spoken(_work: InProgress) -> Constraint:
 
 
 def thanked(work: InProgress) -> Constraint:
-    """Somebody has to be named."""
+    """Requires a person to be named."""
     name = work.rng.choice(PEOPLE)
     work.text.planted.append(f"Without {name} nothing of this would have begun.")
     said = f"All of it was the idea of {name}, who will read it first and hopes to be thanked by name."
@@ -260,14 +259,14 @@ def thanked(work: InProgress) -> Constraint:
 
 
 def asks_last(work: InProgress) -> Constraint:
-    """Ends with a question."""
+    """Requires a question as the last sentence."""
     work.text.closing = work.rng.choice(QUESTIONS)
     item = PatternItem(name="last sentence", pattern=r"\?\W*\Z")
     return Constraint("People should go home with a question: the last sentence is one.", (item,))
 
 
 def addressed(work: InProgress) -> Constraint:
-    """A letter's beginning and end."""
+    """Requires a letter's greeting and signature."""
     to, sender = work.rng.sample(PEOPLE, 2)
     work.text.opening, work.text.closing = f"Dear {to},", f"With kind regards,\n{sender}"
     said = (
@@ -282,5 +281,5 @@ def addressed(work: InProgress) -> Constraint:
 
 
 def chosen(first: Sequence[Maker], others: Sequence[Maker], count: int, rng: Random) -> list[Maker]:
-    """The makers of one instruction: the first ones always, of the others as many as are missing."""
+    """Returns `count` makers for one instruction: all of `first`, and a random sample of the others."""
     return [*first, *rng.sample(list(others), max(0, count - len(first)))]

@@ -1,9 +1,8 @@
-"""Instructions put together from who writes, for whom, what sort of text and which constraints, with their checklist.
+"""Instructions composed of a writer, a reader, a genre and constraints, each with its checklist and a passing text.
 
-What always holds: an instruction has about five constraints and a target length; code decides all of them but those of
-the voice and the reader, which are for a judge and are a fifth of the score at most. The reward is ACE-RL's
-(2509.04903): 1, .5 or 0 for each constraint, averaged, and as much again for the length, 1 within 20 % of the target
-and then falling to 0 over the next 50 %. Each comes with a text that meets it.
+Invariants: an instruction has about five constraints and a target length. Code decides all of them except voice and
+reader, which a judge decides, for at most a fifth of the score. The reward is ACE-RL's (2509.04903): 1, .5 or 0 per
+constraint, averaged, and equal weight for the length: 1 within 20 % of the target, falling to 0 over the next 50 %.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from curriculum.tasksets.prose import SUBJECTS
 from verifiers.checklists.spec import ChecklistSpec, CitedSource, HardItem, LengthItem, SoftItem
 
 TARGETS = (120, 200, 320, 480, 640)
-"""Words, by level."""
+"""Target length in words, by level."""
 SOFT_SHARE = 0.2
 PERSONAS = (
     ("a lock keeper who has seen four mayors come and go", "It sounds like somebody who has watched for a long time."),
@@ -39,7 +38,7 @@ READERS = (
 
 @dataclass(frozen=True)
 class Genre:
-    """A sort of text: what it is called, and which constraints suit it."""
+    """Kind of text, with the constraints that suit it."""
 
     said: str
     always: tuple[c.Maker, ...]
@@ -65,7 +64,7 @@ GENRES: Mapping[str, Genre] = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction with its list and a text that meets it."""
+    """Instruction with its checklist and a text that satisfies it."""
 
     text: str
     spec: ChecklistSpec
@@ -74,13 +73,13 @@ class Instruction:
 
     @property
     def key(self) -> str:
-        """What is asked, whatever the words: the subject is in the sources and items, voices and readers are not."""
+        """Identity of the question, independent of wording: subject via sources and items, without voice and reader."""
         asked = [item.model_dump(mode="json") for item in self.spec.hard]
         return json.dumps([asked, [source.model_dump() for source in self.spec.sources]], sort_keys=True)
 
 
 def instruction(genre: str, level: int, rng: Random) -> Instruction:
-    """One of that genre and level. Raises KeyError for a genre that is none."""
+    """Composes an instruction of a genre and level. Raises KeyError for an unknown genre."""
     kind = GENRES[genre]
     subject = rng.choice(SUBJECTS)
     (persona, voice), (reader, follows) = rng.choice(PERSONAS), rng.choice(READERS)
@@ -110,7 +109,7 @@ def instruction(genre: str, level: int, rng: Random) -> Instruction:
 def listed_spec(
     question: str, target: int, hard: Sequence[HardItem], points: Sequence[str], sources: Sequence[CitedSource] = ()
 ) -> ChecklistSpec:
-    """The list of an instruction: its length weighs as much as all other hard items together."""
+    """Returns the checklist of an instruction; its length weighs as much as all other hard items together."""
     length = LengthItem(name="length", target=target, weight=max(1, len(hard)))
     soft = [SoftItem(name=f"judged {number}", point=point) for number, point in enumerate(points, 1)]
     return ChecklistSpec(

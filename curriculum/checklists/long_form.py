@@ -1,7 +1,7 @@
 """Long texts after an instruction with explicit and implicit constraints, of about a given length.
 
-What always holds: the reference meets the list, and a list is sound as `verifiers.checklists.assess` says it: nothing
-idle passes it, and none of its items follows from another.
+Invariants: the reference satisfies the checklist, and the checklist is sound by `verifiers.checklists.assess`: no idle
+text passes, and no item follows from another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _item(genre: str, level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """The list, and a phrase that has nothing to do with what is asked."""
+    """Returns the checklist plus a required phrase that is unrelated to the question."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

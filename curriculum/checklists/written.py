@@ -1,9 +1,9 @@
-"""A checklist that a model wrote for somebody's own instruction, read as data.
+"""Reads a checklist that a model wrote for a user's instruction, as data.
 
-What always holds: the model's text is hostile. It is one JSON object with the few kinds of items of `FIELDS`, each with
-the fields named there and nothing else; no regular expression, no schema and no guard comes from it, so nothing that
-it writes runs or is switched off. What code cannot decide, or what speaks to whoever grades, is left out and named. The
-instruction and the sources are the owner's. A list is used once `verifiers.checklists.assess` finds it sound.
+Invariants: the model's text is hostile. It is one JSON object with the item kinds of `FIELDS`, each with the fields
+listed there and nothing else; it cannot supply regular expressions, schemas or guards, so nothing it writes runs or is
+switched off. Items that code cannot decide or that address the grader are dropped and reported. The instruction and the
+sources are the owner's. A checklist is used only if `verifiers.checklists.assess` finds it sound.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MOST_CHARACTERS = 20_000
 MOST_ITEMS = 12
 MOST_PHRASES = 20
 MOST_NUMBER = 200
-"""Of anything that is counted but words: a text that meets the list has to be made."""
+"""Largest count that an item may require, except of words: a text that satisfies the checklist must be feasible."""
 MOST_TEXT = 300
-"""Characters of one text in it."""
+"""Characters per text in an item."""
 MOST_SOFT = 2
-"""Points for a judge, as it is asked."""
+"""Items for a judge, as the request says."""
 FEWEST_HARD = 2
-"""Besides the length."""
+"""Hard items required besides the length."""
 LEAST_TARGET, MOST_TARGET = 20, 20_000
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "count": ("of", "least", "most"),
@@ -49,26 +49,26 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "citations": ("least", "most", "least_quotations"),
     "soft": ("point",),
 }
-"""Kinds of items that a model may write, and what it may say of each."""
+"""Item kinds that a model may write, with the fields it may set."""
 FENCED = re.compile(r"^```(?:json)?[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 ITEM: TypeAdapter[Any] = TypeAdapter(Item)
 
 
 class WrittenListError(CurriculumError):
-    """A model's text from which no list can be read."""
+    """No checklist can be read from a model's text."""
 
 
 @dataclass(frozen=True)
 class WrittenList:
-    """What was read of a model's text."""
+    """Checklist read from a model's text."""
 
     spec: ChecklistSpec
     refused: tuple[str, ...]
-    """What was left out, and why; one line each, escaped."""
+    """Reasons why items were dropped; one line each, escaped."""
 
 
 def request(instruction: str) -> str:
-    """What a model is asked, for a list of this instruction."""
+    """Returns the prompt that asks a model for a checklist of this instruction."""
     kinds = "\n".join(f'- {{"item": "{name}", ...}} with {", ".join(fields)}' for name, fields in FIELDS.items())
     return (
         "Write the checklist by which a text for the instruction below can be judged: about five points, those that it "
@@ -80,15 +80,15 @@ def request(instruction: str) -> str:
 
 
 def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
-    """Reads a model's list for an instruction. Raises WrittenListError where too little of it can be used."""
+    """Reads a model's checklist for an instruction. Raises WrittenListError if too little of it is usable."""
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):
-        raise _unusable('it is no object with "target_words" and "items"')
+        raise _unusable('it is not an object with "target_words" and "items"')
     if type(target) is not int or not LEAST_TARGET <= target <= MOST_TARGET:
-        raise _unusable(f"its target is no number of words from {LEAST_TARGET} to {MOST_TARGET}")
+        raise _unusable(f"target_words is not a number from {LEAST_TARGET} to {MOST_TARGET}")
     if len(items) > MOST_ITEMS:
-        raise _unusable(f"it has {len(items)} items, and {MOST_ITEMS} is the most")
+        raise _unusable(f"it has {len(items)} items, more than {MOST_ITEMS}")
     hard: list[HardItem] = []
     points: list[str] = []
     refused: list[str] = []
@@ -100,11 +100,11 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
             continue
         if isinstance(item, SoftItem):
             if len(points) == MOST_SOFT or item.point in points:
-                refused.append(f"item {place}: it says again what another one says, or is one too many for a judge")
+                refused.append(f"item {place}: it repeats another item, or exceeds the {MOST_SOFT} items for a judge")
             else:
                 points.append(item.point)
         elif any(_asked(item) == _asked(other) for other in hard):
-            refused.append(f"item {place}: it says again what another one says")
+            refused.append(f"item {place}: it repeats another item")
         else:
             hard.append(item)
     if len(hard) < FEWEST_HARD:
@@ -118,7 +118,7 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
 
 
 def _object(text: str) -> dict[str, Any]:
-    """The one JSON object of the text: all of it, or its only fenced block."""
+    """Parses the text's one JSON object: the whole text, or its only fenced block."""
     if len(text) > MOST_CHARACTERS:
         raise _unusable(f"it is longer than {MOST_CHARACTERS} characters")
     blocks = FENCED.findall(text)
@@ -139,20 +139,20 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
-    """Raises ValueError, in words, for what is no item that a model may write."""
+    """Parses an item. Raises ValueError, with a reason, if a model may not write it."""
     kind = raw.get("item") if isinstance(raw, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
-        raise ValueError(f"there is no kind {escaped(str(kind))[:40]!r} that a model may write")
+        raise ValueError(f"a model may not write the kind {escaped(str(kind))[:40]!r}")
     extra = set(raw) - {"item", *FIELDS[kind]}
     if extra:
-        raise ValueError(f"{kind} has no field {escaped(min(extra))[:40]!r} that a model may write")
+        raise ValueError(f"a model may not write the field {escaped(min(extra))[:40]!r} of {kind}")
     for text in _texts(raw):
         if len(text) > MOST_TEXT or visible(text) != text or not text.isprintable() or is_claim(text):
-            raise ValueError("it holds a text that is too long, hides something or speaks to whoever grades")
+            raise ValueError("it has a text that is too long, hides characters or addresses the grader")
     if any(isinstance(value, list) and len(value) > MOST_PHRASES for value in raw.values()):
         raise ValueError(f"it names more than {MOST_PHRASES} phrases")
     most = MOST_TARGET if raw.get("of") == "words" else MOST_NUMBER
@@ -160,7 +160,7 @@ def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
         item = ITEM.validate_python({"name": name, **raw}, strict=False)
     except ValidationError as error:
         raise ValueError(first_fault(error)) from error
-    read = item.model_dump(exclude={"name", "weight"}).values()  # as it was understood: "9" is a number, too
+    read = item.model_dump(exclude={"name", "weight"}).values()  # after validation: "9" becomes a number
     if any(isinstance(value, int | float) and not abs(value) <= most for value in read):
         raise ValueError(f"it asks for more than {most}")
     if not isinstance(item, SoftItem):
@@ -180,6 +180,6 @@ def _asked(item: HardItem) -> dict[str, Any]:
 
 def _unusable(why: str) -> WrittenListError:
     return WrittenListError(
-        f"the list that the model wrote cannot be used: {why}",
-        hint="ask again, ask another model, or write the list yourself: docs/verifiers/checklist.md has the items",
+        f"the model's checklist is unusable: {why}",
+        hint="ask again, ask another model, or write the checklist yourself (docs/verifiers/checklist.md)",
     )

@@ -1,1 +1,5 @@
-"""This package defines what every taskset makes and is: the task, the protocol, the errors."""
+"""Contracts of the curriculum: `Task`, the protocols `Taskset` and `Environment`, and the errors.
+
+Open `task.py` first, then `taskset.py`; `topics.py` implements most tasksets as a table. Nothing here knows a specific
+taskset or environment.
+"""

@@ -1,10 +1,10 @@
-"""Defines what can go wrong when a task is asked for: always the caller's mistake, with what to do about it.
+"""Errors of task requests: always the caller's mistake, with a hint.
 
 CurriculumError             carries `hint`, a sentence for the person who reads it
-├── SeedError               a seed of another split, or no seed at all
-├── UnknownTasksetError     no taskset of that name
-├── LevelError              the taskset has no such level
-└── ExhaustedError          fewer different questions exist than were asked for
+├── SeedError               a seed of another split, or an invalid seed
+├── UnknownTasksetError     unknown taskset name
+├── LevelError              the taskset does not have that level
+└── ExhaustedError          fewer different questions exist than were requested
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The task: what is asked, with what it may be worked on, what its answer is checked against, and where it came from.
+"""Tasks: the question, the tools and files to work with, the spec that checks the answer, and the provenance.
 
-A task is a pure function of (taskset, level, seed). Its id is the hash of its content, so the same question is the same
-task wherever it turns up, and a question of the sealed set can be recognised in training data. Tasks that were recorded
-when a task was a family's prompt are read as what they are now.
+A task is a pure function of (taskset, level, seed). Its id is the hash of its content, so a question keeps its id
+everywhere, and a sealed question can be recognised in training data. Tasks in older records (`family`, `prompt`) are
+read as current ones.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from verifiers.registry.spec import Spec
 
 
 class Split(StrEnum):
-    """Who may see a task. Seeds of different splits never meet."""
+    """Split of a task: who may see it. Splits share no seeds."""
 
     TRAIN = "train"
     VALIDATION = "validation"
@@ -30,7 +30,7 @@ class Split(StrEnum):
 
 
 class TaskMessage(FrozenModel):
-    """One message that the policy model meets before its first turn."""
+    """Message that the policy model gets before its first turn."""
 
     role: Literal["system", "user"] = "user"
     text: str
@@ -38,38 +38,38 @@ class TaskMessage(FrozenModel):
 
 class Task(FrozenModel):
     taskset: str
-    """Its name in `curriculum.registry`; `job` for a job's task."""
+    """Name of the taskset in `curriculum.registry`; `job` for a job's task."""
     level: int = Field(ge=0)
     seed: int
     split: Split
     messages: tuple[TaskMessage, ...] = Field(min_length=1)
     spec: Spec
-    """Never shown to the agent."""
+    """Check of the answer. Never shown to the agent."""
     form: AnswerForm = AnswerForm.BOXED
-    """How the final answer is marked."""
+    """Marking of the final answer."""
     tools: tuple[str, ...] = ("python",)
-    """What may be called: `python`, and tools of the environment. Without any, a call ends like one that cannot be
-    read."""
+    """Callable tools: `python`, and tools of the environment. If empty, a call ends like an unreadable one."""
     files: dict[str, str] = Field(default_factory=dict)
-    """Texts that lie in the working folder at first, by name."""
+    """Texts in the working folder at the start, by name."""
     environment: str = "python"
-    """What a call changes: the names and files of a Python session, and beside it the world of an environment, by its
-    name in `curriculum.environments`."""
+    """Name in `curriculum.environments` of the world that calls change, beside the Python session; `python` for none.
+    """
     world: dict[str, Any] = Field(default_factory=dict)
-    """What that world is made from (`Environment.files`), as plain JSON. Never shown to the agent."""
+    """Setup of that world (`Environment.files`), as plain JSON. Never shown to the agent."""
     turns: int | None = Field(default=None, ge=0)
-    """Tool calls at most; None, or more than the agent's budget: as many as that."""
+    """Limit of tool calls; the agent's budget applies if lower or if this is None."""
     tokens: int | None = Field(default=None, ge=1)
-    """Of the whole conversation at most; None, or more than the agent's budget: as many as that."""
+    """Limit of tokens in the conversation; the agent's budget applies if lower or if this is None."""
     key: str = ""
-    """What it asks, whatever the words: equal keys are the same question. Empty for a task that no taskset made."""
+    """Identity of the question, independent of wording: equal keys mean the same question. Empty for a task that no
+    taskset made."""
     provenance: str = ""
     """`taskset@version` for generated tasks, `job:<id>` for submitted ones."""
 
     @model_validator(mode="before")
     @classmethod
     def _from_before(cls, data: Any) -> Any:
-        """Reads what earlier versions recorded: `family` and `prompt`, and the id beside the fields."""
+        """Reads records of earlier versions: `family` and `prompt`, and the id beside the fields."""
         if not isinstance(data, dict):
             return data
         known = {name: value for name, value in data.items() if name not in ("id", "family", "prompt")}
@@ -81,22 +81,22 @@ class Task(FrozenModel):
 
     @property
     def question(self) -> str:
-        """All that is asked, as text."""
+        """Text of all messages."""
         return "\n".join(message.text for message in self.messages)
 
     @cached_property
     def id(self) -> str:
-        """First 20 hex digits of the SHA-256 of what is asked, with what it is worked on, and how it is checked."""
+        """First 20 hex digits of the SHA-256 of the question, its working conditions and its check."""
         fields = {"messages", "form", "tools", "files", "environment", "spec"} | ({"world"} if self.world else set())
         asked = self.model_dump(mode="json", include=fields)
         content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()[:20]
 
     def record(self) -> dict[str, Any]:
-        """Gives its fields in JSON, and the id, for the ledger."""
+        """Returns the fields as JSON, with the id, for the ledger."""
         return {**self.model_dump(mode="json"), "id": self.id}
 
 
 def asked(text: str) -> tuple[TaskMessage, ...]:
-    """The messages of a task that is one question."""
+    """Returns the messages of a task that is one question."""
     return (TaskMessage(text=text),)

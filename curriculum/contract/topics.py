@@ -1,8 +1,8 @@
-"""A taskset as a table: for each topic a function that makes one item of a level.
+"""Table-driven tasksets: for each topic, a function that makes one item of a level.
 
     TASKSET = TopicTaskset(name="geometry", version=1, makers={"areas": _areas, ...}, null_answers=("0", "1"))
 
-What always holds: a topic is drawn uniformly, and everything else from the same generator; keys begin with the names of
+Invariants: a topic is drawn uniformly, and everything else from the same generator; keys begin with the names of
 taskset and topic, so that no two tasksets share one.
 """
 
@@ -21,31 +21,30 @@ from verifiers.registry.spec import Spec
 
 LEVELS = 5
 IMPOSSIBLE = 10**19
-"""No answer of a question has as many digits."""
+"""Lower bound of numbers with more digits than any answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What one topic asks at one level. The fields of the same names are `TaskDraft`'s."""
+    """Question of one topic at one level. Fields of the same names are `TaskDraft`'s."""
 
     text: str
     key: str
-    """What it asks, whatever the words, among the items of its topic."""
+    """Identity of the question within its topic, independent of wording."""
     spec: Spec
     answer: str
-    """One that passes."""
+    """Reference answer, which passes."""
     files: Mapping[str, str] = field(default_factory=dict)
     world: Mapping[str, Any] = field(default_factory=dict)
 
 
 def answered(text: str, key: str, answer: str, spec: AnswerSpec | None = None) -> Item:
-    """An item whose answer is a number or an expression, checked by `spec`: otherwise in any form that says the
-    same."""
+    """Makes an item whose answer is a number or an expression, checked by `spec`, by default in any equal form."""
     return Item(text=text, key=key, spec=spec or AnswerSpec(expected=answer, form="equal"), answer=answer)
 
 
 def never_met(draft: TaskDraft, number: int) -> Spec:
-    """A check of an answer that has nothing to do with the question: a number of twenty digits."""
+    """Returns a spec that is unrelated to the question: a number of twenty digits."""
     return AnswerSpec(notation="digits", expected=str(IMPOSSIBLE + number))
 
 
@@ -54,7 +53,7 @@ class TopicTaskset:
     name: str
     version: int
     makers: Mapping[str, Callable[[int, Random], Item]]
-    """By topic, in the order in which they are listed."""
+    """Item makers by topic, in listing order."""
     null_answers: Sequence[str]
     level_count: int = LEVELS
     form: AnswerForm = AnswerForm.BOXED
@@ -63,16 +62,16 @@ class TopicTaskset:
     turns: int | None = None
     tokens: int | None = None
     contradicted: Callable[[TaskDraft, int], Spec] = never_met
-    """Makes a check of the same kind that no honest answer meets."""
+    """Makes a spec of the same kind that no honest answer passes."""
     lacking: Callable[[], str] = str
-    """Says why its answers cannot be checked on this machine; nothing when they can."""
+    """Returns the reason why answers cannot be checked on this machine; empty if they can."""
 
     @property
     def topics(self) -> Sequence[str]:
         return tuple(self.makers)
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """One item, its topic drawn uniformly. Raises LevelError."""
+        """Makes one item, its topic drawn uniformly. Raises LevelError."""
         require_level(self, level)
         topic = rng.choice(self.topics)
         item = self.makers[topic](level, rng)

@@ -1,4 +1,8 @@
-"""The table of environments, by name."""
+"""Environments by name, and a folder for each.
+
+`ENVIRONMENTS` is the table. A folder has the environment's definition on the host and its program, `world.py`, which
+runs only in a sandbox. The protocol is `curriculum.contract.environment`; `curriculum.worlds` runs programs.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def _two_numbers(level: Level, rng: Random) -> tuple[int, ...]:
 
 
 def sum_of_divisors(number: int) -> int:
-    """The sum of all positive divisors, the number itself among them. Takes about the square root of it in steps."""
+    """Returns the sum of all positive divisors, the number itself included, in O(sqrt(n)) steps."""
     total = 0
     for low in range(1, math.isqrt(number) + 1):
         if number % low == 0:

@@ -1,8 +1,8 @@
 """Tasksets whose questions are a phrase filled with numbers, answered by one line on a calculator.
 
-Every such family says for each of its operations how it is asked, which numbers a level draws, what a calculator would
-be told and how a beginner gets that wrong. Drawing is deterministic: all randomness comes from the generator handed in.
-Templates are filled with integers and with nothing else, so no text of a question ever becomes code.
+For each operation, such a family defines its phrases, the numbers of each level, the calculator line, and a beginner's
+mistakes. Drawing is deterministic: all randomness comes from the given generator. Templates are filled with integers
+only, so no text of a question ever becomes code.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from verifiers.exact.spec import ExactSpec
 from verifiers.registry.spec import Spec
 
 Level = Mapping[str, int]
-"""The bounds of what is drawn, by name: the largest number of each kind."""
+"""Bounds of the drawn numbers, by name: the largest number of each kind."""
 
 SECOND_FAILURE = 0.15
 """Share of the traces with a failing call that show another one before the repair."""
 
 IMPOSSIBLE = 10**19
-"""Answers of questions have fewer digits."""
+"""Lower bound of numbers with more digits than any answer."""
 
 _SLOT = re.compile(r"\{([abc])\}")
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Says what a calculator can do about a question: the right call, and calls that fail as a beginner's would."""
+    """Calculator operation: the right call, and calls that fail as a beginner's would."""
 
     name: str
     code: str
@@ -42,36 +42,35 @@ class Operation:
 
     @property
     def arity(self) -> int:
-        """Counts the numbers that it takes."""
+        """Number of operands."""
         return len(set(_SLOT.findall(self.code)))
 
 
 @dataclass(frozen=True)
 class Question:
-    """One operation, and all that is needed to ask for it."""
+    """One operation, with its phrases, numbers and answer."""
 
     operation: Operation
     phrases: tuple[str, ...]
     draw: Callable[[Level, Random], tuple[int, ...]]
     answer: Callable[..., int | str]
-    """Of the drawn numbers. A string is a numeral in another base, compared as text."""
+    """Computes the answer from the drawn numbers. A string is a numeral in another base, compared as text."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhrasedDraft(TaskDraft):
-    """A question whose topic is an operation's name."""
+    """Question whose topic is an operation's name."""
 
     numbers: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhrasedTaskset:
-    """A taskset made of a table of questions and a list of levels, easiest first."""
+    """Taskset made of a table of questions and a list of levels, easiest first."""
 
     name: str
     version: int
     null_answers: Sequence[str]
-    """The best constant answer."""
     levels: Sequence[Level]
     questions: Sequence[Question]
     others: Sequence[Operation] = ()
@@ -86,7 +85,7 @@ class PhrasedTaskset:
         return tuple(question.operation.name for question in self.questions)
 
     def draft(self, level: int, rng: Random) -> PhrasedDraft:
-        """One question, its operation drawn uniformly. Raises LevelError."""
+        """Makes one question, its operation drawn uniformly. Raises LevelError."""
         require_level(self, level)
         question = rng.choice(self.questions)
         numbers = question.draw(self.levels[level], rng)
@@ -104,14 +103,14 @@ class PhrasedTaskset:
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """A number of twenty digits that has nothing to do with the question."""
+        """Returns a spec that is unrelated to the question: a number of twenty digits."""
         return AnswerSpec(notation="digits", expected=str(IMPOSSIBLE + number))
 
     def missing(self) -> str:
         return ""
 
     def demonstrate(self, draft: TaskDraft, rng: Random, *, right_choice: float, fail_first: float) -> ToolTrace:
-        """A call of the operation, or of another one on as many numbers where there is one."""
+        """Returns calls of the operation, or of another one of equal arity if one exists."""
         assert isinstance(draft, PhrasedDraft)
         shown = next(question.operation for question in self.questions if question.operation.name == draft.topic)
         if rng.random() >= right_choice:
@@ -121,22 +120,22 @@ class PhrasedTaskset:
 
 
 def calculators(*families: PhrasedTaskset) -> tuple[PhrasedTaskset, ...]:
-    """The families, each knowing the operations of all: a demonstration of a wrong choice may show another family's."""
+    """Returns the families with the operations of all: a demonstration of a wrong choice may use another family's."""
     operations = tuple(question.operation for family in families for question in family.questions)
     return tuple(replace(family, others=operations) for family in families)
 
 
 def trace(operation: Operation, numbers: Sequence[int], rng: Random, *, fail_first: bool) -> ToolTrace:
-    """Calls of that operation on these numbers: the right one, and before it what a beginner writes."""
+    """Returns calls of an operation on these numbers: the right one, preceded by a beginner's failures."""
     failures = 1 + (rng.random() < SECOND_FAILURE) if fail_first else 0
     wrong = [fill(rng.choice(operation.beginner), numbers) for _ in range(failures)]
     return ToolTrace((*wrong, fill(operation.code, numbers)), operation.name)
 
 
 def fill(template: str, numbers: Sequence[int]) -> str:
-    """`template` with the numbers in place of `{a}`, `{b}` and `{c}`; other braces are left alone.
+    """Returns `template` with the numbers in place of `{a}`, `{b}` and `{c}`; other braces are left alone.
 
-    Raises ValueError when the template names a number that is not there, or when a number is no integer.
+    Raises ValueError if the template names a missing number, or a number is not an integer.
     """
     if not all(type(number) is int for number in numbers):
         raise ValueError(f"templates take integers only, not {numbers!r}")

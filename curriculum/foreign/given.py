@@ -1,11 +1,11 @@
-"""Makes rows of tasks that an owner gives for an MCP server: each with the server's tools and a check of ours.
+"""Makes rows from an owner's tasks for an MCP server, each with the server's tools and a built-in check.
 
-What always holds: a task's check and answer never come into a sandbox with the server. The tools are what the server
-listed, twice the same, in sandboxes where nothing else ran. A row is a problem with a check of ours; or it names the
-server's tool that scores what was done, and then its spec passes nothing (`FOREIGN_SPEC`).
+Invariants: a task's check and answer never enter a sandbox with the server. The tools are those the server listed,
+twice alike, in sandboxes where nothing else ran. A row has a built-in check; or it names the server's scoring tool, and
+its spec passes nothing (`FOREIGN_SPEC`).
 
-Beside the columns of an owner's problem (`curriculum.own.columns`) a task may have `arguments`, what the server is
-started with, `tools`, those that the model may call, and `score`.
+Beside the columns of an owner's problem (`curriculum.own.columns`) a task may have `arguments` (of the server's start),
+`tools` (those the model may call), and `score`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from runtime.model import FrozenModel
 from runtime.sandbox import Priority, SessionPool
 
 TURNS = 30
-"""Calls of the server's tools in one task."""
+"""Calls of the server's tools per task."""
 PYTHON = "python"
-SCORED = "the server scores it, which is never trained on: add such tasks from a file of their own"
+SCORED = "the server scores it, so it is never trained on: add such tasks from a separate file"
 
 
 class GivenTask(NamedTuple):
-    """`values` is None where the row cannot be read; then `problem` says why."""
+    """Task as given; `values` is None if the row is unreadable, and `problem` says why."""
 
     origin: str
     values: Mapping[str, Any] | None
@@ -44,24 +44,26 @@ class GivenTask(NamedTuple):
 
 
 class _Asks(FrozenModel):
-    """What a task says of its server."""
+    """Server settings of a task."""
 
     arguments: tuple[Argument | int, ...] = Field(default=(), max_length=MOST_ARGUMENTS)
     tools: tuple[str, ...] = Field(default=(), max_length=MOST_TOOLS + 1)
-    """None given: all."""
+    """Empty: all."""
     score: str = ""
 
 
 def rows_given(
     pool: SessionPool, package: str, given: Iterable[GivenTask], *, say: Callable[[int], object] = lambda made: None
 ) -> tuple[list[OwnRow], list[LeftOut]]:
-    """Rows of these tasks, and why others were left out. Raises CurriculumError where none is left, and what
-    `SessionPool.open` raises."""
+    """Returns the rows of these tasks, and the reasons why others were left out. Raises CurriculumError if none is
+    left, and what `SessionPool.open` raises."""
     if not package:
-        raise CurriculumError("a server lies in a package of yours", hint="name it: `assay curriculum adapter ls`")
+        raise CurriculumError(
+            "no package is named", hint="name your package that contains the server (`assay curriculum adapter ls`)"
+        )
     MCP.read({"package": package})
     if why := ADAPTERS[MCP.name].missing(package):
-        raise CurriculumError(f"the server cannot be asked here: {why}")
+        raise CurriculumError(f"the server cannot run here: {why}")
     servers: dict[tuple[str, ...], ServerListing | str] = {}
     rows: dict[str, OwnRow] = {}
     left_out: list[LeftOut] = []
@@ -69,7 +71,7 @@ def rows_given(
         try:
             row = _row(pool, package, task, servers)
             if row.key in rows:
-                raise RowError("its question is there already: other arguments make no other question")
+                raise RowError("its question exists already: other arguments do not make another question")
             rows[row.key] = row
         except CurriculumError as error:
             left_out.append(LeftOut(task.origin, f"{error}{f': {error.hint}' if error.hint else ''}"))
@@ -86,7 +88,7 @@ def rows_given(
 def _row(
     pool: SessionPool, package: str, task: GivenTask, servers: dict[tuple[str, ...], ServerListing | str]
 ) -> OwnRow:
-    """Raises RowError and CurriculumError."""
+    """Makes one row. Raises RowError and CurriculumError."""
     if task.values is None:
         raise RowError(task.problem)
     asks = _asks(task.values)
@@ -110,7 +112,7 @@ def _row(
     )
     names = tuple(tool.name for tool in setup.tools)
     if not names:
-        raise RowError("it leaves the model no tool of the server")
+        raise RowError("it offers the model no tool of the server")
     return problem.model_copy(
         update={
             "environment": MCP.name,
@@ -129,17 +131,17 @@ def _asks(values: Mapping[str, Any]) -> _Asks:
         )
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise RowError(f"its {where} cannot be used: {error.errors()[0]['msg']}") from None
+        raise RowError(f"invalid {where}: {error.errors()[0]['msg']}") from None
 
 
 def _scored(task: GivenTask) -> OwnRow:
-    """A task that the server alone scores."""
+    """Makes the row of a task that only the server scores."""
     assert task.values is not None
     given = any(value and str(name).strip().lower() == "spec" for name, value in task.values.items())
     with suppress(RowError):
         given = given or bool(row_of(task.values, "auto", task.origin))
     if given:
-        raise RowError("it has a check and a score of the server's: leave one of them out")
+        raise RowError("it has both a check and a server's score: remove one of them")
     try:
         return OwnRow(question=question_of(task.values), spec=FOREIGN_SPEC, origin=task.origin)
     except ValidationError:
@@ -147,14 +149,14 @@ def _scored(task: GivenTask) -> OwnRow:
 
 
 def _listed(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerListing | str:
-    """What the server lists when it is started so; or why no task can be made, which is said of each such task."""
+    """Returns the server's tool list; or the reason why its tasks cannot be made, for each of their rows."""
     try:
         first, second = (_ask(pool, package, arguments) for _ in range(2))
     except CurriculumError as error:
         return f"{error}{f': {error.hint}' if error.hint else ''}"
     except InfrastructureError as error:
         return str(error)
-    return first if first == second else "the server lists other tools the second time"
+    return first if first == second else "the server lists different tools the second time"
 
 
 def _ask(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerListing:

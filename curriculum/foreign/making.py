@@ -1,8 +1,8 @@
-"""Has somebody else's environment make items in a sandbox, and makes rows of an owner's taskset of them.
+"""Makes an owner's rows from items that another framework's environment generates in a sandbox.
 
-What always holds: what a guest says is text; an item is used only if it is plain, bounded JSON with a question and an
-answer, and its check is ours or `FOREIGN_SPEC`. A guest that hangs, ends or says what is no item ends the making, with
-that reason. An environment that begins otherwise the second time is refused.
+Invariants: guest output is untrusted text; an item is used only if it is plain, bounded JSON with a question and an
+answer, and its check is built in or `FOREIGN_SPEC`. A guest that hangs, exits or returns invalid items stops the
+generation, with that reason. An environment that begins differently the second time is refused.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from verifiers.exact.spec import ExactSpec
 from verifiers.registry.spec import Spec
 
 STRIDE = 1 << 14
-"""Between the seeds of two windows: more than a data set may have items."""
+"""Distance between the seeds of two windows: more than a data set may have items."""
 BATCHES = (1 << 31) // (STRIDE * LEVELS)
 assert STRIDE >= MOST_ITEMS
 
 
 def seed_of(batch: int, level: int) -> int:
-    """The seed of that batch's items of that level. Raises CurriculumError for a batch that there is not."""
+    """Returns the first seed of a batch's items at a level. Raises CurriculumError for an invalid batch."""
     if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
-        raise CurriculumError(f"there is no batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
+        raise CurriculumError(f"invalid batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
     return (batch * LEVELS + level) * STRIDE
 
 
 def window(batch: int, level: int, size: int) -> range:
-    """The numbers that its items come from. Raises CurriculumError."""
+    """Returns the seeds of a batch's items at a level. Raises CurriculumError for an invalid size."""
     if not 1 <= size <= MOST_ITEMS:
-        raise CurriculumError(f"{size} items of a level are too many or too few", hint=f"ask for 1 to {MOST_ITEMS}")
+        raise CurriculumError(f"invalid number of items per level ({size})", hint=f"ask for 1 to {MOST_ITEMS}")
     return range(seed_of(batch, level), seed_of(batch, level) + size)
 
 
@@ -92,8 +92,8 @@ _FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
 
 
 def check_of(name: str, answer: str) -> Spec | None:
-    """The spec of an item of that data set with that answer: one of our kinds, or `FOREIGN_SPEC`. None for an answer
-    that is not of the form that its data set is known for: nothing can be said of such an item."""
+    """Returns the spec of an item of a data set: a built-in kind, or `FOREIGN_SPEC`. None if the answer does not have
+    the data set's known form, so the item cannot be checked."""
     decided = DECIDED.get(name)
     if decided is None:
         return FOREIGN_SPEC
@@ -105,7 +105,7 @@ ANSWER_CHARS = 4_000
 CALLER = "adapter"
 LICENCES = {"reasoning_gym": "Apache-2.0"}
 TURNS = {"reasoning_gym": 1, "openenv": 30, "verifiers": 1}
-"""Calls of a task's world, beside which the model may compute."""
+"""Calls per task, besides Python."""
 HOW = {
     "reasoning_gym": "\n\nGive the answer, in the form that is asked for and nothing else, by the tool `give_answer`.",
     "verifiers": "\n\nGive your final answer by the tool `give_answer`.",
@@ -114,7 +114,7 @@ HOW = {
 
 
 class MadeItem(FrozenModel):
-    """What a guest says of an item: hostile text."""
+    """Item as a guest reports it: untrusted text."""
 
     index: int = Field(ge=0)
     question: str = Field(min_length=1, max_length=QUESTION_CHARS)
@@ -123,7 +123,7 @@ class MadeItem(FrozenModel):
 
 
 class LeftOut(NamedTuple):
-    """An item that no task is made of."""
+    """Item without a task, and the reason."""
 
     origin: str
     reason: str
@@ -133,7 +133,7 @@ class SetSummary(FrozenModel):
     name: str
     levels: int
     decided_by: str
-    """One of our kinds of checks, or `foreign_reward`: nothing but its own score."""
+    """Built-in kind of check, or `foreign_reward`: only the environment's own score."""
 
     @classmethod
     def of(cls, adapter: str, name: str, levels: int) -> SetSummary:
@@ -147,11 +147,11 @@ _SETS = TypeAdapter(dict[str, int])
 
 
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
-    """Raises CurriculumError for an adapter that makes no items, or whose packages are not installed."""
+    """Returns the adapter's environment. Raises CurriculumError if it makes no items or lacks its packages."""
     named = adapter_named(adapter)
     if named.tasks_given:
-        hint = f"give them: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
-        raise CurriculumError(f"{adapter} makes no tasks: they are yours", hint=hint)
+        hint = f"add your own: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
+        raise CurriculumError(f"{adapter} makes no tasks of its own", hint=hint)
     if adapter not in FOREIGN:
         raise CurriculumError(f"{adapter} makes no tasks of its own", hint=f"choose one of {', '.join(FOREIGN)}")
     FOREIGN[adapter].read({"package": package})
@@ -161,18 +161,19 @@ def environment_of(adapter: str, package: str) -> ForeignEnvironment:
 
 
 def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, int]:
-    """Data sets by name, with how many levels each has of its own. Raises CurriculumError, InfrastructureError."""
+    """Lists data sets by name, with their number of levels. Raises CurriculumError, InfrastructureError."""
     environment = environment_of(adapter, package)
     with _opened(pool, environment, package) as world:
         try:
             return _SETS.validate_json(_said(world, "list_sets", {}))
         except ValidationError as error:
-            raise CurriculumError(f"{adapter} names no data sets: {error.errors()[0]['msg']}") from error
+            raise CurriculumError(
+                f"{adapter} returned an invalid list of data sets: {error.errors()[0]['msg']}"
+            ) from error
 
 
 def source_of(adapter: str, name: str, package: str, batch: int | None) -> tuple[str, str]:
-    """Where such rows are from, and under which licence they may be used, as far as that is known. Tasks that were
-    given have no batch."""
+    """Returns the source of such rows and their licence, if known. Tasks that were given have no batch."""
     version = next(pin for pin in ADAPTERS[adapter].pins if pin.partition("==")[0].replace("-", "_") == adapter)
     of = f", package {package}" if package else ""
     numbered = "" if batch is None else f", batch {batch}"
@@ -189,7 +190,7 @@ def make_rows(
     batch: int = 0,
     say: Callable[[int], object] = lambda made: None,
 ) -> tuple[list[OwnRow], list[LeftOut]]:
-    """Rows of that data set, `tasks` of each level, and why items were left out. Raises CurriculumError,
+    """Returns the rows of a data set, `tasks` per level, and why items were left out. Raises CurriculumError,
     InfrastructureError."""
     environment = environment_of(adapter, package)
     rows: dict[str, OwnRow] = {}
@@ -202,7 +203,7 @@ def make_rows(
         while True:
             try:
                 item = next(items, None)
-            except CurriculumError as error:  # the library does not make this level: others may be made
+            except CurriculumError as error:  # the library lacks this level, not necessarily others
                 left_out.append(LeftOut(where, str(error)))
                 break
             if item is None:
@@ -210,9 +211,9 @@ def make_rows(
             origin = f"{where}, item {item.index}"
             row = _row(environment, package, setup, item, origin)
             if row is None:
-                left_out.append(LeftOut(origin, f"its answer is not of the form that {name} is known for"))
+                left_out.append(LeftOut(origin, f"its answer does not have the form of {name}"))
             elif row.key in rows:
-                left_out.append(LeftOut(origin, "its question is there already"))
+                left_out.append(LeftOut(origin, "its question exists already"))
             else:
                 rows[row.key] = row
             say(len(rows))
@@ -224,7 +225,7 @@ def make_rows(
 
 
 def level_of(row: OwnRow) -> float:
-    """The level that an item was made for, as its origin says it; 0 where levels are parts of a list and no more."""
+    """Returns the level in an item's origin; 0 if levels are only parts of a list."""
     made = row.origin.startswith("reasoning_gym ")
     return float(row.origin.partition(", level ")[2].partition(",")[0]) if made else 0.0
 
@@ -261,32 +262,31 @@ def _items(
                 yield from found
                 first = found[-1].index + 1
         return
-    for first in range(setup["size"]):  # each in a world of its own, as it will be played in
+    for first in range(setup["size"]):  # each in a world of its own, as it will be played
         made = []
         for _ in range(2 if first == 0 else 1):
             with _opened(pool, environment, package) as world:
                 made.append(read_items(_said(world, "make_items", {**setup, "first": first}), first)[0])
         if made[0] != made[-1]:
             raise CurriculumError(
-                f"{setup['name'][:80]} begins otherwise the second time",
-                hint="all that it draws has to come from the seed",
+                f"{setup['name'][:80]} begins differently the second time", hint="draw all random numbers from the seed"
             )
         yield made[0]
 
 
 def read_items(text: str, first: int) -> list[MadeItem]:
-    """Raises CurriculumError for what is no list of items that goes on from there."""
+    """Parses a guest's list of items. Raises CurriculumError if it is invalid or does not continue at `first`."""
     try:
         found = _ITEMS.validate_json(text)
     except ValidationError as error:
-        raise CurriculumError(f"what was made cannot be used: {error.errors()[0]['msg']}") from error
+        raise CurriculumError(f"the generated items are invalid: {error.errors()[0]['msg']}") from error
     if not found or [item.index for item in found] != list(range(first, first + len(found))):
-        raise CurriculumError("what was made is not what was asked for: items are missing")
+        raise CurriculumError("the generated items are incomplete: some are missing")
     for item in found:
         try:
             (item.question + item.answer).encode()
         except UnicodeEncodeError:
-            raise CurriculumError(f"item {item.index} holds half of a character, which is no text") from None
+            raise CurriculumError(f"item {item.index} has a lone surrogate, which is not valid text") from None
     return found
 
 

@@ -1,8 +1,8 @@
-"""Reads a problem out of a row, whatever its columns are called: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
+"""Reads a problem from a row with any column names: GSM8K, MATH, MBPP, HumanEval, APPS, miniF2F.
 
-What always holds: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is
-run or evaluated, and a check is built of what the row says alone. A date, a number of a telephone or of a version, a
-range or a score is a name and no sum: `1/2/2024` is not 1/4048.
+Invariants: a row gives one problem with one check, or a RowError that says what is missing; nothing in a row is run or
+evaluated, and a check is built from the row alone. A date, telephone number, version, range or score is a name, not a
+sum: `1/2/2024` is not 1/4048.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _MATHEMATICS = re.compile(r"[0-9\\=<>^+*/()\[\]{}]|^[A-Za-z]$")
 
 
 class RowError(CurriculumError):
-    """Why a row is no problem with a check. Equal reasons read equal, so that they can be counted."""
+    """No problem with a check can be read from a row. Equal reasons have equal text, so they can be counted."""
 
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
-    """The problem in a row, not yet checked. Raises RowError."""
+    """Reads the problem in a row, without running its check. Raises RowError."""
     columns = _filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
     question = _text(columns, QUESTION)
@@ -58,40 +58,40 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
         for text in (question, answer, spec.model_dump_json()):
             text.encode()
     except (UnicodeError, PydanticSerializationError):
-        raise RowError("it has half of a character (a lone surrogate), which is no text") from None
+        raise RowError("it has a lone surrogate, which is not valid text") from None
     except ValidationError as error:
-        raise RowError(f"its check cannot be used: {first_fault(error)}") from None
+        raise RowError(f"invalid check: {first_fault(error)}") from None
     if not question:
         raise RowError(f"it has no question (a column named {', '.join(QUESTION[:4])} or so)")
     if len(question) > QUESTION_CHARS:
         raise RowError(f"its question is longer than {QUESTION_CHARS:,} characters")
     made_row = OwnRow(question=question, spec=spec, answer=answer, origin=origin)
     if made_row.form is AnswerForm.WORLD:
-        raise RowError("its check is about what a world holds at the end, and a row of a table has none")
+        raise RowError("its check judges a world, which a table row does not have")
     return made_row
 
 
 def question_of(row: Mapping[str, Any]) -> str:
-    """The question in a row; empty where it has none."""
+    """Returns the question in a row; empty if none."""
     return _text(_filled(row), QUESTION)
 
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is filled in, by the column's name in small letters: tables write what is missing as a float that is no
-    number. Raises RowError for two values of one name."""
+    """Returns the filled cells by lower-case column name, without NaN, which tables use for missing values. Raises
+    RowError if a name has two values."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         short = str(name).strip().lower()
         if value in (None, "", [], {}) or (isinstance(value, float) and not isfinite(value)):
             continue
         if short in found and found[short] != value:
-            raise RowError(f"it has two columns called {short[:40]!a}")
+            raise RowError(f"it has two columns named {short[:40]!a}")
         found[short] = value
     return found
 
 
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
-    """The kind of check that the columns speak of. Raises RowError."""
+    """Returns the kind of check that the columns call for. Raises RowError."""
     if "spec" in columns:
         return "spec"
     for names, kind in ((STATEMENT, "lean"), (CLAIM, "smt"), (TESTS, "program"), (CHECKLIST, "checklist")):
@@ -102,13 +102,13 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
 
 
 def final_answer(columns: Mapping[str, Any]) -> str:
-    r"""What stands after `####`, in the last `\boxed{}`, or in the column itself. Raises RowError."""
+    r"""Returns the text after `####`, in the last `\boxed{}`, or in an answer column. Raises RowError."""
     for name in (*ANSWER, *SOLUTION):
         text = _text(columns, (name,))
         if not text:
             continue
         marked = text.rpartition("####")[2].strip() if "####" in text else ""
-        if marked and "\n" not in marked:  # and no heading, below which there is more
+        if marked and "\n" not in marked:  # not a heading with more text below
             return _plain(marked)
         if boxed := last_box(text):
             return _plain(boxed)
@@ -118,7 +118,7 @@ def final_answer(columns: Mapping[str, Any]) -> str:
 
 
 def last_box(text: str) -> str:
-    r"""The content of the last `\boxed{...}` whose brackets are closed; empty where there is none."""
+    r"""Returns the content of the last `\boxed{...}` with balanced braces; empty if none."""
     start = text.rfind("\\boxed{")
     if start < 0:
         return ""
@@ -168,7 +168,7 @@ def _smt(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
 def _checklist(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]:
     items = _data(_value(columns, CHECKLIST))
     if not isinstance(items, list):
-        raise RowError("its checklist is no list of items")
+        raise RowError("its checklist is not a list of items")
     made = [{"item": "soft", "name": one[:60], "point": one} if isinstance(one, str) else one for one in items]
     spec = SPEC.validate_python({"kind": "checklist", "items": made, "question": question})
     return spec, question, _text(columns, SOLUTION)
@@ -185,7 +185,7 @@ def _program(columns: Mapping[str, Any], question: str) -> tuple[Spec, str, str]
             function, examples = examples_of(tests, named)
             fields = {"function": function, "examples": examples}
     except ValueError as error:
-        raise RowError(f"its tests cannot be used: {error}") from None
+        raise RowError(f"its tests are unusable: {error}") from None
     if function and function not in question:
         question = f"{question}\nThe function is called `{function}`." if question else question
     return SPEC.validate_python({"kind": "program", **fields}), question, reference
@@ -199,11 +199,11 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these columns that has a text, a number or a list of one; without blanks around it."""
+    """Returns the first of these columns that holds a text, a number or a one-item list, stripped."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    if isinstance(value, date | time):  # as tables of types have them
+    if isinstance(value, date | time):  # typed tables have them
         return value.isoformat()
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return ""
@@ -211,7 +211,7 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _data(value: Any) -> Any:
-    """A value that may have been written as JSON in a text."""
+    """Parses a value that may be JSON in a string."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)

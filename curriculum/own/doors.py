@@ -1,6 +1,6 @@
-"""Why a problem that can be checked is not taken: it is there already, or it would lead to what is sealed.
+"""Filters that reject checkable problems: duplicates, and questions too close to sealed ones.
 
-`refusal` asks each door in turn. Another one is a function from a problem to a reason.
+`refusal` applies filters in turn. A new one is a function from a problem to a reason.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Check, Match
 
 Door = Callable[[OwnRow], str]
-"""Says why the problem is not taken; empty where it is."""
+"""Returns the reason why a problem is rejected; empty if accepted."""
 
 
 def not_there(known: Collection[str]) -> Door:
-    """Refuses a question that is among the `known` keys when it is asked for: whoever takes one adds its key."""
+    """Rejects a question whose key is in `known` at call time; the caller adds keys of accepted rows."""
 
     def door(row: OwnRow) -> str:
-        return "its question is there already" if row.key in known else ""
+        return "its question exists already" if row.key in known else ""
 
     return door
 
 
 def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
-    """Refuses what asks the same as a sealed task, or is nearly its text (`curriculum.separation.rules`). `beside` are
-    the owner's other questions, which show what is a form."""
+    """Rejects questions equal or close to a sealed task's (`curriculum.separation.rules`). `beside` are the owner's
+    other questions, from which forms are detected."""
     kept = SeparationIndex(sealed, beside)
 
     def door(row: OwnRow) -> str:
@@ -36,18 +36,18 @@ def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
             return _too_near(match)
         held = (kept.met_by_result(text, row.question) for text in row.texts)
         match = next(filter(None, held), None)
-        return "" if match is None else f"one of its files holds a sealed question: {match.check.value}"
+        return "" if match is None else f"one of its files contains a sealed question: {match.check.value}"
 
     return door
 
 
 def _too_near(match: Match) -> str:
-    """A question that is sealed itself is told from one that only looks like it."""
+    """Returns the reason, which differs for a sealed question itself and for one close to it."""
     if match.check in (Check.KEY, Check.EXACT):
         return "its question is sealed: models are evaluated on it"
-    return f"too near to a sealed question that models are evaluated on ({match.check.value})"
+    return f"too close to a sealed question that models are evaluated on ({match.check.value})"
 
 
 def refusal(row: OwnRow, doors: Iterable[Door]) -> str:
-    """The first reason; empty where every door lets it through."""
+    """Returns the first filter's reason; empty if all accept."""
     return next(filter(None, (door(row) for door in doors)), "")

@@ -1,8 +1,7 @@
-"""Makes a row of a Harbor task folder: a problem that is worked on in a terminal, with its check and its solution.
+"""Makes a row of a Harbor task folder: a terminal problem with its check and its solution.
 
-What always holds: nothing of a folder runs on the host; the answer of a row is what its solution left behind in a
-terminal of its own, in a sandbox. A row that only the folder's own test scores has no answer: its score is a foreign
-reward, and nobody trains on it.
+Invariants: nothing of a folder runs on the host; a row's answer is what its solution left in a terminal of its own, in
+a sandbox. A row that only the folder's own test scores has no answer: its score is a foreign reward, never trained on.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _END = re.compile(r"\[[^\[\]]*\]\Z")
 class HarborRow(NamedTuple):
     row: OwnRow
     solution: str
-    """Commands that nobody has run yet; empty where there are none, or where no check of ours judges them."""
+    """Commands, not run yet; empty if there are none, or if no built-in check judges them."""
 
 
 def folders_in(place: Path) -> list[Path]:
-    """The task folders that a place is or holds: all of its folders by name, where one of them has a task.toml."""
+    """Returns the task folders at a path: itself, or all subfolders by name if any has a task.toml."""
     if not place.is_dir():
         return []
     if (place / MARK).exists():
@@ -47,7 +46,7 @@ def folders_in(place: Path) -> list[Path]:
 
 
 def row_of_folder(folder: Path) -> HarborRow:
-    """Raises RowError with the reason why it is no problem here."""
+    """Reads a task folder. Raises RowError with the reason."""
     if folder.is_symlink():
         raise RowError("it is a link: name the folder itself")
     try:
@@ -70,7 +69,7 @@ def row_of_folder(folder: Path) -> HarborRow:
 
 
 def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
-    """The row with the answer that its solution submits. Raises RowError where it submits none."""
+    """Returns the row with the answer that its solution submits. Raises RowError if it submits none."""
     if not one.solution:
         return one.row
     files = [*one.row.world["files"], {"path": SOLUTION, "text": one.solution, "mode": "755"}]
@@ -80,16 +79,16 @@ def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
             said = world.call("run_command", {"command": f"bash {SOLUTION}"}).text
             answer = world.submission()
     except CurriculumError as error:
-        raise RowError(f"its solution cannot be run here: {error}") from None
+        raise RowError(f"its solution cannot run here: {error}") from None
     except InfrastructureError as error:
-        raise RowError(f"its solution could not be run here: {error}") from None
+        raise RowError(f"its solution failed to run: {error}") from None
     end = _END.search(said)
     if answer is None or end is None or end.group() != "[exit code 0]":
-        raise RowError(f"its solution does not run to its end: {end.group() if end else 'it ended the terminal'}")
+        raise RowError(f"its solution does not complete: {end.group() if end else 'it ended the terminal'}")
     return one.row.model_copy(update={"answer": answer})
 
 
 def untouched(row: OwnRow) -> str:
-    """What somebody submits who has done nothing in that terminal."""
+    """Returns the submission of an agent that did nothing in that terminal."""
     there = {one["path"]: {"text": one["text"], "mode": one["mode"]} for one in row.world["files"]}
     return json.dumps({path: there[path] for path in row.world["declared"] if path in there})

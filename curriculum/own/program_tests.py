@@ -1,7 +1,7 @@
-"""Reads the tests of the field as examples of a call: `assert f(1, [2]) == 3`, and inputs with their outputs.
+"""Reads common test formats as call examples: `assert f(1, [2]) == 3`, and inputs with outputs.
 
-What always holds: a test is read as syntax and never run; only a call with plain values, compared with a plain value,
-becomes an example. The rest is refused, because it would have to run where the submission runs.
+Invariants: a test is parsed and never run; only a call with plain values, compared with a plain value, becomes an
+example. Anything else is refused, because its code would run beside the submission.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from typing import Any
 
 CANDIDATE = "candidate"
-"""What HumanEval's `check(candidate)` calls the function."""
+"""Name of the function in HumanEval's `check(candidate)`."""
 MOST_TESTS = 500
 MOST_CHARS = 1_000_000
 _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, ast.With, ast.AsyncWith, ast.Match)
 
 
 def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
-    """The function's name and the examples, from assertions in one text or a list of texts. Raises ValueError."""
+    """Returns the function's name and the examples, from assertions in a text or a list of texts. Raises ValueError."""
     text = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
     if len(text) > MOST_CHARS:
         raise ValueError(f"they have more than {MOST_CHARS:,} characters")
@@ -28,31 +28,31 @@ def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
         raise ValueError("they are not Python") from None
     found = [one for one in ast.walk(tree) if isinstance(one, ast.Assert)]
     if not found:
-        raise ValueError("they hold no assertion")
+        raise ValueError("they have no assertion")
     if len(found) > MOST_TESTS:
-        raise ValueError(f"they are more than {MOST_TESTS}")
+        raise ValueError(f"there are more than {MOST_TESTS}")
     inner = (below for one in ast.walk(tree) if isinstance(one, _MAY_NOT_RUN) for below in ast.walk(one))
     if any(isinstance(one, ast.Assert) for one in inner):
-        raise ValueError("an assertion stands where it may never run, or runs often")
+        raise ValueError("an assertion is in a branch or loop, so it may run never or often")
     examples = [_example(one.test) for one in found]
     names = {name for name, _ in examples}
     if len(names) != 1:
         raise ValueError("they call more than one function")
     [called] = names
     if called == CANDIDATE and not function:
-        raise ValueError("they call `candidate`, and no column says what the function is called (entry_point)")
+        raise ValueError("they call `candidate`, and no column names the function (entry_point)")
     if function and called not in (function, CANDIDATE):
-        raise ValueError("they call another function than the one that is named")
+        raise ValueError("they call another function than the named one")
     return function or called, [example for _, example in examples]
 
 
 def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
     if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq | ast.Is)):
-        raise ValueError("an assertion is no comparison of a call with a value")
+        raise ValueError("an assertion does not compare a call with a value")
     sides = [test.left, test.comparators[0]]
     calls = [side for side in sides if isinstance(side, ast.Call) and isinstance(side.func, ast.Name)]
     if len(calls) != 1 or isinstance(calls[0], ast.Constant):
-        raise ValueError("an assertion is no comparison of a call with a value")
+        raise ValueError("an assertion does not compare a call with a value")
     call = calls[0]
     assert isinstance(call.func, ast.Name)
     expected = sides[1] if sides[0] is call else sides[0]
@@ -60,20 +60,20 @@ def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
         try:
             ast.literal_eval(value)
         except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-            raise ValueError("an assertion holds what is no plain value") from None
+            raise ValueError("an assertion has a value that is not plain") from None
     arguments = [ast.unparse(one) for one in call.args]
     arguments += [f"{one.arg}={ast.unparse(one.value)}" for one in call.keywords]
     return call.func.id, {"arguments": ", ".join(arguments), "expected": ast.unparse(expected)}
 
 
 def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """The fields of a spec, from `inputs` and `outputs` as APPS and TACO have them: of a function where one is named,
-    otherwise standard input and output. Raises ValueError."""
+    """Returns spec fields from `inputs` and `outputs` in the format of APPS and TACO. They are calls if a function is
+    named, else standard input and output. Raises ValueError."""
     inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
     if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
-        raise ValueError("they are not as many inputs as outputs")
+        raise ValueError("inputs and outputs differ in number")
     if len(inputs) > MOST_TESTS:
-        raise ValueError(f"they are more than {MOST_TESTS}")
+        raise ValueError(f"there are more than {MOST_TESTS}")
     if function:
         results = _results(outputs)
         examples = [
@@ -82,7 +82,7 @@ def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
         ]
         return {"function": function, "examples": examples}
     if not all(isinstance(one, str) for one in (*inputs, *outputs)):
-        raise ValueError("inputs and outputs are no texts, and no function is named")
+        raise ValueError("inputs and outputs are not text, and no function is named")
     return {"runs": [{"stdin": given, "expected": out} for given, out in zip(inputs, outputs, strict=True)]}
 
 
@@ -91,6 +91,6 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _results(outputs: list[Any]) -> list[Any]:
-    """APPS wraps a function's results into lists of one: all of a problem's, or none."""
+    """Unwraps results: APPS wraps all of a problem's function results into one-item lists, or none."""
     wrapped = all(isinstance(one, list) and len(one) == 1 for one in outputs)
     return [one[0] for one in outputs] if wrapped else outputs

@@ -1,7 +1,7 @@
-"""One problem of an owner's, and what follows from its text: its key, its split, an estimate of its level.
+"""One problem of an owner, and what its text determines: key, split and estimated level.
 
-What always holds: a question belongs to one split for ever, whatever file, order or name it comes in, because the split
-follows from the question's words alone. So a sealed problem that is added again under another name stays sealed.
+Invariants: a question belongs to one split for ever, in any file, order or name, because the split depends on the
+question's words alone. A sealed problem that is added again under another name stays sealed.
 """
 
 from __future__ import annotations
@@ -21,30 +21,29 @@ from verifiers.registry.spec import Spec
 LEVELS = 5
 QUESTION_CHARS = 40_000
 ANSWER_WEIGHT = 4
-"""A character of the answer counts as so many of the question: what is long to write is long to work out."""
+"""Weight of an answer's character relative to a question's: long answers take more work."""
 _SHARES = (Split.SEALED, Split.VALIDATION, Split.TRAIN, Split.TRAIN, Split.TRAIN)
 
 
 class OwnRow(FrozenModel):
-    """A problem with its check."""
+    """Problem with its check."""
 
     question: str = Field(min_length=1, max_length=QUESTION_CHARS)
     spec: Spec
     answer: str = ""
-    """A submission that passed; empty where none was given."""
+    """Submission that passed; empty if none was given."""
     origin: str
-    """File and row that it came from."""
     files: Mapping[str, str] = Field(default_factory=dict)
     level: int = Field(default=0, ge=0, lt=LEVELS)
     environment: str = "python"
-    """Whose world the problem is worked on in, and the three next are as those of a task."""
+    """Environment of the problem's world; this and the next three fields are as those of a task."""
     world: Mapping[str, Any] = Field(default_factory=dict)
     tools: tuple[str, ...] = ("python",)
     turns: int | None = None
 
     @model_serializer(mode="wrap")
     def _without_what_nobody_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Rows from before there were worlds have the same content, and so the same digests, as they had."""
+        """Omits world fields without a world, so that older rows keep their content and digests."""
         found: dict[str, Any] = dump(self)
         if self.environment == "python":
             for name in ("environment", "world", "tools", "turns"):
@@ -53,12 +52,12 @@ class OwnRow(FrozenModel):
 
     @property
     def key(self) -> str:
-        """What it asks: the same for every owner's taskset, whatever the blanks and capitals."""
+        """Identity of the question for all of the owner's tasksets, ignoring blanks and case."""
         return key_of_question(self.question)
 
     @property
     def texts(self) -> list[str]:
-        """What is in its files, and in those of its world."""
+        """Contents of the row's files, and of its world's."""
         placed = self.world.get("files", ())
         return [*self.files.values(), *(one["text"] for one in placed if isinstance(one, Mapping) and "text" in one)]
 
@@ -72,18 +71,18 @@ class OwnRow(FrozenModel):
 
 
 def key_of_question(text: str) -> str:
-    """Equal for questions that differ in blanks and capitals alone."""
+    """Returns a key that ignores blanks and case."""
     return f"own:{digest_of(' '.join(text.casefold().split())).hex()[:32]}"
 
 
 def split_of_question(text: str) -> Split:
-    """One in five is sealed, one in five is for validation, the others are trained on."""
+    """Returns the split of a question: one in five sealed, one in five validation, the others training."""
     return _SHARES[int.from_bytes(digest_of("own split", key_of_question(text))[:8], "big") % len(_SHARES)]
 
 
 def with_levels(rows: Sequence[OwnRow], known: Callable[[OwnRow], float] = lambda row: 0.0) -> tuple[OwnRow, ...]:
-    """Estimates levels: five parts of equal size, by what is `known` of how hard a row is, then by kind of check, then
-    by length. The order of the rows stays."""
+    """Estimates levels: five parts of equal size, sorted by `known` difficulty, kind of check, then length. Keeps the
+    order of the rows."""
     order = sorted(
         range(len(rows)),
         key=lambda at: (known(rows[at]), kind_of(rows[at].spec).seconds, _effort(rows[at]), rows[at].key),

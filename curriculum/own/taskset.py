@@ -1,7 +1,7 @@
-"""A taskset of an owner's rows. It is data: a worker reads it and is handed a catalog that has it.
+"""Taskset of an owner's rows. It is data: a worker reads it and gets a catalog that contains it.
 
-What always holds: the digest is that of the rows, in their order, and a file whose rows have another one is not used; a
-task of a split comes from a row of that split.
+Invariants: the digest is that of the rows, in order, and a file with other rows is not used; a task of a split comes
+from a row of that split.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from verifiers.registry.spec import Spec
 
 MOST_TESTS = 50
 GENERATED = 5
-"""Inputs that stand for those of a reference or of properties, of which nothing is left: they know what is right."""
+"""Inputs generated in place of those of a reference or properties, which are removed: they give away results."""
 
 
 def contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Tests with other results, a statement that is false, or a number of twenty digits."""
+    """Returns a spec with wrong test results, a false statement, or a number of twenty digits."""
     made: Spec
     if isinstance(draft.spec, ProgramSpec):
         made = _other_results(draft.spec, IMPOSSIBLE + number)
@@ -62,18 +62,18 @@ def contradicted(draft: TaskDraft, number: int) -> Spec:
 
 
 def _other_results(spec: ProgramSpec, first: int) -> ProgramSpec:
-    """The same calls or runs, each with a result of its own that has nothing to do with what is asked."""
+    """Returns the same calls or runs, each with a unique, unrelated result."""
     examples = [Example(arguments=one, expected=repr(first + at)) for at, one in enumerate(_calls(spec))]
     runs = [
         one.model_copy(update={"expected": str(first + at), "visible": False}) for at, one in enumerate(_runs(spec))
     ]
     nothing = {"reference": "", "generate": 0, "properties": (), "relations": ()}
-    compared = {"compare": CompareRule(), "output": "lines"}  # a tolerance may hold two results to be one
+    compared = {"compare": CompareRule(), "output": "lines"}  # a tolerance may treat two results as equal
     return spec.model_copy(update={"examples": tuple(examples), "runs": tuple(runs), **nothing, **compared})
 
 
 def _calls(spec: ProgramSpec) -> list[str]:
-    """Arguments, each once: the same ones cannot have two results."""
+    """Returns distinct arguments: equal ones cannot have two results."""
     told = [read_arguments(one.arguments) for one in spec.examples]
     given = generated(spec, count=GENERATED) if spec.function and spec.generate else []
     found = dict.fromkeys(map(arguments_text, [*told[:MOST_TESTS], *given]))
@@ -88,19 +88,18 @@ def _runs(spec: ProgramSpec) -> Iterator[Run]:
 
 MOST_ROWS = 100_000
 MOST_BYTES = 64 << 20
-"""Of a taskset as it is kept."""
+"""Size limit of a stored taskset, in bytes."""
 FORM_ROWS = 5_000
-"""From which forms are told: what few of these share is no form."""
+"""Rows from which forms are detected: text that few of them share is not a form."""
 
 
 class OwnContent(FrozenModel):
-    """What is kept of an owner's taskset."""
+    """Stored form of an owner's taskset."""
 
     name: str = Field(pattern=rf"^{NAME}$")
-    """Without `own/`."""
+    """Name without `own/`."""
     licence: str = Field(default="", max_length=500)
     source: str = Field(default="", max_length=2_000)
-    """Where the problems are from."""
     added: str
     digest: str = ""
     """SHA-256 of the rows."""
@@ -113,7 +112,7 @@ class OwnContent(FrozenModel):
 
 @dataclass(frozen=True)
 class OwnTaskset:
-    """An owner's rows as a `Taskset` that is `Finite` and `Described`."""
+    """Taskset of an owner's rows; implements `Taskset`, `Finite` and `Described`."""
 
     content: OwnContent
 
@@ -142,8 +141,8 @@ class OwnTaskset:
         kinds = Counter(row.spec.kind for row in self.content.rows)
         splits = Counter(row.split.value for row in self.content.rows)
         listed = ", ".join(f"{count} {name}" for name, count in [*sorted(kinds.items()), *sorted(splits.items())])
-        licence = self.content.licence or "no licence was given"
-        return f"Problems of the owner's: {listed}; from {self.content.source or 'a file'}; {licence}."
+        licence = self.content.licence or "no licence given"
+        return f"The owner's problems: {listed}; from {self.content.source or 'a file'}; {licence}."
 
     @cached_property
     def _rows(self) -> dict[tuple[Split, int], list[OwnRow]]:
@@ -153,11 +152,11 @@ class OwnTaskset:
         return found
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """A training task. Raises LevelError, ExhaustedError."""
+        """Draws a training task. Raises LevelError, ExhaustedError."""
         return self.draft_of(Split.TRAIN, level, rng)
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """One of that split's rows of that level; a job is asked training rows."""
+        """Draws one of that split's rows of that level; jobs get training rows."""
         require_level(self, level)
         rows = self._rows.get((Split.TRAIN if split is Split.JOB else split, level), [])
         if not rows:
@@ -189,15 +188,15 @@ class OwnTaskset:
         )
 
     def forms(self) -> Iterator[str]:
-        """What is asked in some of its rows, of whatever split: from these its forms are told
-        (`curriculum.separation.rules`). The same ones each time."""
+        """Yields the texts of a fixed sample of rows of all splits, from which forms are detected
+        (`curriculum.separation.rules`)."""
         for row in spread(self.content.rows):
             draft = self._draft(row)
             yield "\n".join([*(message.text for message in draft.messages), *draft.files.values()])
 
     @property
     def foreign(self) -> bool:
-        """Whether nothing of ours decides about any answer."""
+        """True if only a foreign program decides all answers."""
         specs = (row.spec for row in self.content.rows)
         return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 
@@ -212,7 +211,7 @@ class OwnTaskset:
 
     @property
     def packages(self) -> Sequence[str]:
-        """Digests of the sets of packages that its worlds run in: another one may make other worlds."""
+        """Digests of the package sets of its worlds: another set may make other worlds."""
         found: set[str] = set()
         for row in self._worlds:
             environment = ENVIRONMENTS.get(row.environment)
@@ -222,7 +221,7 @@ class OwnTaskset:
 
     @cached_property
     def _worlds(self) -> list[OwnRow]:
-        """A row of each environment and package."""
+        """One row per environment and package."""
         found: dict[tuple[str, str], OwnRow] = {}
         for row in self.content.rows:
             if row.environment != "python":
@@ -231,12 +230,12 @@ class OwnTaskset:
 
 
 def spread(rows: Sequence[OwnRow]) -> Sequence[OwnRow]:
-    """At most `FORM_ROWS` of them, from all over."""
+    """Returns at most `FORM_ROWS` rows, evenly spaced."""
     return rows[:: -(-len(rows) // FORM_ROWS) or 1]
 
 
 def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
-    """`OwnTaskset.forms` of those of these tasksets that are the owner's. Raises UnknownTasksetError."""
+    """Yields `OwnTaskset.forms` of the owner's tasksets among `names`. Raises UnknownTasksetError."""
     for one in map(catalog.named, names):
         if isinstance(one, OwnTaskset):
             yield from one.forms()
@@ -245,23 +244,23 @@ def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
 def _world_missing(row: OwnRow) -> str:
     environment = ENVIRONMENTS.get(row.environment)
     if environment is None:
-        return f"there is no environment {row.environment[:40]!a}"
+        return f"unknown environment {row.environment[:40]!a}"
     if why := environment.missing():
         return why
     if isinstance(environment, NeedsPackages) and environment.packages(row.world) is None:
-        return f"the packages of its world of {environment.name} are not installed: see `assay curriculum adapter ls`"
+        return f"the packages of its {environment.name} world are not installed: run `assay curriculum adapter ls`"
     return ""
 
 
 def own_taskset(text: bytes, name: str) -> OwnTaskset:
-    """Reads what `OwnContent` wrote. Raises CurriculumError for a file that is not what was added."""
+    """Reads a stored taskset. Raises CurriculumError if the file is invalid or its rows were changed."""
     hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
     try:
         content = OwnContent.model_validate_json(text)
     except ValidationError as error:
         raise CurriculumError(
-            f"own/{name} cannot be read: {error.error_count()} faults in its file", hint=hint
+            f"own/{name} cannot be read: its file has {error.error_count()} faults", hint=hint
         ) from None
     if (content.name, content.digest) != (name, content.rows_digest()):
-        raise CurriculumError(f"the rows of own/{name} are not those that were added", hint=hint)
+        raise CurriculumError(f"the rows of own/{name} were changed after they were added", hint=hint)
     return OwnTaskset(content)

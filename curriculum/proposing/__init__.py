@@ -1,6 +1,8 @@
-"""Makes tasks of what a model proposes.
+"""Makes tasks from a model's proposals.
 
-What always holds: a proposal is hostile text, read by a small grammar; what cannot be read, does not run twice with the
-same result, is trivial or known already earns nothing, and each refusal has a reason by name. The label of a proposed
-task comes from execution or proof and from nowhere else (`labels`). What the infrastructure loses is no refusal.
+Invariants: a proposal is hostile text, read by a small grammar; an unreadable, non-deterministic, trivial or known
+proposal earns nothing, and each refusal has a named reason. The label of a proposed task comes only from execution or
+proof (`labels`). A proposal lost to the infrastructure is not refused.
+
+Open `kind.py` first, the interface of a kind of proposals; `registry.py` lists the kinds. Models are sampled elsewhere.
 """

@@ -1,8 +1,8 @@
-r"""Proposals in the seedling's own format: a line for a calculator, which becomes the question that it answers.
+"""Proposals in the seedling's own format: a calculator line, which becomes the question it answers.
 
-The prompt is some numbers; the proposal is a call such as `print(math.gcd(84,36))`. It has to be the right call of one
-of the calculators' operations (`curriculum.families`), and is asked in one of that operation's phrases. What always
-holds: the answer is what the line printed in a sandbox, both times; numbers are whole and of at most five digits.
+The prompt is some numbers; the proposal is a call such as `print(math.gcd(84,36))`. It has to be the right call of a
+calculator operation (`curriculum.families`), and is asked in one of that operation's phrases. Invariants: the answer is
+what the line printed in a sandbox, both times; numbers are whole and of at most five digits.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ASKABLE: Mapping[str, Callable[..., bool]] = {
     "solve_plus": lambda a, b, c: a > 0 and (c - b) % a == 0,
     "solve_minus": lambda a, b, c: a > 0 and (c + b) % a == 0,
 }
-"""Where what the line works out is the answer of the question only for some numbers: which."""
+"""Operations whose result answers the question only for some numbers, with the condition on these."""
 
 
 class CalculatorProposals:
     name = "calculation"
 
     def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Numbers to make a question of; their size is drawn, so that the operation decides how hard it is."""
+        """Returns a prompt of random numbers; their size is drawn, so the operation decides the difficulty."""
         count = rng.choice((1, 2, 2, 2, 3))
         numbers = [rng.randint(2, 10 ** rng.randint(1, 3) + 20) for _ in range(count)]
         return prompt(self.name, f"{' '.join(map(str, numbers))}?", rng, turns=0)
@@ -72,14 +72,14 @@ class CalculatorProposals:
 
 
 def _spec(answer: str) -> Spec:
-    """A number is compared as one, a numeral in another base as text: as its family does."""
+    """Returns the check as the family does: numbers compared as numbers, numerals in another base as text."""
     if re.fullmatch(r"-?\d{1,100}", answer):
         return AnswerSpec(notation="digits", expected=answer)
     return ExactSpec(expected=answer)
 
 
 def _read(text: str) -> tuple[Question, tuple[int, ...]]:
-    """The operation that a line calls, and its numbers. Raises RefusedProposal."""
+    """Returns the operation that a line calls, and its numbers. Raises RefusedProposal."""
     line = text.strip()
     if len(line) > LINE_CHARS:
         raise RefusedProposal(Reason.UNREADABLE, "longer than a line for a calculator")
@@ -101,7 +101,7 @@ def _slots(asks: Question) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[re.Pattern[str], Question], ...]:
-    """For each operation what its call looks like."""
+    """Call pattern of each operation."""
     made = []
     for taskset in map(taskset_named, CALCULATORS):
         assert isinstance(taskset, PhrasedTaskset)
@@ -117,6 +117,6 @@ def _topics() -> frozenset[str]:
 
 
 def is_phrased(task: Task) -> bool:
-    """Whether a proposed task is asked in a family's own words, so that nothing but its numbers was proposed: it is
-    kept apart as that family's tasks are, by its key."""
+    """True if a proposed task uses a family's phrases, so that only its numbers are proposed. It is kept apart by its
+    key, like that family's tasks."""
     return is_proposed(task) and task.key.partition(":")[0] in _topics()

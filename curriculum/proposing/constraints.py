@@ -1,4 +1,4 @@
-"""A small language for puzzles over whole numbers: names with bounds, and conditions, a line each.
+"""A small language for puzzles over integers: names with bounds, and conditions, a line each.
 
     a, b in 1..9
     c in 0..20
@@ -6,9 +6,9 @@
     a < b
     distinct a, b, c
 
-Pure, and read by a grammar of its own: `+`, `-`, `*`, `%` by a positive number, brackets, comparisons, `distinct`.
-`%` is the remainder that is never negative, as SMT-LIB's `mod`. What always holds: a puzzle that was read has at most
-`MOST_NAMES` names, and a finite number of assignments.
+Pure, with its own grammar: `+`, `-`, `*`, `%` by a positive number, brackets, comparisons, `distinct`. `%` is the
+remainder that is never negative, as SMT-LIB's `mod`. Invariants: a parsed puzzle has at most `MOST_NAMES` names, and a
+finite number of assignments.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ _WORDS = ("in", "distinct")
 
 
 class Tree(NamedTuple):
-    """An expression or a condition: what it applies to what. A leaf has no parts."""
+    """Expression or condition: an operator applied to parts. A leaf has no parts."""
 
     head: str
     parts: tuple[Tree, ...] = ()
 
     @property
     def smt(self) -> str:
-        """As SMT-LIB writes it."""
+        """SMT-LIB form."""
         return f"({self.head} {' '.join(one.smt for one in self.parts)})" if self.parts else self.head
 
     @property
     def names(self) -> frozenset[str]:
-        """The names in it."""
+        """Names in the tree."""
         own = frozenset([self.head]) if not self.parts and self.head[0].isalpha() else frozenset()
         return own.union(*(one.names for one in self.parts))
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A puzzle that was read."""
+    """Parsed puzzle."""
 
     bounds: dict[str, tuple[int, int]]
-    """In the order in which the names were given, both ends included."""
+    """Inclusive bounds by name, in the given order."""
     conditions: tuple[Tree, ...]
 
     @property
     def claim(self) -> str:
-        """As commands of SMT-LIB."""
+        """SMT-LIB commands of the puzzle."""
         declared = [f"(declare-const {name} Int)" for name in self.bounds]
         within = [f"(assert (<= {_number(low)} {name} {_number(high)}))" for name, (low, high) in self.bounds.items()]
         return "\n".join([*declared, *within, *(f"(assert {one.smt})" for one in self.conditions)])
@@ -68,7 +68,7 @@ class Puzzle:
 
     @property
     def key(self) -> str:
-        """The same for other names and another order of the conditions."""
+        """Identity of the puzzle, independent of its names and the order of conditions."""
         order = {name: f"v{place}" for place, name in enumerate(self.bounds)}
         said = sorted(_renamed(one, order).smt for one in self.conditions)
         return hashlib.sha256(repr([list(self.bounds.values()), said]).encode()).hexdigest()
@@ -115,7 +115,7 @@ class _PuzzleLine:
             place = found.end()
 
     def bounds(self) -> None:
-        """`a, b in 1..9`"""
+        """Parses `a, b in 1..9`."""
         names = [self._name(new=True)]
         while self._take(","):
             names.append(self._name(new=True))
@@ -129,7 +129,7 @@ class _PuzzleLine:
         self._known.update(dict.fromkeys(names, (low, high)))
 
     def condition(self) -> Tree:
-        """`distinct a, b`, or a comparison."""
+        """Parses `distinct a, b`, or a comparison."""
         if self._take("distinct"):
             names = [Tree(self._name())]
             while self._take(","):

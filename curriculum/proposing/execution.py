@@ -1,11 +1,10 @@
-"""Runs what was proposed, twice, and makes labels of what came of it.
+"""Runs proposed programs twice, and makes labels of the results.
 
-What always holds: each run has a fresh process of a sandbox in which nothing but computing is possible. A program is
-defined anew for each call, among names of its own: nothing that it keeps (in defaults, caches, iterators) is there at
-the next call, and what gathers its results is under none of its names. The calls of the second run come in the opposite
-order, so that what were kept in a module would show. One that asks for a machine (clocks, addresses, files) is
-refused. Results come back as text, which is read as plain data and never run.
-`InfrastructureError` passes through: what broke says nothing of a proposal.
+Invariants: each run has a fresh sandbox process in which nothing but computing is possible. A program is defined anew
+for each call, in its own namespace: state that it keeps (in defaults, caches, iterators) is gone at the next call, and
+the driver's results are unreachable. The second run makes the calls in reverse order, so that module state would show.
+A program that uses the machine (clocks, addresses, files) is refused. Results come back as text, which is read as plain
+data and never run. `InfrastructureError` passes through: a failed run says nothing about a proposal.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from runtime.sandbox import CallResult, CallStatus, SessionPool, Tier
 from verifiers.programs.data.values import DictPairs, NotPlainError, Value, literal, read
 
 SECONDS = 1.0
-"""Of one run, with all its calls, by the wall clock."""
+"""Wall-clock limit of one run, with all its calls."""
 _ONCE_MORE = (CallStatus.TIMEOUT, CallStatus.DIED)
-"""After these a program is run once more, with the seconds of any call: others may have had the processors, or the
-interpreter ended for a reason of ours. What ends it twice is the program."""
+"""Statuses after which a program runs once more, with the usual limit per call. The machine may have been busy, or the
+interpreter lost; a second failure is the program's."""
 RESULT_CHARS = 300
 _TOO_MUCH = (CallStatus.TIMEOUT, CallStatus.CPU, CallStatus.EXPIRED, CallStatus.MEMORY)
 _MACHINE = (CallStatus.DISK, CallStatus.FILES, CallStatus.PIDS)
@@ -40,11 +39,11 @@ for call in [{calls}]:
         found.append((0, type(error).__name__))
 print(repr(found))
 """
-"""The program finds no name of this: its globals are a dictionary that it alone is run in, one for each call."""
+"""The program cannot see these names: each call runs in a dictionary of its own as globals."""
 
 
 class ProgramCall(NamedTuple):
-    """What one call came to: a value as a literal, or the name of an exception."""
+    """Result of one call: a value as a literal, or the name of an exception."""
 
     value: str
     raised: str = ""
@@ -52,11 +51,11 @@ class ProgramCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Execution:
-    """What a program gave for some calls, both times."""
+    """Results of a program's calls, equal in both runs."""
 
     program: ScreenedProgram
     calls: tuple[str, ...]
-    """As between the brackets of a call, one text each."""
+    """Arguments of each call, as between its brackets."""
     results: tuple[ProgramCall, ...]
 
 
@@ -68,7 +67,7 @@ class Executor:
         self._caller = caller
 
     def run(self, program: ScreenedProgram, calls: Sequence[str]) -> Execution:
-        """Runs it for each call, in two processes. Raises RefusedProposal and InfrastructureError."""
+        """Runs a program on each call, in two processes. Raises RefusedProposal and InfrastructureError."""
         first = self._calls(program, calls)
         second = self._calls(program, calls[::-1])[::-1]
         if first != second:
@@ -76,7 +75,7 @@ class Executor:
         return Execution(program, tuple(calls), tuple(first))
 
     def printed(self, code: str) -> ProvenLabel:
-        """What a line for the calculator prints, both times, as the label of that line. Raises as `run`."""
+        """Returns the label of a calculator line: its output, equal in both runs. Raises as `run`."""
         texts = [self._output(code).strip() for _ in range(2)]
         if texts[0] != texts[1]:
             raise RefusedProposal(Reason.CHANGES, "another result the second time")
@@ -104,12 +103,12 @@ class Executor:
 
 
 def call_label(execution: Execution, place: int = 0) -> ProvenLabel:
-    """The label of one call: what it gave. Raises RefusedProposal where it raised."""
+    """Returns the label of one call: its value. Raises RefusedProposal if it raised."""
     return calls_label(execution, [place])
 
 
 def calls_label(execution: Execution, places: Sequence[int]) -> ProvenLabel:
-    """The label of several calls: what each gave, a line each. Raises RefusedProposal where one raised."""
+    """Returns the label of several calls: their values, a line each. Raises RefusedProposal if one raised."""
     results = [execution.results[place] for place in places]
     if any(one.raised for one in results):
         raise RefusedProposal(Reason.RAISES, "it raises an exception")
@@ -138,7 +137,7 @@ def _require_fine(result: CallResult) -> None:
 
 
 def _pairs(output: str) -> list[tuple[bool, str]]:
-    """The driver's line. Raises RefusedProposal for what is none."""
+    """Parses the driver's output. Raises RefusedProposal if it is invalid."""
     try:
         found = read(output)
     except NotPlainError as error:
@@ -154,7 +153,7 @@ def _pairs(output: str) -> list[tuple[bool, str]]:
 
 
 def _plain(text: str) -> str:
-    """A result as a literal. Raises RefusedProposal for what is not plain, or too large."""
+    """Returns a result as a literal. Raises RefusedProposal if it is not plain, or too large."""
     if len(text) > RESULT_CHARS:
         raise RefusedProposal(Reason.TOO_LARGE, f"a result beyond {RESULT_CHARS} characters")
     try:
@@ -166,7 +165,7 @@ def _plain(text: str) -> str:
 
 
 def _require_exact(value: Value) -> None:
-    """Raises RefusedProposal for a number that is not whole, and for whatever is no plain data here."""
+    """Raises RefusedProposal for a non-integer number, or a value that is not plain data."""
     match value:
         case bool() | int() | str() | None:
             return
@@ -182,7 +181,7 @@ def _require_exact(value: Value) -> None:
 
 
 def canonical(arguments: str) -> str:
-    """The arguments of a call, written as Python writes them. Raises RefusedProposal."""
+    """Returns a call's arguments as Python writes them. Raises RefusedProposal."""
     if len(arguments) > RESULT_CHARS or "\n" in arguments.strip():
         raise RefusedProposal(Reason.TOO_LARGE, "an input of several lines, or too long")
     try:
@@ -196,7 +195,7 @@ def canonical(arguments: str) -> str:
 
 
 def values_of(arguments: str) -> tuple[Value, ...]:
-    """The values of canonical arguments."""
+    """Returns the values of canonical arguments."""
     found = read(f"({arguments},)")
     assert isinstance(found, tuple)
     return found

@@ -1,7 +1,7 @@
-"""The seam for kinds of proposals: what a model is asked to invent, and how that becomes a task.
+"""Interface of kinds of proposals: the prompt that asks a model to invent one, and its conversion into a task.
 
-A kind is a file here and a row in `curriculum.proposing.registry`. What always holds: `make` gives a task whose answer
-was executed or proved, or refuses with a reason by name; a proposal that the infrastructure lost is neither.
+A kind is a file here and a row in `curriculum.proposing.registry`. Invariants: `make` returns a task whose answer was
+executed or proved, or refuses with a named reason; a proposal lost to the infrastructure is neither.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry.spec import Spec
 
 PROPOSER = "proposer"
-"""The taskset that prompts for proposals name, which no table has."""
+"""Taskset name of proposal prompts; not in any table."""
 
 
 class SpecChecker(Protocol):
-    """Is the part of `verifiers.checker.Checker` that proposals need."""
+    """Part of `verifiers.checker.Checker` that proposals use."""
 
     def check_many(self, pairs: Sequence[tuple[Spec, str]]) -> list[Verdict | SpecProblem]: ...
 
@@ -38,7 +38,7 @@ class SpecChecker(Protocol):
 
 @dataclass(frozen=True)
 class Provers:
-    """What executes and proves, and where tasks say that they come from."""
+    """Executor and checker of proposals, and the provenance of their tasks."""
 
     executor: Executor
     checker: SpecChecker
@@ -50,22 +50,22 @@ class ProposalKind(Protocol):
     def name(self) -> str: ...
 
     def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """A prompt for one proposal; `references` are earlier tasks to differ from, failed ones first."""
+        """Returns a prompt for one proposal; `references` are earlier tasks to differ from, failed ones first."""
 
     def make(self, text: str, provers: Provers) -> ProvenTask:
-        """The task of what was written. Raises RefusedProposal, and InfrastructureError."""
+        """Makes the task of a proposal. Raises RefusedProposal, and InfrastructureError."""
 
     def missing(self) -> str:
-        """Why none can be proved on this machine, in a sentence; empty when they can."""
+        """Returns the reason why nothing can be proved on this machine; empty if it can."""
 
 
 def is_generated(task: Task) -> bool:
-    """Says whether a taskset made it, not a model, and it is no prompt for a proposal."""
+    """True if a taskset made the task: neither a model's proposal nor a prompt for one."""
     return not is_proposed(task) and task.taskset != PROPOSER
 
 
 def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Task:
-    """A prompt as a task of the training split. It is never judged by a spec; the one that it has is met by nothing."""
+    """Returns a prompt as a training task. Its spec is a placeholder that no answer satisfies."""
     return Task(
         taskset=PROPOSER,
         level=0,
@@ -82,8 +82,8 @@ def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Ta
 
 
 def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, provers: Provers) -> ProvenTask:
-    """The task, once its own check has taken the reference and turned away an answer that says nothing. Raises
-    RefusedProposal where it does not."""
+    """Returns the task after its check accepted the reference and rejected an empty answer. Raises RefusedProposal
+    otherwise."""
     made = ProvenTask(question, label, reference, provers.provenance)
     spec = made.task.spec
     right, empty = provers.checker.check_many([(spec, reference), (spec, "0")])
@@ -91,7 +91,9 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
         if isinstance(verdict, SpecProblem):
             raise RefusedProposal(Reason.UNCHECKABLE, "its check would take an answer without work")
         if verdict.outcome is Outcome.INFRA_ERROR:
-            raise InfrastructureError(f"the check of a proposal broke: {verdict.reason}", hint="run `assay doctor`")
+            raise InfrastructureError(
+                f"the check of a proposal failed to run: {verdict.reason}", hint="run `assay doctor`"
+            )
     assert isinstance(right, Verdict)
     assert isinstance(empty, Verdict)
     if not right.passed or empty.passed:
@@ -100,6 +102,6 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
 
 
 def examples_of(references: Sequence[Task], most: int = 2) -> str:
-    """What stands in a prompt of earlier tasks."""
+    """Returns the part of a prompt that shows earlier tasks."""
     shown = [f"An earlier task, to differ from:\n{task.question}" for task in references[:most]]
     return "\n\n".join(["", *shown]) if shown else ""

@@ -1,10 +1,10 @@
-"""Is the one way from a proposal to a task: a label that was executed or proved, and the task that is made of it.
+"""Turns proposals into tasks: a label that was executed or proved, and the task made from it. No other way exists.
 
-What always holds: a `ProvenLabel` is made by `_minted` alone, which the modules that execute and prove call and nobody
-else (a test reads all sources for that name); it cannot be constructed, copied, changed or unpickled. A `ProvenTask` is
-made of such a label, takes the answer of its spec from it, and refuses a label of another statement. Training takes
-proposed tasks as `ProvenTask` and as nothing else, so an answer that was voted for has no way in: in a toy with one
-common wrong answer, labels by vote were wrong in 77 to 94 of 100 cases.
+Invariants: a `ProvenLabel` is made by `_minted` alone, which only the modules that execute and prove call (a test scans
+all sources for the name); it cannot be constructed, copied, changed or unpickled. A `ProvenTask` is made from such a
+label, takes its spec's answer from it, and refuses a label of another statement. Training takes proposed tasks only as
+`ProvenTask`, so voted answers cannot enter: in a toy with one common wrong answer, labels by vote were wrong in 77 to
+94 of 100 cases.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.registry.spec import Spec
 
 PROPOSED = "proposed"
-"""The taskset that proposed tasks name, which no table has, and how their provenance begins."""
+"""Taskset name of proposed tasks, not in any table; also the prefix of their provenance."""
 
 
 class LabelError(TypeError):
-    """Somebody tried to make or use a label that nothing executed or proved."""
+    """Attempt to make or use a label that was neither executed nor proved."""
 
 
 class Basis(StrEnum):
     EXECUTED = "executed"
-    """Twice, each time in a fresh process of a sandbox, with the same result."""
+    """Two runs, each in a fresh sandbox process, with equal results."""
     SOLVED = "solved"
-    """By a solver, and shown to be the only answer."""
+    """Found by a solver, and shown to be unique."""
     PROVED = "proved"
-    """By Lean's kernel."""
+    """Accepted by Lean's kernel."""
 
 
 @final
 class ProvenLabel:
-    """Is an answer with what it rests on."""
+    """Answer with the basis it rests on."""
 
     __slots__ = ("__weakref__", "answer", "basis", "of")
 
     answer: str
     basis: Basis
     of: str
-    """What it answers: the digest of the statement (`statement_digest`)."""
+    """Digest of the answered statement (`statement_digest`)."""
 
     def __init__(self, *_: object, **__: object) -> None:
         raise LabelError("a label is made by execution or proof, never by hand")
@@ -62,14 +62,14 @@ class ProvenLabel:
         raise LabelError("a label is never read from a file: execute or prove again")
 
     def __init_subclass__(cls) -> NoReturn:
-        raise LabelError("a label is of no other class")
+        raise LabelError("a label cannot be subclassed")
 
 
 _LABELS: WeakSet[ProvenLabel] = WeakSet()
 
 
 def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
-    """For the modules that execute and prove, which call it with what they have just seen."""
+    """Makes a label; only for modules that execute and prove, with a result they have just obtained."""
     label = object.__new__(ProvenLabel)
     for name, value in (("basis", basis), ("of", of), ("answer", answer)):
         object.__setattr__(label, name, value)
@@ -78,22 +78,21 @@ def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
 
 
 def statement_digest(*parts: str) -> str:
-    """Names what a label is about."""
+    """Returns the digest that identifies what a label is about."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProposedQuestion:
-    """What a task of a proposal asks, without an answer."""
+    """Question of a proposal's task, without an answer."""
 
     kind: str
     of: str
-    """The digest of the statement that it is about."""
     key: str
-    """What it asks, whatever the words and names."""
+    """Identity of the question, independent of words and names."""
     messages: tuple[TaskMessage, ...]
     specify: Callable[[str], Spec]
-    """Makes the check from the label's answer."""
+    """Makes the spec from the label's answer."""
     form: AnswerForm = AnswerForm.BOXED
     tools: tuple[str, ...] = ("python",)
     turns: int | None = None
@@ -102,13 +101,13 @@ class ProposedQuestion:
 
 @final
 class ProvenTask:
-    """Is a proposed task that may be trained on."""
+    """Proposed task that may be trained on."""
 
     __slots__ = ("label", "reference", "task")
 
     def __init__(self, question: ProposedQuestion, label: ProvenLabel, reference: str, provenance: str) -> None:
-        """`reference`: an answer that passes, for tests and reports, never for the agent. Raises LabelError for a label
-        that was not minted, or is about something else."""
+        """Makes the task. `reference` is an answer that passes, for tests and reports, never for the agent. Raises
+        LabelError if the label was not minted, or is about another statement."""
         if type(label) is not ProvenLabel or label not in _LABELS:
             raise LabelError("the label was not made by execution or proof")
         if label.of != question.of:
@@ -131,34 +130,34 @@ class ProvenTask:
         )
 
     def __init_subclass__(cls) -> NoReturn:
-        raise LabelError("a proven task is of no other class")
+        raise LabelError("a proven task cannot be subclassed")
 
 
 def proven_tasks(found: Sequence[ProvenTask]) -> list[Task]:
-    """The tasks of these, for the training set. Raises LabelError for anything in there that is no `ProvenTask`."""
+    """Returns the tasks, for training. Raises LabelError for anything that is not a `ProvenTask`."""
     if not isinstance(found, list | tuple):
-        raise LabelError("only a list of what was executed or proved is trained on")
+        raise LabelError("only a list of executed or proved tasks is trained on")
     for one in found:
         if type(one) is not ProvenTask or one.label not in _LABELS:
-            raise LabelError("only what was executed or proved is trained on")
+            raise LabelError("only executed or proved tasks are trained on")
     return [one.task for one in found]
 
 
 def is_proposed(task: Task) -> bool:
-    """Says whether a model proposed it."""
+    """True if a model proposed the task."""
     return task.taskset == PROPOSED
 
 
 def provenance(cycle: str, step: int) -> str:
-    """Says where a proposed task came from."""
+    """Returns the provenance of a proposed task."""
     return f"{PROPOSED}:{cycle}@{step}"
 
 
 def proposed_at(task: Task) -> int:
-    """The step of its cycle in which it was proposed. Raises ValueError for a task that was not."""
+    """Returns the step of the cycle in which a task was proposed. Raises ValueError for any other task."""
     return int(task.provenance.removeprefix(f"{PROPOSED}:").rpartition("@")[2])
 
 
 def _training_seed(key: str) -> int:
-    """A seed of the training split that stands for it."""
+    """Returns a training seed derived from the key."""
     return seeds.derive(PROPOSED, key) // 4 * 4

@@ -1,7 +1,7 @@
-"""Finds texts that are nearly the same as one seen before, by MinHash (Broder 1997) and banded look-up.
+"""Finds near-duplicates of earlier texts by MinHash (Broder 1997) and banded look-up.
 
-The one place that knows the library. What always holds: equal texts in any order give equal answers; a pair is judged
-by its estimated Jaccard similarity, and the bands only say which pairs are worth looking at.
+Only this module uses the library. Invariants: equal texts in any order give equal results; a pair is judged by its
+estimated Jaccard similarity, and the bands only select candidate pairs.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import re
 from rensa import RMinHash, RMinHashLSH
 
 SHINGLE = 4
-"""Words of one shingle."""
+"""Words per shingle."""
 PERMUTATIONS, BANDS = 128, 32
-"""Texts with a Jaccard similarity of .8 are compared with a chance above .999, of .6 with one of .99, of .2 of .05."""
+"""Texts with Jaccard similarity .8 become candidates with probability above .999; with .6, .99; with .2, .05."""
 LEAST_WORDS = 12
-"""Shorter texts are compared by their keys alone."""
+"""Words below which texts are compared by their keys alone."""
 _WORD = re.compile(r"[A-Za-z_]\w*|\d+|\S")
 _KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 def words(text: str) -> list[str]:
-    """Its words, with every name that Python does not know as the same word: renaming changes nothing."""
+    """Returns a text's words, with every name unknown to Python replaced by `v`: renaming changes nothing."""
     return ["v" if re.match(r"[A-Za-z_]", one) and one not in _KEPT else one for one in _WORD.findall(text)]
 
 
 class NearDuplicates:
-    """Texts that were seen. Not thread-safe."""
+    """Set of earlier texts. Not thread-safe."""
 
     def __init__(self, threshold: float) -> None:
-        """`threshold`: the similarity from which a pair counts as nearly the same."""
+        """`threshold`: lowest similarity of a near-duplicate."""
         self.threshold = threshold
         self._index = RMinHashLSH(threshold, PERMUTATIONS, BANDS)
         self._names: set[str] = set()
         self._sketches: list[RMinHash] = []
 
     def add(self, name: str, text: str) -> None:
-        """Remembers a text by that name; a second one of the same name is left out."""
+        """Stores a text under a name; ignores a name stored before."""
         sketch = sketched(text)
         if sketch is not None and name not in self._names:
             self._names.add(name)
@@ -46,7 +46,7 @@ class NearDuplicates:
             self._sketches.append(sketch)
 
     def similarity(self, text: str) -> float:
-        """The largest similarity to a text that was seen, from 0 to 1; 0 for those that are far from all."""
+        """Returns the largest similarity to a stored text, from 0 to 1; 0 if no candidate is close."""
         sketch = sketched(text)
         if sketch is None:
             return 0.0
@@ -54,7 +54,7 @@ class NearDuplicates:
 
 
 def sketched(text: str) -> RMinHash | None:
-    """What stands for a text; None for one that is too short to compare."""
+    """Returns a text's sketch; None if the text is too short to compare."""
     found = words(text)
     if len(found) < LEAST_WORDS:
         return None

@@ -1,8 +1,8 @@
-"""Remembers what was proposed, so that nothing counts twice.
+"""Remembers proposals, so that none counts twice.
 
-What always holds: the memory is a function of the proposed tasks that were recorded, in any order, so it is made again
-from the ledger after a restart and is the same as before. Exact keys say what a task asks whatever the names; beside
-them, near-duplicates are found among what stands in fenced blocks (programs, puzzles, statements).
+Invariants: the memory is a function of the recorded proposed tasks, in any order, so it is rebuilt from the ledger
+after a restart. Exact keys identify a question independent of names; near-duplicates are also searched among the
+contents of fenced blocks (programs, puzzles, statements).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 class NoveltyMemory:
-    """What was proposed so far. Not thread-safe."""
+    """All proposals so far. Not thread-safe."""
 
     def __init__(self, tasks: Iterable[Task] = (), threshold: float = THRESHOLD) -> None:
         self._keys: set[str] = set()
@@ -35,13 +35,13 @@ class NoveltyMemory:
         return key in self._keys
 
     def add(self, task: Task) -> None:
-        """Remembers a proposed task; others are left out."""
+        """Stores a proposed task; ignores others."""
         if is_proposed(task) and task.key not in self._keys:
             self._keys.add(task.key)
             self._near.add(task.key, substance(task))
 
     def require_new(self, made: ProvenTask) -> float:
-        """The similarity to what is nearest, below the threshold. Raises RefusedProposal for what is known."""
+        """Returns the similarity to the nearest proposal. Raises RefusedProposal if known or at the threshold."""
         if made.task.key in self._keys:
             raise RefusedProposal(Reason.KNOWN, "it was proposed before")
         similarity = self._near.similarity(substance(made.task))
@@ -51,5 +51,5 @@ class NoveltyMemory:
 
 
 def substance(task: Task) -> str:
-    """What a task is about, without the words of its question: the content of its fenced blocks."""
+    """Returns the content of a task's fenced blocks, without the wording of its question."""
     return "\n".join(_BLOCK.findall(task.question))

@@ -1,12 +1,12 @@
 """Proposals of programs in three modes (Absolute Zero 2505.03335, section 3.2): deduction, abduction, induction.
 
-    deduction   a program and an input; asked for is the output
-    abduction   a program and the output for an input of the proposer's; asked for is any input that gives it
-    induction   inputs and outputs; asked for is a program, and the hidden half has to match
+    deduction   given a program and an input, find the output
+    abduction   given a program and an output, find any input that gives it
+    induction   given inputs and outputs, find a program, which must also match a hidden half
 
-What always holds: outputs are what two runs in fresh processes gave; the proposer says none. An answer of abduction is
-run by the verifier of programs, in a sandbox that no submission reaches; the program is defined anew for each answer,
-among names of its own, so that it neither changes what judges nor keeps anything from one answer to the next.
+Invariants: outputs are results of two runs in fresh processes; the proposer supplies none. The program verifier runs an
+abduction's answer in a sandbox that no submission reaches; the program is defined anew for each answer, in its own
+namespace, so it neither changes the judge nor keeps anything between answers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from verifiers.registry.spec import Spec
 Mode = Literal["deduction", "abduction", "induction"]
 LEAST_PAIRS, MOST_PAIRS = 6, 12
 ANSWER = "answer"
-"""The function that an answer of abduction defines."""
+"""Name of the function that an abduction's answer defines."""
 TURNS, TOKENS = 8, 4_000
 _BLOCKS = {
     "deduction": "the program in a block ```python, and the arguments of one call, such as `[3, 1], 2`, in a block "
@@ -75,7 +75,7 @@ class ProgramProposals:
 
 
 def _worked(program: ScreenedProgram, call: str, provers: Provers) -> Execution:
-    """Runs the call and what is near it. Raises RefusedProposal for a program that does no work."""
+    """Runs the call and variants of it. Raises RefusedProposal for a program that does no work."""
     near = probes(call)
     execution = provers.executor.run(program, [call, *(one for _, one in near)])
     own, *others = execution.results
@@ -134,8 +134,7 @@ def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
 
 
 def _gives(source: str, output: str) -> Spec:
-    """The check of abduction: the arguments, plain data by then, are given to the program beside which no submission
-    ever runs."""
+    """Returns the check of abduction: the program runs on the arguments, as plain data, away from any submission."""
     holds = (
         "def holds(result, n):\n"
         "    if type(result) is not tuple or len(repr(result)) > 300:\n        return False\n"
@@ -179,7 +178,7 @@ def _induction(program: ScreenedProgram, lines: str, provers: Provers) -> Proven
 
 
 def _pairs(calls: Sequence[str], results: Sequence[str], shown: int) -> Spec:
-    """The check of induction: all pairs, the first of them visible."""
+    """Returns the check of induction: all pairs, the first `shown` of them visible."""
     return ProgramSpec(
         function=FUNCTION,
         examples=tuple(

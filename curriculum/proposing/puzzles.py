@@ -1,8 +1,8 @@
-"""Proposals of puzzles: bounds and conditions in `constraints`' language, solved by Z3 and proved to have one solution.
+"""Proposals of puzzles: bounds and conditions in the language of `constraints`, with one solution, proved by Z3.
 
-What always holds: the label is a solution that the verifier's own arithmetic found to meet every condition, and of
-which Z3 proved, without cvc5 contradicting it, that nothing else does. A puzzle is refused where a condition may be
-left away altogether (everything meets it), where nothing meets it, and where each value is written out in it.
+Invariants: the label is a solution that the verifier's own arithmetic found to meet every condition, and that Z3 proved
+unique, without contradiction by cvc5. A puzzle is refused if a condition is vacuous, if no assignment meets it, or if
+each value is written out in it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PuzzleProposals:
 
 
 def solved(puzzle: Puzzle, checker: SpecChecker) -> ProvenLabel:
-    """The only solution, as the label. Raises RefusedProposal, and InfrastructureError."""
+    """Returns the only solution, as the label. Raises RefusedProposal, and InfrastructureError."""
     spec = SmtSpec(claim=puzzle.claim, question="model", effort=EFFORT)
     reply = checker.propose(spec, ways(spec)[0], "", SECONDS)
     if not reply.texts:
@@ -88,7 +88,7 @@ def solved(puzzle: Puzzle, checker: SpecChecker) -> ProvenLabel:
 
 
 def _refuse_needless(puzzle: Puzzle, values: Mapping[str, int], checker: SpecChecker) -> None:
-    """Raises RefusedProposal for a puzzle that says its solution, or one of whose conditions everything meets."""
+    """Raises RefusedProposal for a puzzle that states its solution or has a vacuous condition."""
     given = sum(
         one.head == "=" and any(len(side.parts) == 0 and side.head in values for side in one.parts)
         and any(side.head.isdigit() for side in one.parts)
@@ -106,7 +106,7 @@ def _refuse_needless(puzzle: Puzzle, values: Mapping[str, int], checker: SpecChe
 
 
 def _require(checker: SpecChecker, pairs: list[tuple[Spec, str]], reason: Reason, detail: str) -> None:
-    """Raises RefusedProposal unless all pass."""
+    """Raises RefusedProposal unless all checks pass."""
     for verdict in map(_decided, checker.check_many(pairs)):
         if verdict.ground in (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY):
             raise RefusedProposal(Reason.UNPROVED, "not settled within the effort that is given")
@@ -118,7 +118,7 @@ def _decided(found: Verdict | SpecProblem) -> Verdict:
     if isinstance(found, SpecProblem):
         raise RefusedProposal(Reason.UNPROVED, "the solver cannot read it")
     if found.outcome is Outcome.INFRA_ERROR:
-        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+        raise InfrastructureError(f"a proof of a proposal failed to run: {found.reason}", hint="run `assay doctor`")
     return found
 
 

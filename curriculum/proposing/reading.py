@@ -7,8 +7,8 @@
     [3, 1, 2]
     ```
 
-Pure. The text is the model's and hostile. What always holds: each part that is asked for is there exactly once, closed,
-within bounds, in printable characters; other blocks are refused, and what stands around them is not read.
+Pure. The text is the model's and hostile. Invariants: each requested part occurs exactly once, closed, within bounds,
+in printable characters; other blocks are refused, and text around blocks is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"^```([a-z]{0,20})[ \t]*$")
 
 
 def parts(text: str, names: Sequence[str]) -> dict[str, str]:
-    """The content of the blocks of these names. Raises RefusedProposal."""
+    """Returns the contents of the named blocks. Raises RefusedProposal."""
     if len(text) > MOST_CHARACTERS:
         raise RefusedProposal(Reason.UNREADABLE, f"longer than {MOST_CHARACTERS} characters")
     found: dict[str, str] = {}

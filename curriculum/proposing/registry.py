@@ -1,4 +1,4 @@
-"""Lists the kinds of proposals. The table is written out; importing a module never adds to it."""
+"""Kinds of proposals. The table is literal; importing a module never adds to it."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in _ROWS}
 
 
 def kind_named(name: str) -> ProposalKind:
-    """The kind of that name. Raises CurriculumError, with the names that exist."""
+    """Returns the kind of that name. Raises CurriculumError with the valid names."""
     try:
         return KINDS[name]
     except KeyError:
         raise CurriculumError(
-            f"there is no kind of proposals {name!r}", hint=f"choose of {', '.join(sorted(KINDS))}"
+            f"unknown kind of proposals {name!r}", hint=f"choose one of {', '.join(sorted(KINDS))}"
         ) from None

@@ -1,12 +1,12 @@
-"""Looks at the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
+"""Screens the source of a proposed program before it runs: an allow-list of syntax, names, methods and imports.
 
-What always holds: a screened program makes no classes and no sets (whose order depends on the process), catches
-nothing, prints nothing, has no defaults but constants, and names nothing that reaches the interpreter. Every
-name that it reads is one that it binds itself, a module that it imports, or a listed builtin. So its result is a matter
-of its text and its input. The sandbox does not rely on this; it is there whatever the program does.
+Invariants: a screened program makes no classes and no sets (whose order depends on the process), catches no exceptions,
+prints nothing, has only constant defaults, and names nothing that reaches the interpreter. Every name that it reads is
+its own, an imported module, or a listed builtin. So its result depends only on its text and its input. The sandbox does
+not rely on this; it isolates any program.
 
-What is looked at is also what runs, what is shown and what is compared: the program as Python writes its syntax tree,
-without comments and without texts that stand alone.
+The screened program is also the one that runs, is shown and is compared: Python's rendering of its syntax tree, without
+comments and standalone strings.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ METHODS: Final = frozenset(_METHODS.split())
 VIEWS: Final = frozenset(["keys", "items", "values"])
 _READERS: Final = "list sorted len sum max min enumerate dict tuple all any zip map filter reversed"
 READERS: Final = frozenset(_READERS.split())
-"""What may be handed a view of a dictionary: operators would make sets of it."""
+"""Functions that may be passed a dictionary view: operators would make sets of it."""
 SYNTAX: Final = (
     ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For,
     ast.While, ast.If, ast.Expr, ast.Pass, ast.Break, ast.Continue, ast.Import, ast.ImportFrom, ast.alias, ast.BoolOp,
@@ -66,21 +66,21 @@ SYNTAX: Final = (
 
 @dataclass(frozen=True)
 class ScreenedProgram:
-    """A program that was looked at."""
+    """Program that passed the screening."""
 
     source: str
-    """As Python writes it, without comments and texts that stand alone."""
+    """Python's rendering, without comments and standalone strings."""
     arity: int
     key: str
-    """SHA-256 of its syntax tree, names exchanged for their order of appearance, notes of types left away."""
+    """SHA-256 of the syntax tree, with names replaced by order of appearance and without annotations."""
     literals: frozenset[str]
-    """Every constant in it, as Python writes it."""
+    """Every constant in the program, as Python writes it."""
     looks_up: bool
-    """All that it does is read a table of its own."""
+    """True if the program only reads its own table."""
 
 
 def screened(source: str) -> ScreenedProgram:
-    """Looks at a source. Raises RefusedProposal."""
+    """Screens a source. Raises RefusedProposal."""
     if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
         raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
     source = _plain(_parsed(source))
@@ -92,7 +92,7 @@ def screened(source: str) -> ScreenedProgram:
     _require_known_names(nodes)
     for statement in tree.body:
         if not isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef):
-            raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions stand at its outer level")
+            raise RefusedProposal(Reason.FORBIDDEN, "only imports and functions are allowed at its top level")
     found = [one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == FUNCTION]
     if len(found) != 1:
         raise RefusedProposal(Reason.UNREADABLE, f"it defines `{FUNCTION}` once")
@@ -106,7 +106,7 @@ def screened(source: str) -> ScreenedProgram:
 
 
 def _plain(tree: ast.Module) -> str:
-    """The program without what only says something."""
+    """Renders the program without constant statements."""
     if sum(1 for _ in ast.walk(tree)) > NODES or _depth(tree) > DEPTH:
         raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
     try:
@@ -116,7 +116,7 @@ def _plain(tree: ast.Module) -> str:
 
 
 class _Silenced(ast.NodeTransformer):
-    """Leaves away statements that are a constant: they say something, and do nothing."""
+    """Removes statements that are a constant, such as docstrings."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if isinstance(node.value, ast.Constant) else node
@@ -133,7 +133,7 @@ def _parsed(source: str) -> ast.Module:
         try:
             with PARSING:
                 return ast.parse(source)
-        except SystemError:  # somebody else's thread parses, too
+        except SystemError:  # another thread is parsing
             continue
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise RefusedProposal(Reason.UNREADABLE, "it is not Python") from error
@@ -149,7 +149,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
-    """Raises RefusedProposal for a node that is in no list."""
+    """Raises RefusedProposal for a node that is not allowed."""
     if not isinstance(node, SYNTAX):
         raise RefusedProposal(Reason.FORBIDDEN, f"no {type(node).__name__} may stand in it")
     match node:
@@ -166,7 +166,7 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             _require_name(name, bound=True)
         case ast.arguments(defaults=defaults, kw_defaults=others):
             if any(not isinstance(one, ast.Constant | None) for one in (*defaults, *others)):
-                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is no constant")
+                raise RefusedProposal(Reason.FORBIDDEN, "a default value that is not a constant")
         case ast.Attribute(value=ast.Name(id=module), attr=name) if module in MODULES:
             if name not in MODULES[module].split() and name != "from_iterable":
                 raise RefusedProposal(Reason.FORBIDDEN, "a name of a module")
@@ -175,7 +175,7 @@ def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
             if name not in METHODS or not called or not isinstance(node.ctx, ast.Load):
                 raise RefusedProposal(Reason.FORBIDDEN, "a method or an attribute")
         case ast.Call(func=ast.Attribute(attr=name)) if name in VIEWS and not _is_read(node, parent):
-            raise RefusedProposal(Reason.FORBIDDEN, "a view of a dictionary that is not read at once")
+            raise RefusedProposal(Reason.FORBIDDEN, "a view of a dictionary that is not read immediately")
         case ast.keyword(arg=None) | ast.Constant(value=complex() | bytes()):
             raise RefusedProposal(Reason.FORBIDDEN, "a complex number, bytes or **")
         case ast.Constant(value=int() as value) if abs(value) > 10**12:
@@ -195,7 +195,7 @@ def _require_name(name: str, *, bound: bool) -> None:
 
 
 def _require_known_names(nodes: Sequence[ast.AST]) -> None:
-    """Raises RefusedProposal for a name that is read and is neither the program's own, nor imported, nor listed."""
+    """Raises RefusedProposal for a name that is neither the program's own, nor imported, nor listed."""
     imported = {one.name for one in nodes if isinstance(one, ast.alias)}
     read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
     if not read <= _bound(nodes) | imported | BUILTINS:
@@ -203,7 +203,7 @@ def _require_known_names(nodes: Sequence[ast.AST]) -> None:
 
 
 def _bound(nodes: Sequence[ast.AST]) -> set[str]:
-    """The names of its functions, parameters and variables."""
+    """Returns the names of functions, parameters and variables."""
     found = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
     found |= {one.arg for one in nodes if isinstance(one, ast.arg)}
     return found | {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
@@ -227,7 +227,7 @@ def _require_plain_arguments(function: ast.FunctionDef) -> None:
 
 
 def _is_lookup(statement: ast.stmt) -> bool:
-    """A single `return` of a table's item, of a constant, or of the argument of a comparison with constants."""
+    """True if the statement returns an item of a table, a constant, or the outcome of a choice between constants."""
     match statement:
         case ast.Return(value=ast.Subscript(value=ast.Dict() | ast.List() | ast.Tuple() | ast.Constant())):
             return True
@@ -242,7 +242,7 @@ def _is_lookup(statement: ast.stmt) -> bool:
 
 
 def _text(node: ast.AST) -> str:
-    """What a display says, as Python writes its value; nothing where it is no constant."""
+    """Returns the value of a constant display as Python writes it; empty if not constant."""
     try:
         return repr(ast.literal_eval(node))  # of a tree whose nodes are all in the list
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -250,7 +250,7 @@ def _text(node: ast.AST) -> str:
 
 
 class _Renamer(ast.NodeTransformer):
-    """Gives names their order of appearance; notes of types are left away."""
+    """Renames names by order of appearance; drops annotations."""
 
     def __init__(self, own: frozenset[str]) -> None:
         self._own = own

@@ -1,8 +1,8 @@
-"""Proposals of statements in Lean: variants of an earlier task, or lemmas of its proof, proved or disproved here.
+"""Proposals of Lean statements: variants of an earlier task, or lemmas of its proof, proved or disproved here.
 
-What always holds: the proposer hands in a proof, and Lean's kernel takes it before there is a task; which of statement
-and negation was proved is the label, and the spec holds that one. A statement that is closed at once is refused. Text
-of the proposer's stands in a spec only as one proposition: words that begin a command are refused.
+Invariants: the proposer supplies a proof, and Lean's kernel accepts it before a task exists; the label says which of
+statement and negation was proved, and the spec states that one. A statement that a trivial tactic closes is refused.
+The proposer's text enters a spec only as one proposition: words that begin a command are refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ARROWS = ("→", "->")
 
 
 def without_names(proposition: str) -> str:
-    """Its words, with a space between them."""
+    """Returns a proposition's words, space-separated, with bound names numbered."""
     words = _WORD.findall(proposition)
     ends = _ends(words)
     scopes: list[dict[str, str]] = [{}]
@@ -57,7 +57,7 @@ def without_names(proposition: str) -> str:
 
 
 def _ends(words: Sequence[str]) -> dict[int, int]:
-    """Where each bracket closes."""
+    """Maps each opening bracket to its closing one."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for at, word in enumerate(words):
@@ -69,7 +69,7 @@ def _ends(words: Sequence[str]) -> dict[int, int]:
 
 
 def _bound(words: Sequence[str], at: int, ends: dict[int, int]) -> Iterator[str]:
-    """The names behind a word that binds: bare ones, or in brackets with their type."""
+    """Yields the names after a binder: bare ones, or in brackets with their type."""
     while at < len(words):
         if words[at] in _OPEN:
             yield from _before_colon(words, at + 1)
@@ -82,7 +82,7 @@ def _bound(words: Sequence[str], at: int, ends: dict[int, int]) -> Iterator[str]
 
 
 def _before_colon(words: Sequence[str], at: int) -> Iterator[str]:
-    """`x` and `y` of `x y : T`; nothing where no such list stands."""
+    """Yields `x` and `y` of `x y : T`; nothing if no such list follows."""
     end = at
     while end < len(words) and _is_name(words[end]):
         end += 1
@@ -99,11 +99,11 @@ MOST_CHARACTERS = 600
 SECONDS = 30.0
 TURNS, TOKENS = 4, 4_000
 AT_ONCE = ("trivial", "decide", "intros; rfl", "intros; trivial", "intros; simp")
-"""Tactics one of which closes what is no task."""
+"""Tactics; a statement that one of them closes is not a task."""
 TRUE, FALSE = "true", "false"
 CLOSED = "set_option autoImplicit false\n"
-"""A name that is not bound is an error. Lean would bind it for all values, outside of the negation too: of a statement
-about a value of an empty type both it and its negation could be proved."""
+"""Makes unbound names an error. Lean would bind them universally, outside the negation too: for a value of an empty
+type, a statement and its negation could both be proved."""
 _COMMANDS = (
     "theorem lemma def abbrev axiom instance class structure inductive import open namespace section end variable"
     " universe macro syntax notation infix infixl infixr prefix postfix elab attribute set_option example opaque"
@@ -152,7 +152,7 @@ class StatementProposals:
 
 
 def proved(proposition: str, proof: str, checker: SpecChecker) -> ProvenLabel:
-    """Whether it is true, as the label, by the proof that was handed in. Raises RefusedProposal, and
+    """Returns the truth of a proposition, as the label, by the supplied proof. Raises RefusedProposal, and
     InfrastructureError."""
     verdicts = _tried(proposition, [(TRUE, proof), (FALSE, proof)], checker)
     true, false = (one.passed for one in verdicts)
@@ -173,12 +173,12 @@ def _sound(found: Verdict | SpecProblem) -> Verdict:
     if isinstance(found, SpecProblem):
         raise RefusedProposal(Reason.UNREADABLE, "Lean cannot read the statement")
     if found.outcome is Outcome.INFRA_ERROR:
-        raise InfrastructureError(f"a proof of a proposal broke: {found.reason}", hint="run `assay doctor`")
+        raise InfrastructureError(f"a proof of a proposal failed to run: {found.reason}", hint="run `assay doctor`")
     return found
 
 
 def _proposition(text: str) -> str:
-    """One proposition, in one line. Raises RefusedProposal."""
+    """Returns one proposition, in one line. Raises RefusedProposal."""
     line = " ".join(text.split())
     if len(line) > MOST_CHARACTERS or _FORBIDDEN.search(line):
         raise RefusedProposal(Reason.FORBIDDEN, "more than one proposition, or too long")

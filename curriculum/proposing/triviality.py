@@ -1,7 +1,7 @@
-"""Finds out whether a program does any work: what it gives for inputs near its own.
+"""Detects programs that do no work, by their results for inputs near their own.
 
-Pure: `probes` says what to call, `require_work` looks at what came of it. The first call is the proposal's own. `tells`
-looks for an answer in what a question shows.
+Pure: `probes` lists the calls, `require_work` judges their results. The first call is the proposal's own. `tells` finds
+an answer in what a question shows.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from curriculum.proposing.screening import ScreenedProgram
 from verifiers.programs.data.values import DictPairs, Value, literal
 
 LEAST_SHOWN = 3
-"""Characters from which an answer that stands in the question counts as shown."""
+"""Shortest answer, in characters, that counts as shown if the question contains it."""
 _QUOTES = str.maketrans("", "", "'\"\\")
 
 
 def probes(arguments: str) -> list[tuple[int, str]]:
-    """Other inputs, each with the place of the one argument that is changed."""
+    """Returns variants of the input, each with the position of the changed argument."""
     values = values_of(arguments)
     made = []
     for place, value in enumerate(values):
@@ -33,7 +33,7 @@ def probes(arguments: str) -> list[tuple[int, str]]:
 def require_work(
     program: ScreenedProgram, arguments: str, own: ProgramCall, found: Sequence[tuple[int, str, ProgramCall]]
 ) -> None:
-    """Raises RefusedProposal for a program that is trivial. `found`: what came of each probe, by place and input."""
+    """Raises RefusedProposal for a trivial program. `found` has each probe's position, input and result."""
     if own.raised:
         raise RefusedProposal(Reason.RAISES, "it raises an exception")
     if program.looks_up:
@@ -56,8 +56,8 @@ def require_work(
 
 
 def tells(program: ScreenedProgram, value: str, beside: str = "") -> bool:
-    """Whether a value, as Python writes it, stands in a program, in one of its texts, or in what is shown beside it,
-    with other blanks and quotes too."""
+    """True if a program, its strings or `beside` contain a value, with any blanks and quotes. `value` is as Python
+    writes it."""
     bare = value.translate(_QUOTES)
     texts = [one.translate(_QUOTES) for one in program.literals if one[:1] in ("'", '"')]
     return len(bare) >= LEAST_SHOWN and (
@@ -91,6 +91,6 @@ def _others(value: Value) -> list[Value]:
 
 
 def _more(items: list[Value]) -> list[Value]:
-    """One more item of the same sort."""
+    """Returns one more item of the same type."""
     others = _others(items[-1]) if items else []
     return others[:1] or [3]

@@ -1,1 +1,4 @@
-"""Keeps what is trained on apart from what is judged by: sealed and held-out questions are never trained on."""
+"""Keeps training data apart from evaluation questions, which are sealed or held out.
+
+`rules.py` defines a copy, by the source of a text; `index.py` finds copies. Nothing here draws tasks.
+"""

@@ -1,27 +1,27 @@
-"""Says what counts as a copy of a kept question, by where a text comes from.
+"""Rules that decide when a text copies an evaluation question, by the source of the text.
 
-A text that a taskset of ours *generated* shares its words with the sealed questions of that taskset: the numbers are
-the question, and the same words with other numbers are another one. Of it is stopped
+A text that a built-in taskset *generated* shares its words with that taskset's sealed questions: the numbers are the
+question, and the same words with other numbers are another one. It is rejected if it is
 
-- the same question whatever the words (`key`), or the same text (`exact`);
-- one that has the same numbers, the same files and the same check, and differs in one word (`one word`).
+- the same question in any words (`key`), or the same text (`exact`);
+- one with the same numbers, files and check that differs in one word (`one word`).
 
-A text that somebody *wrote* (the owner, the proposer, a teacher, another project) has no reason to have our words at
-all. Of it is stopped
+A text that somebody *wrote* (the owner, the proposer, a teacher, another project) has no reason to share words with
+evaluation questions. It is rejected if it
 
-- the same tokens (`exact`), or the same but for numbers (`other numbers`);
-- one that differs in one token, as far as it is short (`one word`): in a longer one, n-grams show it;
-- one that shares `SHARE` of the distinctive 8-grams of either text (`8-grams`); what `COMMON` kept texts have in common
-  is the form of a taskset, and shows nothing;
-- one that MinHash finds near and whose rare words and pairs of words are `NEAR` the same, or which has just the numbers
-  of a kept text and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
+- has the same tokens (`exact`), or the same except for numbers (`other numbers`);
+- is short and differs in one token (`one word`): in longer texts, n-grams show it;
+- shares `SHARE` of the distinctive 8-grams of either text (`8-grams`); 8-grams that `COMMON` evaluation questions share
+  are a taskset's form, and do not count;
+- is near by MinHash, and its rare words and word pairs agree by `NEAR`, or it has exactly the numbers of an evaluation
+  question and `NEAR_WITH_NUMBERS` of its rare words and pairs (`near-duplicate`).
 
-What `COMMON` rows of the owner's tasksets in use share but for their numbers is a form, as a taskset of ours has: in
-it the numbers are the question. Of two texts that are each of a form, one with other numbers is no copy.
+Text that `COMMON` rows of the owner's active tasksets share except for numbers is a form, like that of a built-in
+taskset: its numbers are the question. Two texts of forms with other numbers are not copies.
 
-The *result of a tool* within a conversation may hold anything, the task itself first of all. It is stopped where it
-holds a whole kept question that is short, but for one word at most, or `SHARE` of the distinctive 8-grams of any; what
-the task itself says does not count.
+The *result of a tool* within a conversation may hold anything, above all the task itself. It is rejected if it holds a
+whole short evaluation question, up to one word, or `SHARE` of the distinctive 8-grams of any; the task's own text does
+not count.
 """
 
 from __future__ import annotations
@@ -33,36 +33,36 @@ SHARE = 0.4
 COMMON = 3
 NEAR, NEAR_WITH_NUMBERS, NEAR_WITH_FEW = 0.42, 0.35, 0.5
 UNKNOWN = 0.15
-"""What a word that no kept text has counts beside one that a single text has: a copy in other words has many."""
+"""Weight of a word in no evaluation question relative to a word in one: a reworded copy has many."""
 DIGITS = 4
-"""Fewer of them in all the numbers of a text say little about where it is from (`NEAR_WITH_FEW`)."""
+"""Fewer digits in all numbers of a text say little about its origin (`NEAR_WITH_FEW`)."""
 SHORT = 32
 """Tokens up to which a text is looked up with one of them left out."""
 FEWEST_GRAMS = 3
-"""A text with fewer 8-grams is compared as a whole."""
+"""Number of 8-grams below which a text is compared as a whole."""
 FEWEST_TOKENS = 4
-"""A text with fewer tokens is only ever the same or another one."""
+"""Tokens below which only an exact copy counts."""
 
 
 class Door(StrEnum):
-    """Where a task or a text of training comes in."""
+    """Filter through which a task or text enters training."""
 
     STREAM = "stream"
     """Tasks that a taskset generates for training."""
     CONVERSATIONS = "conversations"
     """Recorded conversations, and those of a teacher."""
     TOOL_RESULTS = "tool results"
-    """What tools gave back within conversations that are learned from."""
+    """Tool results within conversations that are trained on."""
     OWNER = "owner"
     """Rows and folders of the owner."""
     PROPOSER = "proposer"
     """Tasks that the model proposed."""
     FOREIGN = "foreign"
-    """Tasks of environments that others made."""
+    """Tasks of other frameworks' environments."""
 
 
 class Check(StrEnum):
-    """What showed that a text is a copy."""
+    """Rule that identified a copy."""
 
     KEY = "key"
     EXACT = "exact"
@@ -74,13 +74,12 @@ class Check(StrEnum):
 
 @dataclass(frozen=True)
 class Match:
-    """A kept question that a text is a copy of."""
+    """Evaluation question that a text copies."""
 
     kept: str
-    """The id of the kept task."""
     check: Check
     share: float = 1.0
-    """How much of it is the same."""
+    """Share of the text that is the same."""
 
     def __str__(self) -> str:
         return f"{self.check.value} of {self.kept} ({self.share:.0%})"

@@ -1,7 +1,7 @@
-"""Reads a text as the tokens that two copies of it have in common, whatever its case, blanks and punctuation. Pure.
+"""Tokenizes a text so that copies have equal tokens, ignoring case, blanks and punctuation. Pure.
 
-What always holds: equal tokens for texts that differ in case, blanks, line ends, marks of punctuation, invisible
-characters and compatible forms of Unicode; numbers and signs of mathematics stay, because they are what is asked.
+Invariants: equal tokens for texts that differ in case, blanks, line ends, punctuation, invisible characters and
+compatible forms of Unicode; numbers and mathematical signs stay, because they are the question.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ import unicodedata
 from collections.abc import Sequence
 
 GRAM = 8
-"""Tokens of one n-gram (GPT-3, 2005.14165, appendix C, has 13; 8 finds shorter copies)."""
+"""Tokens per n-gram (GPT-3, 2005.14165, appendix C, uses 13; 8 finds shorter copies)."""
 MOST_TOKENS = 20_000
-"""Of one text; what comes after them is not read."""
+"""Tokens read per text; the rest is ignored."""
 NUMBER = "#"
 _TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+|[^\w\s]|_")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _PUNCTUATION = frozenset(".,;:!?\"'`´‘’“”…·«»()[]{}$\\_")
-"""Marks that a copy may have in other places; brackets and the signs of LaTeX among them."""
+"""Marks that a copy may move, with brackets and LaTeX signs among them."""
 _BEFORE_A_SIGN = frozenset("+-*/^=<>−×÷|~")
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Words in small letters, numbers and signs, in their order."""
+    """Returns lower-case words, numbers and signs, in order."""
     plain = text[: 8 * MOST_TOKENS].casefold()
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", plain).casefold()
@@ -33,7 +33,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
 
 
 def without_numbers(tokens: Sequence[str]) -> tuple[str, ...]:
-    """The same with one mark for each run of numbers; the sign of a number belongs to it."""
+    """Returns the tokens with each run of numbers as one mark; a number includes its sign."""
     found: list[str] = []
     for place, token in enumerate(tokens):
         if is_number(token):
@@ -45,7 +45,7 @@ def without_numbers(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def _is_sign(tokens: Sequence[str], place: int) -> bool:
-    """Whether this + or - stands before a number and behind nothing that it could be added to."""
+    """True if this + or - is the sign of a number, not an operator."""
     ahead = tokens[place] in "+-−" and place + 1 < len(tokens) and is_number(tokens[place + 1])
     return ahead and (place == 0 or tokens[place - 1] in _BEFORE_A_SIGN or tokens[place - 1].isalpha())
 
@@ -59,14 +59,14 @@ def numbers_in(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def grams_of(tokens: Sequence[str], size: int = GRAM) -> set[int]:
-    """Hashes of all runs of so many tokens; they mean something in this process alone."""
+    """Returns hashes of all runs of `size` tokens, valid in this process only."""
     return {hash(tuple(tokens[place : place + size])) for place in range(len(tokens) - size + 1)}
 
 
 def shortened(tokens: Sequence[str], *, words_only: bool = False) -> set[int]:
-    """Hashes of the text and of the text without one of its tokens: two texts that differ in one token have one of
-    these in common, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left
-    out."""
+    """Returns hashes of the text, and of the text without each one of its tokens. Two texts that differ in one token
+    share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left out.
+    """
     whole = tuple(tokens)
     found = {hash(whole)}
     for place, token in enumerate(whole):

@@ -1,8 +1,8 @@
-"""Remembers what was trained on, so that no sealed question that is drawn later is one word from it.
+"""Remembers trained questions, so that no sealed question drawn later is one word from them.
 
-What always holds: it depends on the tasks alone, not on their order. It is the rule for what tasksets generate
-(`curriculum.separation.rules`), the other way round: a sealed question that this meets would be one word from a task
-that was trained on. A key needs no look here, because it belongs to one split.
+Invariants: it depends on the tasks alone, not on their order. It applies the rule for generated tasks
+(`curriculum.separation.rules`) in the other direction: a sealed question that matches here is one word from a trained
+task. Keys need no check, because each belongs to one split.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from curriculum.separation.tokens import shortened, tokens_of
 
 
 class TrainedQuestions:
-    """Holds a few numbers for each task, and none of its text."""
+    """Hashes of trained tasks, without their text."""
 
     def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self._marks = {mark for task in tasks for mark in _marks_of(task)}
 
     def meets(self, task: Task) -> bool:
-        """Whether a task that was trained on has the same numbers and check, and differs in one word at most."""
+        """True if a trained task has the same numbers and check, and differs in at most one word."""
         return bool(self._marks) and not self._marks.isdisjoint(_marks_of(task))
 
 
 def _marks_of(task: Task) -> set[int]:
-    """Two tasks that are a word apart have one of these in common; they mean something in this process alone."""
+    """Returns hashes of which two tasks one word apart share one; valid in this process only."""
     tokens = tokens_of(text_of(task))
     if not FEWEST_TOKENS <= len(tokens) <= SHORT:
         return set()

@@ -1,1 +1,5 @@
-"""Tasksets whose tasks are not a line on a calculator, one file each."""
+"""Tasksets that need more than one calculator line, one file each, grouped by subject.
+
+A file defines its item makers and a `TopicTaskset`; `curriculum.names` lists them. `wording.py`, `statements.py`,
+`prose.py`, `integers.py`, `matrices.py` and `polynomials.py` are shared.
+"""

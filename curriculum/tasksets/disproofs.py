@@ -1,7 +1,7 @@
 """Lean statements that are true or false: the answer proves the statement, or its negation.
 
-What is checked is the one of the two that is true; who made the statement knows which, so whoever answers has to find
-out and to prove it. True and false ones are drawn alike, and a proof of the wrong one does not exist.
+Only the true one of the two is checked; the generator knows which, so the answerer has to find out and prove it. True
+and false statements are drawn equally often, and the wrong one has no proof.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBERS = "xyzuvwkmij"
 
 @dataclass(frozen=True)
 class Claim:
-    """A closed statement, whether it is true, and a proof of it or of its negation."""
+    """Closed statement with its truth value, and a proof of it or of its negation."""
 
     key: str
     statement: str
@@ -35,7 +35,7 @@ class Claim:
 
 
 def _derivations(level: int, rng: Random) -> Claim:
-    """Rules from some propositions to others: whether the last one follows from the first ones."""
+    """Makes rules between propositions: does the last one follow from the first ones?"""
     count = 5 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     wanted = rng.random() < 0.5
@@ -75,7 +75,7 @@ def _derivations(level: int, rng: Random) -> Claim:
 
 
 def _equalities(level: int, rng: Random) -> Claim:
-    """Equations between numbers: whether two of them are equal."""
+    """Makes equations between numbers: are two of them equal?"""
     count = 4 + level
     names = rng.sample(_NUMBERS, count)
     true = rng.random() < 0.5
@@ -118,7 +118,7 @@ def _equalities(level: int, rng: Random) -> Claim:
 
 
 def _sequences(level: int, rng: Random) -> Claim:
-    """A sequence by its first term and its rule: whether a later term is the number that is said."""
+    """Makes a sequence from its first term and rule: is a later term the given number?"""
     start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
     true = rng.random() < 0.5
     value = start + at * step
@@ -136,7 +136,7 @@ def _sequences(level: int, rng: Random) -> Claim:
 
 
 def _properties(level: int, rng: Random) -> Claim:
-    """Properties that pass on: whether something has the last one because something has one of them."""
+    """Makes properties that imply each other: does something have the last one if something has the first?"""
     count = 3 + level
     names = [f"P{at}" for at in range(1, count + 1)]
     true = rng.random() < 0.5
@@ -173,7 +173,7 @@ SCHEMATA = {
     "disproofs_of_sequences": _sequences,
     "disproofs_of_properties": _properties,
 }
-"""Each makes a claim of a level, and knows without Lean whether it is true."""
+"""Generators of claims by level; each knows without Lean if its claim is true."""
 
 _ASKED = (
     "One of these two statements of Lean 4 is true. Prove the one that is",
@@ -199,7 +199,7 @@ def _made(schema: Callable[[int, Random], Claim], level: int, rng: Random) -> It
 
 
 def _false(draft: TaskDraft, number: int) -> Spec:
-    """A statement of the same name that is false."""
+    """Returns a false statement of the same name."""
     assert isinstance(draft.spec, LeanSpec)
     wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
     return draft.spec.model_copy(update={"statement": wrong})

@@ -1,6 +1,6 @@
 """Questions about nested data in files: JSON, settings in sections, logs of what happened when.
 
-The answers are computed from the data before they are written down as a file.
+Answers are computed from the data before these are written to a file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
 
 
 def _nested(level: int, rng: Random) -> Item:
-    """Branches with people and what each has in stock."""
+    """Makes branches with staff and their tasks, and asks for a sum of ages."""
     branches: list[dict[str, Any]] = [
         {
             "town": town,
@@ -55,7 +55,7 @@ def _nested(level: int, rng: Random) -> Item:
 
 
 def _tree(level: int, rng: Random) -> Item:
-    """Folders within folders: what a part of them takes."""
+    """Makes a tree of nodes, and asks for the sizes below one of them."""
     count = 6 + 6 * level
     names = [f"{rng.choice(COLOURS)}{at}" for at in range(1, count + 1)]
     parents = [rng.randrange(max(0, at - 4), at) if at else -1 for at in range(count)]
@@ -95,7 +95,7 @@ def _clock(seconds: int) -> str:
 
 
 def _log(level: int, rng: Random) -> Item:
-    """Jobs that begin and end, in a log: how long they took in all."""
+    """Makes a log of jobs, and asks how long some of them took in all."""
     now, lines = rng.randint(6, 9) * 3600, []
     open_jobs: dict[int, tuple[int, str]] = {}
     taken: dict[int, tuple[int, str, bool]] = {}
@@ -127,7 +127,7 @@ def _log(level: int, rng: Random) -> Item:
 
 
 def _settings(level: int, rng: Random) -> Item:
-    """Settings in sections, one of which may rest on another: what holds in the end."""
+    """Makes settings with sections that inherit from each other, and asks for effective values."""
     count, keys = 3 + level, [f"{good}_size" for good in GOODS[: 3 + level]]
     sections = rng.sample(COLOURS, min(count, len(COLOURS)))
     values = {name: {key: rng.randint(1, 99) for key in keys if rng.random() < 0.5} for name in sections[1:]}

@@ -1,4 +1,4 @@
-"""Small number theory in exact whole numbers: primes, factors, divisors, numerals. Pure, without any library."""
+"""Elementary number theory with exact integers: primes, factors, divisors, numerals. Pure, without any library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DIGITS = "0123456789ABCDEF"
 
 @cache
 def primes() -> tuple[int, ...]:
-    """All primes below `SIEVED`."""
+    """Returns all primes below `SIEVED`."""
     open_ = bytearray([1]) * SIEVED
     open_[:2] = b"\0\0"
     for number in range(2, isqrt(SIEVED) + 1):
@@ -23,12 +23,12 @@ def primes() -> tuple[int, ...]:
 
 
 def primes_between(low: int, high: int) -> tuple[int, ...]:
-    """The primes from low to high, both included; high is below `SIEVED`."""
+    """Returns the primes from low to high, both included; high is below `SIEVED`."""
     return primes()[bisect_left(primes(), low) : bisect_right(primes(), high)]
 
 
 def factors(number: int) -> Counter[int]:
-    """The prime factors of a positive number below `SIEVED` squared, with how often each divides it."""
+    """Returns the prime factors of a positive number below `SIEVED` squared, with multiplicities."""
     found: Counter[int] = Counter()
     for prime in primes():
         if prime * prime > number:
@@ -42,7 +42,7 @@ def factors(number: int) -> Counter[int]:
 
 
 def divisors(number: int) -> list[int]:
-    """All positive divisors, ascending."""
+    """Returns all positive divisors, ascending."""
     found = [1]
     for prime, times in factors(number).items():
         found = [one * prime**power for one in found for power in range(times + 1)]
@@ -50,12 +50,12 @@ def divisors(number: int) -> list[int]:
 
 
 def totient(number: int) -> int:
-    """Counts the numbers from 1 to `number` that have no common factor with it."""
+    """Counts the numbers from 1 to `number` that are coprime to it."""
     return prod((prime - 1) * prime ** (times - 1) for prime, times in factors(number).items())
 
 
 def numeral(number: int, base: int) -> str:
-    """A number from 0 on, written in a base from 2 to 16."""
+    """Returns a non-negative number as a numeral in base 2 to 16."""
     text = ""
     while number:
         number, digit = divmod(number, base)
@@ -72,7 +72,7 @@ def bezout(a: int, b: int) -> tuple[int, int, int]:
 
 
 def remainders(pairs: list[tuple[int, int]]) -> int:
-    """The smallest non-negative number with these (remainder, modulus), whose moduli have no factor in common."""
+    """Returns the smallest non-negative number with these (remainder, modulus) pairs; the moduli are coprime."""
     found, step = 0, 1
     for remainder, modulus in pairs:
         found += step * ((remainder - found) * pow(step, -1, modulus) % modulus)

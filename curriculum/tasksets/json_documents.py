@@ -20,7 +20,7 @@ _ASKED = (
     "Which JSON document fits this schema (draft 2020-12)? Give one.",
 )
 Made = tuple[dict[str, Any], Any]
-"""A schema and something that fits it."""
+"""Schema and a value that fits it."""
 
 
 def _value(rng: Random) -> Made:
@@ -54,7 +54,7 @@ def _value(rng: Random) -> Made:
 
 
 def _record(size: int, depth: int, rng: Random) -> Made:
-    """An object with so many properties, all required; nested at most so deep."""
+    """Makes an object with `size` required properties, nested at most `depth` deep."""
     names = rng.sample(GOODS, size)
     made = {name: _record(2, depth - 1, rng) if depth and at == 0 else _value(rng) for at, name in enumerate(names)}
     schema = {
@@ -71,7 +71,7 @@ def _records(level: int, rng: Random) -> Made:
 
 
 def _lists(level: int, rng: Random) -> Made:
-    """A list of records, of which one has a certain property."""
+    """Makes a list of records, some of which need a given tag."""
     schema, _ = _record(2 + level // 2, 0, rng)
     count = 2 + level // 2
     wanted = rng.sample(PETS, 1 + level // 3)
@@ -92,7 +92,7 @@ def _lists(level: int, rng: Random) -> Made:
 
 
 def _fits(schema: dict[str, Any], rng: Random) -> Any:
-    """Something that fits a schema which `_value` made."""
+    """Returns a value that fits a schema made by `_value`."""
     if "enum" in schema:
         return rng.choice(schema["enum"])
     if schema["type"] == "integer":
@@ -109,7 +109,7 @@ def _fits(schema: dict[str, Any], rng: Random) -> Any:
 
 
 def _choices(level: int, rng: Random) -> Made:
-    """One of several sorts of record; a number says how many things of which sort there have to be."""
+    """Makes a list of records of several kinds, with required counts per kind."""
     sorts = rng.sample(TRADES, 2 + level // 2)
     forms = {sort: _record(1 + (level + 1) // 2, 0, rng) for sort in sorts}
     for sort, (schema, _) in forms.items():
@@ -143,7 +143,7 @@ def _made(sort: Any, level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """The schema, and another one that nothing of that sort fits."""
+    """Returns the schema plus another one that no such value fits."""
     assert isinstance(draft.spec, ChecklistSpec)
     other = JsonItem(name="is a number", rules=json.dumps({"const": IMPOSSIBLE + number}))
     return draft.spec.model_copy(update={"items": (*draft.spec.items, other)})

@@ -1,9 +1,8 @@
 """Asks what a mailbox says: in one message, after corrections, over several messages, in sums, and what nobody says.
 
-In the manner of ART-E (OpenPipe, 2025). What always holds: the task's own messages decide the answer, and no other
-message names what they are about (`curriculum.environments.mail.mailbox`). An answer that says that it does not know
-fails, and is worth more than a wrong one; that something is said nowhere is an answer of its own, which has to name the
-newest message as well, so that nobody has it without having searched.
+In the manner of ART-E (OpenPipe, 2025). Invariants: the task's own messages decide the answer, and no other message
+names their subjects (`curriculum.environments.mail.mailbox`). Admitting ignorance fails, but scores more than a wrong
+answer; absence is an answer of its own, which must also name the newest message's date, so it takes a search.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from curriculum.environments.mail.phrases import MATTERS, Matter
 from verifiers.exact.spec import ExactSpec
 
 OTHERS = (400, 800, 1_500, 2_500, 4_000)
-"""Messages of a mailbox beside those of the task, by level."""
+"""Messages of a mailbox besides the task's own, by level."""
 UNKNOWN = "unknown"
 INTRODUCTION = (
     "You have a mailbox that you can search and read. What was written last holds; rumours do not count, and a "
@@ -46,7 +45,7 @@ class Draft:
         self.mails: list[Mail] = []
 
     def name(self, among: Callable[[Random], str]) -> str:
-        """A name that no other message has."""
+        """Draws a name that no other message uses."""
         while (found := among(self.rng)) in self.reserved:
             pass
         self.reserved.add(found)
@@ -62,7 +61,7 @@ class Draft:
         return self.name(phrases.a_person)
 
     def days(self, count: int, first: int = 0, last: int = phrases.DAYS) -> list[int]:
-        """So many different days, in order."""
+        """Draws `count` different days, in order."""
         return sorted(self.rng.sample(range(first, last), count))
 
     def write(self, day: int, subject: str, text: str, sender: str = "") -> None:
@@ -91,7 +90,7 @@ class Draft:
 
 
 def _said(level: int, rng: Random, *, absent: bool) -> Item:
-    """Something of a project that one message says, or none does."""
+    """Asks for a fact of a project that one message states, or none."""
     draft = Draft(level, rng)
     project, wanted = draft.project(), rng.choice(list(MATTERS))
     matter, value = MATTERS[wanted], MATTERS[wanted].value(rng)
@@ -119,7 +118,7 @@ def _absences(level: int, rng: Random) -> Item:
 
 
 def _corrections(level: int, rng: Random) -> Item:
-    """What holds after it was corrected, once or more often; rumours and forwarded messages say otherwise."""
+    """Asks for a fact after one or more corrections, with contradicting rumours and forwarded messages."""
     draft = Draft(level, rng)
     project, matter = draft.project(), MATTERS[rng.choice(list(MATTERS))]
     values: list[str] = []
@@ -142,7 +141,7 @@ def _corrections(level: int, rng: Random) -> Item:
 
 
 def _hops(level: int, rng: Random) -> Item:
-    """What is found over two to four messages, each of which names what leads to the next; others lead elsewhere."""
+    """Asks for a fact found over two to four messages, each naming a link to the next; others mislead."""
     draft = Draft(level, rng)
     asked: list[tuple[str, str, str, str, str]] = []
     for _ in range(1 + (level + 1) // 2):
@@ -174,7 +173,7 @@ def _hops(level: int, rng: Random) -> Item:
 
 
 def _counts(level: int, rng: Random) -> Item:
-    """How many invoices a company sent in a month, and what they come to."""
+    """Asks for the number and total of a company's invoices in a month."""
     draft = Draft(level, rng)
     company = draft.company()
     first = date.fromisoformat(day_number(rng.randrange(40, phrases.DAYS - 80)))

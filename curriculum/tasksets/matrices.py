@@ -39,7 +39,7 @@ def determinant(rows: Rows) -> Fraction:
 
 
 def inverted(rows: Rows) -> list[Row]:
-    """The inverse of a matrix whose determinant is not 0."""
+    """Returns the inverse of a matrix with a non-zero determinant."""
     size = len(rows)
     joined = [[*row, *(int(at == other) for other in range(size))] for at, row in enumerate(rows)]
     return [row[size:] for row in reduced(joined)[0]]
@@ -51,12 +51,12 @@ def product(a: Rows, b: Rows) -> list[list[int | Fraction]]:
 
 
 def drawn(rng: Random, height: int, width: int, limit: int) -> list[list[int]]:
-    """Whole numbers from -limit to limit."""
+    """Draws a matrix of integers from -limit to limit."""
     return [[rng.randint(-limit, limit) for _ in range(width)] for _ in range(height)]
 
 
 def regular(rng: Random, size: int, limit: int) -> list[list[int]]:
-    """A square one whose determinant is not 0."""
+    """Draws a square matrix with a non-zero determinant."""
     while True:
         rows = drawn(rng, size, size, limit)
         if determinant(rows):
@@ -64,7 +64,7 @@ def regular(rng: Random, size: int, limit: int) -> list[list[int]]:
 
 
 def unimodular(rng: Random, size: int, steps: int) -> list[list[int]]:
-    """A square one of whole numbers with the determinant 1, and so with an inverse of whole numbers."""
+    """Draws a square integer matrix with determinant 1, so its inverse has integer entries."""
     rows = [[int(at == other) for other in range(size)] for at in range(size)]
     for _ in range(steps):
         target, source = rng.sample(range(size), 2)
@@ -74,5 +74,5 @@ def unimodular(rng: Random, size: int, steps: int) -> list[list[int]]:
 
 
 def shown(rows: Rows) -> str:
-    """The matrix as text: `[[1, 2], [3, 4]]`."""
+    """Returns the matrix as text: `[[1, 2], [3, 4]]`."""
     return "[" + ", ".join(f"[{', '.join(map(str, row))}]" for row in rows) + "]"

@@ -1,8 +1,8 @@
 """Questions whose answer takes several servers of the Model Context Protocol, in the world `orchestration`.
 
-What always holds: the answer is what the plan comes to on the day of the setup, when it is executed over what the
-servers know. Among the servers and their tools are some that the plan does not need, and some that answer with other
-data (last year's, the catalogue's, long-term means).
+Invariants: the answer is the plan's result on the day of the setup, executed on the services themselves. The servers
+and tools include some that the plan does not need, and some with other data (last year's, the catalogue's, long-term
+means).
 """
 
 from __future__ import annotations

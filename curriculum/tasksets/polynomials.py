@@ -26,7 +26,7 @@ def scaled(a: Coefficients, factor: Number) -> list[Number]:
 
 
 def with_roots(roots: Iterable[Number]) -> list[Number]:
-    """The polynomial with these roots and the leading coefficient 1."""
+    """Returns the monic polynomial with these roots."""
     found: list[Number] = [1]
     for root in roots:
         found = multiplied(found, [-root, 1])
@@ -41,7 +41,7 @@ def value_at(a: Coefficients, x: Number) -> Number:
 
 
 def remainder(a: Coefficients, b: Coefficients) -> list[Number]:
-    """What is left of `a` divided by `b`, whose leading coefficient is not 0."""
+    """Returns the remainder of `a` divided by `b`, whose leading coefficient is not 0."""
     left: list[Number] = list(a)
     while len(left) >= len(b):
         factor = Fraction(left[-1]) / b[-1]
@@ -57,12 +57,12 @@ def derived(a: Coefficients) -> list[Number]:
 
 
 def integrated(a: Coefficients) -> list[Number]:
-    """The antiderivative that is 0 at 0."""
+    """Returns the antiderivative that is 0 at 0."""
     return [0, *(Fraction(coefficient) / (power + 1) for power, coefficient in enumerate(a))]
 
 
 def composed(outer: Coefficients, inner: Coefficients) -> list[Number]:
-    """The polynomial outer(inner(x))."""
+    """Returns the polynomial outer(inner(x))."""
     found: list[Number] = [0]
     for coefficient in reversed(outer):
         found = added(multiplied(found, inner), [coefficient])
@@ -70,7 +70,7 @@ def composed(outer: Coefficients, inner: Coefficients) -> list[Number]:
 
 
 def written(a: Coefficients, variable: str = "x") -> str:
-    """In plain mathematics, the highest power first: `3x^2 - x + (1/2)`."""
+    """Returns the polynomial in plain notation, highest power first: `3x^2 - x + (1/2)`."""
     text = ""
     for power in range(len(a) - 1, -1, -1):
         coefficient = a[power]
@@ -85,7 +85,7 @@ def written(a: Coefficients, variable: str = "x") -> str:
 
 
 def linear(coefficients: Sequence[Number], names: Sequence[str]) -> str:
-    """A sum of multiples of these names: `2x - y + 3z`. A name may be empty: a number stands by itself."""
+    """Returns a sum of multiples of these names: `2x - y + 3z`. An empty name gives a plain number."""
     text = ""
     for coefficient, name in zip(coefficients, names, strict=True):
         if coefficient == 0:

@@ -1,6 +1,6 @@
 """Questions about propositional formulas: the one assignment that satisfies them, how many do, what follows.
 
-All assignments are tried, so the answers are exact.
+Answers are exact, because all assignments are tried.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ World = tuple[bool, ...]
 @dataclass(frozen=True)
 class Formula:
     words: str
-    """Variables by their places: `{0}`."""
+    """Wording, with variables by position: `{0}`."""
     holds: Callable[[World], bool]
 
 
@@ -37,7 +37,7 @@ def _literal(at: int, positive: bool) -> Formula:
 
 
 def _formula(count: int, size: int, rng: Random) -> Formula:
-    """Of `size` different variables."""
+    """Draws a formula in `size` different variables."""
     parts = [_literal(at, rng.random() < 0.5) for at in rng.sample(range(count), size)]
     one, two = parts[0], parts[1]
     sort = rng.randrange(4)
@@ -84,7 +84,7 @@ def _names(count: int) -> list[str]:
 
 
 def _unique(level: int, rng: Random) -> Item:
-    """Conditions are added until one assignment is left."""
+    """Adds conditions until one assignment is left."""
     for _ in range(ATTEMPTS):
         count, _ = _drawn(level, rng)
         count += 1
@@ -109,7 +109,7 @@ def _unique(level: int, rng: Random) -> Item:
 
 
 def _count(level: int, rng: Random) -> Item:
-    """How many assignments are possible: at least three."""
+    """Asks for the number of possible assignments: at least three."""
     while True:
         count, formulas = _drawn(level, rng)
         count += 1
@@ -128,7 +128,7 @@ def _count(level: int, rng: Random) -> Item:
 
 
 def _follows(level: int, rng: Random) -> Item:
-    """Which of six statements follow: some, and not all."""
+    """Asks which of six statements follow: some, but not all."""
     for _ in range(ATTEMPTS):
         count, formulas = _drawn(level, rng)
         worlds = [world for world in _worlds(count) if all(one.holds(world) for one in formulas)]
@@ -149,7 +149,7 @@ def _follows(level: int, rng: Random) -> Item:
 
 
 def _parity(level: int, rng: Random) -> Item:
-    """A table of parities: sums modulo two that settle everything. The answer is a number in base two."""
+    """Makes sums modulo two with a unique solution. The answer is a number in base two."""
     count = 5 + level
     solution = [rng.random() < 0.5 for _ in range(count)]
     rows: list[tuple[int, ...]] = []

@@ -1,4 +1,4 @@
-"""Sentences about a subject, for texts that have to be of some length and say nothing twice."""
+"""Sentences about a subject, for texts of a required length without repetition."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ WHEN = (
 
 
 class SentencePool:
-    """Sentences about a subject, none of which comes twice."""
+    """Pool of sentences about a subject, each used once."""
 
     def __init__(self, subject: str, rng: Random) -> None:
         self._subject = subject
         self._left = [one.format(s=subject) for one in rng.sample(SENTENCES, len(SENTENCES))]
 
     def take(self) -> str:
-        """The next sentence. Raises IndexError when all are used."""
+        """Returns the next sentence. Raises IndexError when all are used."""
         return self._left.pop()
 
     def words(self, count: int) -> str:
-        """A paragraph of at least so many words."""
+        """Returns a paragraph of at least `count` words."""
         taken: list[str] = []
         while sum(len(one.split()) for one in taken) < count:
             taken.append(self.take())
@@ -89,7 +89,7 @@ class SentencePool:
 
 
 class LongPool(SentencePool):
-    """A pool for long texts: when its own sentences are used up, others are put together, a thousand at most."""
+    """Pool for long texts: after its fixed sentences it composes others, a thousand at most."""
 
     def __init__(self, subject: str, rng: Random) -> None:
         super().__init__(subject, rng)

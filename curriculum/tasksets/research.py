@@ -1,7 +1,7 @@
 """Questions and reports over a corpus that is searched and read page by page, in the world `research`.
 
-What always holds: each hop of a question stands on a page of its own, and without that page the answer does not follow
-from the corpus (`needed_pages`). Pages that give an answer away are in it, and no tool shows them.
+Invariants: each hop of a question is stated on a page of its own, and without that page the answer does not follow from
+the corpus (`needed_pages`). Pages that give an answer away exist, but no tool shows them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _opening(corpus: ResearchCorpus, rng: Random) -> str:
 
 
 def _chain(level: int, rng: Random) -> Item:
-    """One value at the end of a chain."""
+    """Asks for the value at the end of a chain."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     ends: tuple[End, ...] = ("entity", "entity", "year", "count")
     chain = drawn_chain(corpus, rng, _HOPS[level], rng.choice(ends), plain=level == 0)
@@ -87,7 +87,7 @@ def _chain(level: int, rng: Random) -> Item:
 
 
 def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactChain], list[int]]:
-    """Two chains that share no page, and their values."""
+    """Draws two chains that share no page, with their values."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     while True:
         chains = [drawn_chain(corpus, rng, length, end, plain=level == 0) for length in _PAIRS[level]]
@@ -100,7 +100,7 @@ def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactC
 
 
 def _difference(level: int, rng: Random) -> Item:
-    """The years between the ends of two chains."""
+    """Asks for the years between the ends of two chains."""
     corpus, chains, values = _pair(level, rng, "year")
     first, second = (phrase(corpus.graph, chain) for chain in chains)
     asked = rng.choice(("How many years lie between {a} and {b}?", "By how many years do {a} and {b} differ?"))
@@ -115,7 +115,7 @@ def _difference(level: int, rng: Random) -> Item:
 
 
 def _total(level: int, rng: Random) -> Item:
-    """The sum of the ends of two chains."""
+    """Asks for the sum of the ends of two chains."""
     corpus, chains, values = _pair(level, rng, "count")
     first, second = (phrase(corpus.graph, chain) for chain in chains)
     asked = rng.choice(("What is the sum of {a} and {b}?", "Add {a} to {b}."))
@@ -137,7 +137,7 @@ _SAID = (
 
 
 def _report(level: int, rng: Random, starts: int) -> Item:
-    """A report that states figures, each beside the page that it is from."""
+    """Asks for a report that states figures, each beside the page it is from."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     chains = _figures(corpus, level, rng, starts)
     blocked = {page for chain in chains for page in giveaways(corpus, chain)}
@@ -168,7 +168,7 @@ def _report(level: int, rng: Random, starts: int) -> Item:
         number = rf"{before}{value // 1000},?{value % 1000:03d}" if value > 999 else rf"{before}{value}"
         line = rf"^(?=[^\n]*{number}(?![\d]|[.,]\d))[^\n]*"
         items.append(PatternItem(name=f"figure {at} beside its page", pattern=rf"{line}\[[^\]\n]*\b{key}\b"))
-        # Else all figures beside all ids would do, and nobody had to know which page states what.
+        # Otherwise all figures beside all ids would pass, without knowing which page states which.
         others = rf"{line}\bp(?!{key[1:]}\b)\d+\b"
         items.append(PatternItem(name=f"figure {at} beside no other page", pattern=others, how="absent"))
     lines = [
@@ -188,7 +188,7 @@ def _source(edition: int, page: int) -> CitedSource:
 
 
 def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> list[FactChain]:
-    """Chains to different numbers of at least three digits, from so many entities."""
+    """Draws chains to different numbers of at least three digits, from `starts` entities."""
     while True:
         first = [rng.randrange(len(corpus.graph.entities)) for _ in range(starts)]
         chains: dict[int, FactChain] = {}
@@ -213,7 +213,7 @@ def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> li
 
 
 def _read(corpus: ResearchCorpus, chains: Sequence[FactChain], blocked: set[int]) -> list[int]:
-    """The pages that one needs for them: those of the hops, and those where they begin."""
+    """Returns the pages needed for these chains: those of the hops, and those of the starts."""
     needed = (page for chain in chains for page in [chain.start, *(needed_pages(corpus, chain, blocked) or ())])
     return list(dict.fromkeys(needed))
 
@@ -227,7 +227,7 @@ def _comparison(level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """The list, and a phrase that has nothing to do with what is asked."""
+    """Returns the checklist plus a required phrase that is unrelated to the question."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

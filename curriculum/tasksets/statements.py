@@ -1,7 +1,7 @@
-"""Puts questions of mathematics and their checks together.
+"""Builds mathematical questions with their checks.
 
-What always holds: an answer that an agent would guess without work is drawn anew, so that no task has it; and a check
-accepts what is worked out, never the question itself written as an answer.
+Invariants: an answer that an agent might guess without work is redrawn, so no task has it; and a check accepts
+computed results, never the question itself written as an answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
 
 GUESSES = ("0", "1", "2")
-"""What is said where nothing was worked out."""
+"""Answers of an agent that computed nothing."""
 ATTEMPTS = 200
 EXACT = "Give an exact number: a whole number or a fraction."
 
@@ -26,7 +26,7 @@ Maker = Callable[[int, Random], Item]
 def mathematics(
     name: str, version: int, makers: Mapping[str, Maker], null_answers: Sequence[str] = GUESSES
 ) -> TopicTaskset:
-    """A taskset of these topics, none of whose tasks has one of the null answers."""
+    """Makes a taskset of these topics, none of whose tasks has a null answer."""
     guesses = frozenset(null_answers)
     drawn = {topic: _not_guessed(maker, guesses) for topic, maker in makers.items()}
     return TopicTaskset(name=name, version=version, makers=drawn, null_answers=tuple(null_answers))
@@ -44,36 +44,36 @@ def _not_guessed(maker: Maker, guesses: frozenset[str]) -> Maker:
 
 
 def whole(text: str, key: str, answer: int) -> Item:
-    """An item whose answer is a whole number in decimal digits."""
+    """Makes an item whose answer is an integer in decimal digits."""
     return Item(text=text, key=key, spec=AnswerSpec(notation="digits", expected=str(answer)), answer=str(answer))
 
 
 def worked(text: str, key: str, answer: str | Fraction, **options: Any) -> Item:
-    """An item whose answer is worked out, in any notation. `options` are fields of `AnswerSpec`."""
+    """Makes an item whose answer is computed, in any notation. `options` are fields of `AnswerSpec`."""
     return Item(text=text, key=key, spec=AnswerSpec(expected=str(answer), **options), answer=str(answer))
 
 
 def literal(text: str, key: str, answer: str) -> Item:
-    """An item whose answer is this very text."""
+    """Makes an item whose answer is exactly this text."""
     return Item(text=text, key=key, spec=ExactSpec(expected=answer), answer=answer)
 
 
 def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:
-    """One of the phrases, filled in."""
+    """Fills in one of the phrases, drawn at random."""
     return rng.choice(phrases).format(**values)
 
 
 def nonzero(rng: Random, limit: int) -> int:
-    """A whole number from -limit to limit, other than 0."""
+    """Draws a whole number from -limit to limit, other than 0."""
     return rng.choice((-1, 1)) * rng.randint(1, limit)
 
 
 def signed(number: Fraction | int) -> str:
-    """The number as a term that follows another: `+ 3`, `- 1/2`."""
+    """Returns the number as a term that follows another: `+ 3`, `- 1/2`."""
     return f"- {-number}" if number < 0 else f"+ {number}"
 
 
 def listed(items: Sequence[Any]) -> str:
-    """The items in words: `1, 2 and 3`."""
+    """Returns the items in words: `1, 2 and 3`."""
     texts = [str(item) for item in items]
     return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"

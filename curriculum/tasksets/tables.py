@@ -1,7 +1,7 @@
 """Questions about tables in files: sums, groups, joins and ranks over CSV, computed exactly when a task is made.
 
 Files are short enough to be read and long enough that a program is the better way. Amounts are whole numbers, so
-nothing is rounded; where a rank decides, its numbers differ.
+nothing is rounded; if a rank decides, its totals differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from verifiers.answers.spec import AnswerSpec
 from verifiers.exact.spec import ExactSpec
 
 Row = tuple[int, str, str, str, int, int]
-"""Order, customer, town, article, number of pieces, price of one."""
+"""Order, customer, town, article, number of pieces, price per piece."""
 _HEAD = "order,customer,town,article,pieces,price"
 _SIZES = (8, 14, 22, 36, 60)
 
@@ -50,7 +50,7 @@ _FILE = (
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """The value of the orders that meet conditions."""
+    """Asks for the value of the orders that meet conditions."""
     rows = _orders(level, rng)
     row = rng.choice(rows)
     conditions: list[tuple[str, Callable[[Row], bool]]] = [
@@ -70,7 +70,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _groups(level: int, rng: Random) -> Item:
-    """Who, or what, comes first, second or third in value, and with how much."""
+    """Asks which customer, town or article ranks at some place by value, and its total."""
     rows = _orders(level, rng)
     by, what = rng.choice(((1, "customer"), (2, "town"), (3, "article")))
     totals: Counter[str] = Counter()
@@ -100,7 +100,7 @@ def _groups(level: int, rng: Random) -> Item:
 
 
 def _joins(level: int, rng: Random) -> Item:
-    """Orders in one file, discounts by town or prices by article in another."""
+    """Asks for the weight of a town's orders, joined from three files."""
     rows = _orders(level, rng)
     goods, people = sorted({row[3] for row in rows}), sorted({row[1] for row in rows})
     weights = {good: rng.randint(2, 40) for good in goods}
@@ -129,7 +129,7 @@ def _joins(level: int, rng: Random) -> Item:
 
 
 def _changes(level: int, rng: Random) -> Item:
-    """Two states of a stock: what was taken out in all, or what is there at an end."""
+    """Asks for a stock after changes: how many articles exceed a limit, and all pieces."""
     goods = rng.sample(GOODS, min(len(GOODS), 4 + 2 * level))
     start = {good: rng.randint(50, 200) for good in goods}
     stock, lines = dict(start), ["day,article,change"]

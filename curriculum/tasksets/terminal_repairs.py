@@ -1,6 +1,6 @@
 """Repairs and set-ups in a terminal: what is judged are declared files, by what they hold and do in a fresh sandbox.
 
-Six families (`curriculum.environments.terminal.repairs`); from level to level there is more to mend.
+Six families (`curriculum.environments.terminal.repairs`); higher levels have more to mend.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _item(make: Callable[[int, Random], Repair]) -> Callable[[int, Random], Item
 
 
 def item_of(repair: Repair) -> Item:
-    """A task of one repair."""
+    """Makes the task of a repair."""
     names = ", ".join(repair.spec.declared)
     files = [file.model_dump(mode="json") for file in repair.files]
     world = {"files": files, "declared": list(repair.spec.declared)}
@@ -59,7 +59,7 @@ def item_of(repair: Repair) -> Item:
 
 
 def _another_text(draft: TaskDraft, number: int) -> Spec:
-    """The same files, of which one has to hold a number that nobody is told."""
+    """Returns a spec that requires an undisclosed number in one of the files."""
     spec = draft.spec
     assert isinstance(spec, FilesSpec)
     never = FileCondition(path=spec.declared[0], equals=f"{number} is not asked for")

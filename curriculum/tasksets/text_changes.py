@@ -76,7 +76,7 @@ _ROMAN = (
 
 
 def roman(number: int) -> str:
-    """From 1 to 3999."""
+    """Returns a Roman numeral, from 1 to 3999."""
     found = ""
     for value, letters in _ROMAN:
         found += letters * (number // value)
@@ -85,7 +85,7 @@ def roman(number: int) -> str:
 
 
 def in_base(number: int, base: int) -> str:
-    """A number that is at least 1, with small letters for digits from ten on."""
+    """Returns a positive number as a numeral, with lower-case letters for digits from ten on."""
     digits = ""
     while number:
         number, digit = divmod(number, base)
@@ -94,7 +94,7 @@ def in_base(number: int, base: int) -> str:
 
 
 def _numerals(level: int, rng: Random) -> Item:
-    """Numbers in other notations, worked with."""
+    """Asks for a sum of numbers in other notations."""
     count = 1 + (level + 1) // 2
     numbers = [rng.randint(40, (300, 600, 900, 1200, 1200)[level]) for _ in range(count)]
     written, keys = [], []
@@ -120,7 +120,7 @@ def _numerals(level: int, rng: Random) -> Item:
 
 
 def _runs(level: int, rng: Random) -> Item:
-    """Runs of equal letters as letter and length, written or read."""
+    """Asks to encode or decode runs of equal letters."""
     letters = "abcd"
     text = ""
     while len(text) < 12 + 8 * level:
@@ -137,7 +137,7 @@ def _runs(level: int, rng: Random) -> Item:
 
 
 def _ciphers(level: int, rng: Random) -> Item:
-    """A text in a secret writing that is explained: to be read."""
+    """Asks to decipher a text whose cipher is explained."""
     text = (
         "".join(rng.sample(_WORDS, 2 + level // 2 if level < 4 else 5))
         if level < 2

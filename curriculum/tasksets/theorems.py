@@ -1,7 +1,7 @@
 """Small theorems of Lean's core language, made from schemata that are true, each with a proof that needs no library.
 
-Levels raise the number of steps of the proof. Names of variables are drawn and mean nothing; what is asked is in the
-numbers and in what follows from what. All text of a statement is put together here, from integers and letters.
+Levels raise the number of steps of the proof. Variable names are drawn and arbitrary; the question is in the numbers
+and in the implications. All text of a statement is assembled here, from integers and letters.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _MANY = tuple(f"{letter}{number}" for letter in "pqstuvw" for number in range(1,
 
 @dataclass(frozen=True)
 class Theorem:
-    """A statement with a proof of it."""
+    """Statement with its proof."""
 
     key: str
-    """What it says, whatever the names."""
+    """Identity of the statement, independent of names."""
     statement: str
-    """From its binders to what is to be shown."""
+    """Text from the binders to the goal."""
     proof: str
 
 
 def _witness(level: int, rng: Random) -> Theorem:
-    """Numbers that meet equations: one number and one equation, then up to five of each."""
+    """Asks for numbers that satisfy equations: one number and one equation, up to five of each."""
     count = level + 1
     names = rng.sample(_VARIABLES, count)
     solution = [rng.randint(2, 29 + 20 * level) for _ in names]
@@ -57,7 +57,7 @@ def _witness(level: int, rng: Random) -> Theorem:
 
 
 def _implications(level: int, rng: Random) -> Theorem:
-    """Two facts, and rules of which only some are needed; each rule has one premise or two."""
+    """Makes two facts, and rules with one or two premises, of which only some are needed."""
     count = 5 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     premises = [[], [], *(sorted(rng.sample(range(at), rng.randint(1, 2))) for at in range(2, count))]
@@ -77,7 +77,7 @@ def _implications(level: int, rng: Random) -> Theorem:
 
 
 def _equations(level: int, rng: Random) -> Theorem:
-    """A chain of equal numbers, some of them written the wrong way round, below a factor and a term."""
+    """Makes a chain of equal numbers, some equations reversed, under a factor and a term."""
     count = 3 + level
     names = rng.sample(_VARIABLES, count)
     turned = [rng.random() < 0.5 for _ in names[1:]]
@@ -100,7 +100,7 @@ def _equations(level: int, rng: Random) -> Theorem:
 
 
 def _recurrence(level: int, rng: Random) -> Theorem:
-    """A sequence that grows by a constant: one value, then its closed form, then two to four that stay equal."""
+    """Makes a sequence with constant growth: one value, then its closed form, then two to four equal sequences."""
     f = rng.choice("fgsu")
     start, step = rng.randint(1, 99), rng.randint(2, 99)
     key = f"{level} {start} {step}"
@@ -122,7 +122,7 @@ def _recurrence(level: int, rng: Random) -> Theorem:
 
 
 def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -> Theorem:
-    """So many sequences, each defined by the next, the last by the first: all of them stay equal."""
+    """Makes `count` sequences, each defined by the next, the last by the first, which stay equal."""
     names = rng.sample("fgsu", count)
     starts = " ".join(f"(h{at} : {name} 0 = {start})" for at, name in enumerate(names))
     rules = " ".join(
@@ -150,7 +150,7 @@ def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -
 
 
 def _alternatives(level: int, rng: Random) -> Theorem:
-    """Several cases, from each of which the same follows, over rules of its own."""
+    """Makes several cases, each of which implies the goal by rules of its own."""
     lengths = [rng.randint(1, 3 + level // 3) for _ in range(2 + level // 2)]
     lengths[rng.randrange(len(lengths))] = 2 + level
     names = rng.sample(_MANY, sum(lengths) + 1)
@@ -179,12 +179,12 @@ def _alternatives(level: int, rng: Random) -> Theorem:
 
 
 def _order_of(rules: Sequence[str]) -> str:
-    """In what order rules stand, by their numbers."""
+    """Returns the numbers of the rules in their order."""
     return " ".join(rule[2 : rule.index(" ")] for rule in rules)
 
 
 def _compositions(level: int, rng: Random) -> Theorem:
-    """What nested functions give, each known by an equation."""
+    """Asks for the value of nested functions, each defined by an equation."""
     count = 1 + min(level, 3)
     names = rng.sample("fghk", count)
     made = {name: (rng.randint(2, 9), rng.randint(1, 29)) for name in names}
@@ -212,7 +212,7 @@ SCHEMATA: dict[str, Callable[[int, Random], Theorem]] = {
 
 
 class Theorems:
-    """The taskset."""
+    """Taskset of Lean theorems."""
 
     name = "theorems"
     version = 2
@@ -226,7 +226,7 @@ class Theorems:
     )
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """A statement of that level. Raises LevelError."""
+        """Makes a statement of that level. Raises LevelError."""
         require_level(self, level)
         topic = rng.choice(self.topics)
         made = SCHEMATA[topic](level, rng)
@@ -247,13 +247,13 @@ class Theorems:
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """A statement of the same name that is false."""
+        """Returns a false statement of the same name."""
         assert isinstance(draft.spec, LeanSpec)
         wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
         return draft.spec.model_copy(update={"statement": wrong})
 
     def missing(self) -> str:
-        """Says how to have a Lean where there is none."""
+        """Returns how to install Lean if it is missing; else empty."""
         return toolchain.missing()
 
 

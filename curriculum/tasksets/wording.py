@@ -1,4 +1,4 @@
-"""Names and words of ours that questions are made from, and how lists of them are written."""
+"""Names and words that questions are made from, and how they are listed."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def digest(text: str) -> str:
-    """A key for what is long: the first 24 hex digits of its SHA-256."""
+    """Returns a short key for a long text: the first 24 hex digits of its SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:24]

@@ -1,7 +1,7 @@
 """Texts of some length, checked by what code can decide: length, headings, words, figures, tables, sources.
 
-What always holds: the reference fulfils the list, and a text that is empty, a string of the required words, the
-question itself or a claim that everything is done does not. What makes a text good beyond that no list decides.
+Invariants: the reference satisfies the checklist; an empty text, a string of the required words, the question itself or
+a claim of completion does not. No checklist decides quality beyond that.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _item(text: str, key: str, items: Sequence[HardItem], answer: str, sources: 
 
 
 def _essay(level: int, rng: Random) -> Item:
-    """Some required words, some forbidden ones, a length, paragraphs."""
+    """Asks for an essay: required words, forbidden words, a length, paragraphs."""
     subject, parts = rng.choice(SUBJECTS), 2 + level
     least = 60 + 45 * level
     most = least + 80
@@ -100,7 +100,7 @@ def _essay(level: int, rng: Random) -> Item:
 
 
 def _report(level: int, rng: Random) -> Item:
-    """Sections with given headings, a table with a sum, figures that have to be right."""
+    """Asks for a report: given headings, a table with a sum, correct figures."""
     subject = rng.choice(SUBJECTS)
     titles = rng.sample(_TITLES, 2 + level)
     towns = rng.sample(TOWNS, 3 + level)
@@ -154,7 +154,7 @@ def _report(level: int, rng: Random) -> Item:
 
 
 def _letter(level: int, rng: Random) -> Item:
-    """To somebody by name, from somebody, about things in an order, with an end."""
+    """Asks for a letter: to and from named people, things in an order, an ending."""
     subject, (to, sender) = rng.choice(SUBJECTS), rng.sample(PEOPLE, 2)
     things = rng.sample(GOODS, 2 + level)
     least = 50 + 35 * level
@@ -206,7 +206,7 @@ _NOTES = (
 
 
 def _briefing(level: int, rng: Random) -> Item:
-    """A briefing that cites given sources, with points in a list."""
+    """Asks for a briefing that cites given sources, with points in a list."""
     subject, count = rng.choice(SUBJECTS), 3 + level
     notes = [one.format(s=subject) for one in rng.sample(_NOTES, min(count, len(_NOTES)))]
     keys = [f"{letter}{rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
@@ -235,7 +235,7 @@ def _briefing(level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """The list, and a phrase that has nothing to do with what is asked."""
+    """Returns the checklist plus a required phrase that is unrelated to the question."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

@@ -1,1 +1,5 @@
-"""This package runs the worlds of environments: each in a sandbox of its own, asked by plain data."""
+"""Runs the worlds of environments, each in its own sandbox, called with plain data.
+
+Open `world.py` first, the host's side; `guest.py` is the driver inside the sandbox. `arguments.py` and `tool_schema.py`
+check a model's arguments and foreign schemas. Environments are defined in `curriculum.environments`, never here.
+"""

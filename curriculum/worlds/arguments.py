@@ -1,6 +1,6 @@
-"""Says whether the arguments of a tool call can be used: plain JSON, bounded, and as the tool's schema asks. Pure.
+"""Checks the arguments of a tool call: plain JSON, bounded, and valid by the tool's schema. Pure.
 
-Arguments are the model's: hostile data. What does not fit is told to the model in a sentence; nothing is repaired.
+Arguments are the model's: hostile data. A violation is reported to the model in a sentence; nothing is repaired.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from typing import Any
 from curriculum.contract.environment import ToolSchema
 
 DEPTH = 8
-"""Lists and tables within one another."""
+"""Nesting limit of lists and objects."""
 BYTES = 16_384
-"""Of the arguments of one call, in JSON."""
+"""Size limit of a call's arguments, in bytes of JSON."""
 LARGEST = 2**53
-"""Integers beyond it are not the same everywhere that JSON is read."""
+"""Largest integer that every JSON reader represents exactly."""
 PATTERN_STEPS = 10_000
-"""That a pattern of a schema may go back for each text."""
+"""Backtracking limit of a schema's pattern per text."""
 TOLD = 200
-"""Characters of a complaint."""
+"""Length limit of an error message, in characters."""
 
 
 def fault_of(tool: ToolSchema, arguments: object) -> str:
-    """What is wrong with the arguments, as a sentence for the model; empty when nothing is. It may quote them."""
+    """Returns the fault of the arguments, as a sentence for the model, which may quote them; empty if valid."""
     return printable(_fault_of(tool, arguments))
 
 
 def printable(text: str) -> str:
-    """The text with a question mark for each control character but the end of a line."""
+    """Replaces control characters other than newline by question marks."""
     return "".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in text)
 
 
@@ -54,7 +54,7 @@ def _fault_of(tool: ToolSchema, arguments: object) -> str:
 
 
 def unusable(value: object, depth: int = DEPTH) -> str:
-    """Why a value is no plain JSON that can be passed on, as the end of a sentence; empty where it is."""
+    """Returns why a value is not plain JSON, as the end of a sentence; empty if it is."""
     if isinstance(value, str):
         return "" if _is_text(value) else "hold text that is not Unicode"
     if isinstance(value, bool | None):
@@ -86,9 +86,9 @@ def _is_text(text: str) -> bool:
 
 @lru_cache(maxsize=256)
 def schema_validator(schema: str) -> Any:
-    """Compiles a JSON Schema; nothing is fetched for it, and a pattern goes back no more than `PATTERN_STEPS` times.
-    Raises what the library does for what is none."""
-    import jsonschema_rs  # by whoever asks for a call, not by whoever lists tools
+    """Compiles a JSON Schema; fetches nothing, and limits backtracking to `PATTERN_STEPS`. Raises the library's error
+    for an invalid schema."""
+    import jsonschema_rs  # only calls need it, not listing tools
 
     patterns = jsonschema_rs.FancyRegexOptions(backtrack_limit=PATTERN_STEPS)
     return jsonschema_rs.validator_for(schema, offline=True, pattern_options=patterns)

@@ -1,7 +1,7 @@
-"""Says whether somebody else's JSON Schema can be used on a call's arguments. Pure.
+"""Checks whether a foreign JSON Schema can be used to validate a call's arguments. Pure.
 
-What always holds: a schema that is taken can be compiled, fetches nothing, and is looked at in bounded time: references
-that meet again and again can ask for more steps than a machine has, and the library lets nobody else run meanwhile.
+Invariants: an accepted schema compiles, fetches nothing, and validates in bounded time: references that meet repeatedly
+can need exponentially many steps, and the library blocks all other threads meanwhile.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from urllib.parse import unquote
 from curriculum.worlds.arguments import DEPTH, schema_validator
 
 CHARS = 50_000
-"""Of a schema in JSON."""
+"""Length limit of a schema's JSON, in characters."""
 MOST_STEPS = 5_000
-"""Subschemas that a value may be looked at with, each time that one is reached counted anew."""
+"""Limit of subschemas that one value may be checked against, counted with repetition."""
 DIALECTS = frozenset(
     f"{scheme}://json-schema.org/{draft}"
     for scheme in ("http", "https")
@@ -36,34 +36,34 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def schema_fault(schema: dict[str, Any]) -> str:
-    """What is wrong with it, as the end of a sentence about a tool's parameters; empty when nothing is."""
+    """Returns the fault of a schema, as the end of a sentence about a tool's parameters; empty if valid."""
     text = json.dumps(schema)
     if len(text) > CHARS:
-        return f"have at most {CHARS} characters"
+        return f"must have at most {CHARS} characters"
     if schema.get("type") != "object" or not isinstance(schema.get("properties", {}), dict):
-        return "are a JSON Schema of an object"
+        return "must be a JSON Schema of an object"
     for name, value in _names(schema):
         if name == "$id" and value is not schema.get("$id"):
-            return "have a part with an `$id` of its own: leave it out"
+            return "have a subschema with its own `$id`: leave it out"
         if name in _REFERENCES and not value.startswith("#"):
             return "refer to another document: nothing is fetched"
         if name == "$schema" and value not in DIALECTS:
-            return "are in a dialect that is not known here: leave `$schema` out"
+            return "use an unknown dialect: leave `$schema` out"
     try:
         steps = _Steps(schema).of(schema, DEPTH)
     except RecursionError:
         steps = MOST_STEPS + 1
     if steps > MOST_STEPS:
-        return "have references that meet too often: write it with fewer"
+        return "have references that need too many steps: use fewer"
     try:
         schema_validator(text)
     except Exception as error:  # noqa: BLE001 - the library's own, of several kinds
-        return f"are no JSON Schema: {str(error)[:200]}"
+        return f"are not a valid JSON Schema: {str(error)[:200]}"
     return ""
 
 
 def _names(value: Any) -> Iterator[tuple[str, str]]:
-    """Every name with a text, at any depth."""
+    """Yields every key with a string value, at any depth."""
     left = [value]
     while left:
         one = left.pop()
@@ -75,7 +75,7 @@ def _names(value: Any) -> Iterator[tuple[str, str]]:
 
 
 class _Steps:
-    """Counts the subschemas that one value is looked at with, where lists and tables are `depth` deep."""
+    """Counts the subschemas that one value is checked against, with lists and objects nested `depth` deep."""
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
@@ -113,7 +113,7 @@ class _Steps:
                 yield from ((one, deeper) for one in (value.values() if isinstance(value, dict) else ()))
 
     def _targets(self, fragment: str) -> list[Any]:
-        """Where a reference may lead."""
+        """Returns the possible targets of a reference."""
         if not fragment.startswith("/"):
             return self._named(fragment) if fragment else [self._root]
         found: Any = self._root

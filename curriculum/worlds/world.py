@@ -1,16 +1,15 @@
-"""Runs one world: a session with a sandbox of its own, in which an environment's program answers calls.
+"""Runs one world: a session with its own sandbox, in which an environment's program answers calls.
 
     with World.open(pool, environment, {"seed": 7}) as world:
         print(world.call("search", {"keywords": "invoice"}).text)
 
-What always holds. Arguments that do not fit the tool's schema never reach the world. What does reach it is JSON in a
-literal, never code. An answer counts only behind the mark of its own question, so nothing that the program prints is
-one. A `ToolError` of the program is the model's failure; a program that raises anything else, ends, hangs or says
-nothing is a broken world: InfrastructureError, from then on for every call; but where commands of the model run beside
-the program and one of them has reached it, that is the model's failure, whichever way it came about. What a program
-keeps in `STATE` is carried here, as text that nobody reads, so a shareable world has views that know nothing of each
-other. The methods whose names begin with `start` do not wait; they may be called from any thread, one call of a view
-after another.
+Invariants: arguments that do not fit the tool's schema never reach the world. Accepted arguments are JSON in a literal,
+never code. An answer counts only after the mark of its own question, so printed text is never taken for one. A
+`ToolError` of the program is the model's failure; a program that raises anything else, exits, hangs or gives no answer
+is a broken world: InfrastructureError, from then on for every call. If commands of the model run beside the program and
+one has reached it, any such end is the model's failure instead. A program's `STATE` is carried here, as opaque text, so
+the views of a shareable world are independent. Methods whose names begin with `start` do not wait; they may be called
+from any thread, one call of a view after another.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 
 TEXT_BYTES = 12_000
-"""Of what a call answers; more is cut, and the text says so."""
+"""Size limit of a call's answer, in bytes; longer text is truncated with a note."""
 FRAME_BYTES = 600
-"""Of a line beside its text."""
+"""Bytes of an answer's line besides its text."""
 SUBMISSION_BYTES = 1 << 18
-"""Of what a world submits. It is packed (zlib, base64) and has to fit where the text of a call does; one that does not
-is no submission."""
+"""Size limit of a submission, in bytes. Packed (zlib, base64) it must also fit into a call's text; a larger one is
+dropped."""
 PATIENCE = 30.0
-"""Limits of wall clock that a call may take where others have the processors: what it waits for them does not count,
-or a world whose calls are heavy would be lost on a busy machine."""
+"""Multiple of the wall-clock limit that a call may take while it waits for processors. Without it, worlds with heavy
+calls would be lost on a busy machine."""
 ERROR_CHARS = 300
 ENDED = "a command has ended the terminal: nothing can be run any more"
 A = TypeVar("A")
@@ -52,13 +51,13 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class WorldReply:
-    """Is what came of one call."""
+    """Result of one call."""
 
     text: str
     failed: bool
-    """Whether the model did something wrong, which the text says."""
+    """True if the model made a mistake, which the text describes."""
     reached: bool = True
-    """Whether the world was asked at all."""
+    """True if the world was called."""
     seconds: float = 0.0
     sandbox: str = ""
 
@@ -73,26 +72,26 @@ class World(ClosesOnExit):
         begun: Future[None],
         origin: World | None = None,
     ) -> None:
-        """Of a session in which the world is or will be; see `open`. A view has the session of its `origin`."""
+        """Wraps a session in which the world is or will be started; see `open`. A view shares its origin's session."""
         self.environment = environment
         self.tools = tools
-        """What it can be asked."""
+        """Tools of the world."""
         self.begun = begun
-        """Is done once the world can be asked; it ends with InfrastructureError where the program does not start."""
+        """Completes once the world can be called; fails with InfrastructureError if the program does not start."""
         self._session = session
         self._output_bytes = output_bytes
         self._origin = origin or self
         self._broken = ""
         self._commanded = False
-        """Whether a command of the model's has run beside the program, which it can stop, end or spoil."""
+        """True if a command of the model's has run beside the program, which it can stop or corrupt."""
         self._ended = False
-        """Whether the world is no more since then: the model did fail, and nothing is submitted."""
+        """True if the world has ended since then: the model failed, and nothing is submitted."""
         self._state = ""
-        """The program's `STATE`, packed; empty where it has none."""
+        """The program's `STATE`, packed; empty if undefined."""
         self._kept = ""
-        """What it was before the last call with `keep`."""
+        """State before the last `keep=True` call."""
         self._keeps_next = False
-        """The last call with `keep` did not reach the world: what it was before that, it is until one does."""
+        """True if the last `keep=True` call did not reach the world: the next call that does is kept instead."""
 
     @classmethod
     def open(
@@ -104,7 +103,7 @@ class World(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> World:
-        """Opens one, without waiting until it has begun. Raises CurriculumError for a wrong setup, or where its worlds
+        """Opens a world, without waiting for its start. Raises CurriculumError for a wrong setup or if its worlds
         cannot be made, and what `SessionPool.open` raises."""
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
@@ -123,7 +122,7 @@ class World(ClosesOnExit):
     # without waiting
 
     def start(self, tool: str, arguments: object, *, keep: bool = False) -> Future[WorldReply]:
-        """Calls a tool. `keep` as of `Session.start`."""
+        """Calls a tool. `keep` as in `Session.start`."""
         schema = next((one for one in self.tools if one.name == tool), None)
         fault = f"there is no tool {tool[:40]!r}" if schema is None else fault_of(schema, arguments)
         if self._ended:
@@ -139,8 +138,7 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Asks what the world submits; None for more than there may be, or where a command of the model's has ended the
-        world."""
+        """Requests the world's submission; None if it is too large, or if a command of the model's ended the world."""
         if self._ended:
             nothing: Future[str | None] = Future()
             nothing.set_result(None)
@@ -148,12 +146,12 @@ class World(ClosesOnExit):
         return _then(self._ask("submission"), self._submitted)
 
     def start_digest(self) -> Future[str]:
-        """Asks for a digest of its files and of the plain data in its memory."""
+        """Requests a digest of the world's files and of the plain data in its memory."""
         return _then(self._ask("digest"), lambda result: self._said(result)[1])
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
-        """Makes `n` worlds that go on from here, or, with `undo`, from before the last call with `keep`: of a shareable
-        world views, which end with it."""
+        """Makes `n` copies of the current world or, with `undo`, of its state before the last `keep=True` call. Copies
+        of a shareable world are views, which end with it."""
         undo = undo and not self._keeps_next
         state = self._kept if undo else self._state
         if self.environment.shareable:
@@ -164,8 +162,8 @@ class World(ClosesOnExit):
         return _then(self._session.start_fork(n, undo=undo), partial(self._forked, ended=ended, state=state))
 
     def view(self, state: str = "") -> World:
-        """Is a shareable world for one more rollout, which goes on from that `state` of another view, or begins. It
-        ends with this one, and breaks where one of its views does."""
+        """Returns a view of a shareable world for one more rollout, which continues from another view's `state`, or
+        begins. It ends with this world; a broken view breaks all."""
         assert self.environment.shareable
         origin = self._origin
         view = World(self.environment, self.tools, self._session, self._output_bytes, self.begun, origin)
@@ -174,15 +172,15 @@ class World(ClosesOnExit):
 
     @property
     def state(self) -> str:
-        """What a view of the same world, or of another one of the same task, begins from to be where this one is."""
+        """State from which a view of the same task's world continues where this one is."""
         return self._state
 
     @property
     def state_kept(self) -> str:
-        """The same, before the last call with `keep`."""
+        """World state before the last `keep=True` call."""
         return self._state if self._keeps_next else self._kept
 
-    # for those who wait
+    # waiting
 
     def call(self, tool: str, arguments: object) -> WorldReply:
         return self.start(tool, arguments).result()
@@ -204,7 +202,7 @@ class World(ClosesOnExit):
         if self._origin is self:
             self._session.close()
 
-    # inside
+    # internal
 
     def _ask(self, what: str, *details: object, keep: bool = False) -> Future[tuple[str, CallResult]]:
         if self._origin._broken:
@@ -219,8 +217,8 @@ class World(ClosesOnExit):
         return _then(running, partial(_marked, mark))
 
     def _said(self, answer: tuple[str, CallResult]) -> tuple[str, str]:
-        """Reads `kind` and text of an answer. Raises InfrastructureError where there is none, LimitError for a call
-        that did not run."""
+        """Returns the kind and text of an answer. Raises InfrastructureError without a valid one, LimitError if the
+        call did not run."""
         line, result = answer
         self._require_ran(result, "a call")
         try:
@@ -294,18 +292,18 @@ class World(ClosesOnExit):
     def _lost(self, why: str) -> InfrastructureError:
         return InfrastructureError(
             f"a world of {self.environment.name} is broken: {why[:ERROR_CHARS]}",
-            hint="the rollout is not counted; if every one is lost, run `assay doctor`, then mend the environment",
+            hint="the rollout is not counted; if all are lost, run `assay doctor`, then repair the environment",
         )
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """The line behind the mark, empty where there is none."""
+    """Returns the line after the mark; empty without a mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 
 
 def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
-    """What `make` makes of the result, once it is there."""
+    """Returns a future of `make` applied to the result."""
     made: Future[B] = Future()
     _pass_on(future, made, make)
     return made

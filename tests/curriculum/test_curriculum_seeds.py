@@ -52,7 +52,7 @@ def test_seeds_are_enumerated_without_a_gap_and_from_anywhere() -> None:
 
 @pytest.mark.parametrize("seed", [-1, seeds.LIMIT])
 def test_a_number_out_of_range_is_no_seed(seed: int) -> None:
-    with pytest.raises(SeedError, match="no seed"):
+    with pytest.raises(SeedError, match="invalid seed"):
         make_task("powers", 0, seed, Split.TRAIN)
 
 

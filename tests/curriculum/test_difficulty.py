@@ -70,7 +70,7 @@ def test_it_is_restored_from_json_and_the_same_generator_asks_the_same() -> None
 
 def test_a_group_that_nobody_judged_says_nothing_and_without_a_taskset_there_is_nothing_to_ask() -> None:
     assert Difficulty().after([Seen(Place("a", 0), 0, 0)]).counts == {}
-    with pytest.raises(ValueError, match="nothing to choose from"):
+    with pytest.raises(ValueError, match="no place is left"):
         Difficulty().choose({}, [], Random(0))
 
 

@@ -90,7 +90,7 @@ def test_a_judge_is_asked_for_two_points_at_most_and_for_none_twice() -> None:
     ],
 )
 def test_a_text_that_is_no_list_is_refused_with_what_to_do(text: str) -> None:
-    with pytest.raises(WrittenListError, match="cannot be used") as refused:
+    with pytest.raises(WrittenListError, match="is unusable") as refused:
         read_written(text, INSTRUCTION)
     assert isinstance(refused.value, CurriculumError)
     assert refused.value.hint

@@ -1,9 +1,8 @@
-"""Worlds of somebody else's environments: each runs what its adapter installed, in a sandbox of its own.
+"""Worlds of other frameworks' environments, each run from its adapter's packages in its own sandbox.
 
-What always holds: nothing of it runs outside that sandbox. A world without an item answers its owner alone
-(`list_sets`, `make_items`); one with an item answers the model's tools alone. Where the environment scores what was
-done, the world submits that score, and the spec for it passes nothing (`FOREIGN_SPEC`): it is a foreign reward and no
-verdict.
+Invariants: none of their code runs outside that sandbox. A world without an item offers only its owner's tools
+(`list_sets`, `make_items`); one with an item offers only the model's. If the environment scores the rollout, the world
+submits that score, and its spec passes nothing (`FOREIGN_SPEC`): it is a foreign reward, not a verdict.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from runtime.profile import PackageSet
 from verifiers.files.spec import FilesSpec, ForeignTest
 
 REWARD_FILE = "reward.json"
-"""In what a world submits: its score, and nothing else."""
+"""File of a submission with its score, and nothing else."""
 FOREIGN_SPEC = FilesSpec(declared=(REWARD_FILE,), foreign=ForeignTest(rewards=(REWARD_FILE,)))
 MOST_ITEMS = 10_000
 ANSWER_CHARS = 4_000
@@ -76,36 +75,34 @@ STATE = ToolSchema(
 
 
 class ForeignItem(FrozenModel):
-    """Which item a world holds."""
+    """Item that a world plays."""
 
     name: str = Field(min_length=1, max_length=80)
-    """Of the data set."""
     level: int = Field(ge=0, le=4)
     seed: int = Field(ge=0, lt=1 << 31)
     size: int = Field(ge=1, le=MOST_ITEMS)
     index: int = Field(ge=0, lt=MOST_ITEMS)
     asked: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """SHA-256 of its question: a world that makes another one of the same numbers is broken."""
+    """SHA-256 of the question: a world that makes another one from the same numbers is broken."""
 
 
 class ForeignSetup(FrozenModel):
     package: str = Field(default="", pattern=r"^([a-z][a-z0-9_]{0,39})?$")
-    """The owner's package that it is made from, where the adapter takes one."""
+    """Owner's package that provides the environment, if the adapter takes one."""
     item: ForeignItem | None = None
     """None for a world that makes items."""
 
 
 @dataclass(frozen=True)
 class ForeignEnvironment:
-    """The worlds of one adapter; its guest's program lies beside this file."""
+    """Worlds of one adapter; the guest's program is a file beside this one."""
 
     name: str
-    """Also the adapter's."""
     version: int
     plays: tuple[ToolSchema, ...]
-    """What a model may call."""
+    """Tools of the model."""
     alone: bool = False
-    """Whether each item is made in a world of its own, as it will be played in."""
+    """True if each item is made in a world of its own, as it will be played."""
     shareable: bool = False
 
     @property
@@ -120,28 +117,28 @@ class ForeignEnvironment:
         )
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """None. Raises CurriculumError."""
+        """Returns no files. Raises CurriculumError for an invalid setup."""
         self.read(setup)
         return {}
 
     def read(self, setup: Mapping[str, Any]) -> ForeignSetup:
-        """Raises CurriculumError for what is no setup of its worlds."""
+        """Parses a setup. Raises CurriculumError if it is invalid."""
         try:
             asked = ForeignSetup.model_validate(setup)
         except ValidationError as error:
-            problem = f"this is no setup of a world of {self.name}: {error.errors()[0]['msg']}"
-            raise CurriculumError(problem, hint="give a package, and an item or none") from error
+            problem = f"invalid setup of a world of {self.name}: {error.errors()[0]['msg']}"
+            raise CurriculumError(problem, hint="give a package and, to play, an item") from error
         if ADAPTERS[self.name].takes_package != bool(asked.package):
             what = "needs a package" if ADAPTERS[self.name].takes_package else "takes no package"
             raise CurriculumError(f"a world of {self.name} {what}", hint="see `assay curriculum adapter ls`")
         return asked
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
-        """The adapter's, with the owner's package that the setup names."""
+        """Returns the adapter's package set, with the owner's package that the setup names."""
         return ADAPTERS[self.name].installed(self.read(setup).package)
 
     def missing(self) -> str:
-        """Of an adapter that takes packages of the owner's, each world asks for its own."""
+        """Returns why the adapter cannot be used; empty if it takes packages, which each world checks."""
         adapter = ADAPTERS[self.name]
         return "" if adapter.takes_package else adapter.missing()
 
@@ -150,4 +147,4 @@ REASONING_GYM = ForeignEnvironment("reasoning_gym", 1, (GIVE_ANSWER,))
 OPENENV = ForeignEnvironment("openenv", 1, (STEP, STATE), alone=True)
 VERIFIERS = ForeignEnvironment("verifiers", 1, (GIVE_ANSWER,))
 FOREIGN: dict[str, ForeignEnvironment] = {one.name: one for one in (REASONING_GYM, OPENENV, VERIFIERS)}
-"""By adapter."""
+"""Environments by adapter."""

@@ -1,7 +1,7 @@
-"""The environment `games`: a game with hidden rules that is played by tools.
+"""The environment `games`: a game with hidden rules, played by tools.
 
-What always holds: the world's program is the source of the verifier's rules with the tools behind it, so that what is
-replayed is what was played; a model is told the names of the actions and nothing of what they do.
+Invariants: the world's program is the source of the verifier's rules plus the tools, so a replay reproduces the game; a
+model gets the names of the actions, never their effects.
 """
 
 from __future__ import annotations
@@ -52,13 +52,11 @@ class GamesEnvironment:
         return f"{rules}\n\n{world}"
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """None: the setup holds the game. Raises CurriculumError for one that is none."""
+        """Returns no files: the setup is the game. Raises CurriculumError for an invalid one."""
         try:
             GameData.model_validate(setup)
         except ValidationError as error:
-            raise CurriculumError(
-                f"this is no game: {first_fault(error)}", hint="see verifiers/games/spec.py"
-            ) from error
+            raise CurriculumError(f"invalid game: {first_fault(error)}", hint="see verifiers/games/spec.py") from error
         return NO_FILES
 
     def missing(self) -> str:

@@ -1,7 +1,7 @@
-"""Makes games: rules that all levels of one share, and levels that are proved solvable and not won by doing anything.
+"""Makes games: rules shared by all levels of a game, and levels proved solvable and not won by trivial play.
 
-What always holds: each level's number of actions is that of a shortest solution, found breadth first with the true
-rules; no single action, no two in turn and not all in turn win a level within its limit, and neither do random walks.
+Invariants: each level's number of actions is that of a shortest solution, found breadth first with the true rules; no
+single action, no two in turn, not all in turn, and no tried random walk wins a level within its limit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ACTIONS = {
     "turn": ("forward", "turn left", "turn right"),
 }
 LEVELS = (3, 3, 4, 4, 5)
-"""Of a game, by the taskset's level; and so on below."""
+"""Levels per game, by the taskset's level; the next tables are also by that level."""
 OBSTACLE_COUNTS = (1, 1, 2, 2, 3)
 ROOMS = (2, 2, 3, 3, 3)
 HEIGHTS = (6, 7, 7, 7, 7)
@@ -38,7 +38,7 @@ WALKS = 24
 
 
 def game(topic: str, level: int, rng: Random) -> GameSpec:
-    """A game about that topic, and its solution."""
+    """Makes a game about a topic, with its solution."""
     while True:
         made = _attempt(topic, level, rng)
         if made is not None:
@@ -109,8 +109,7 @@ def _level(
 
 
 def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
-    """Whether something wins that nobody has to think about, as long as the level allows: one action, two in turn, all
-    in turn, or a random walk."""
+    """True if trivial play wins within the limit: one action, two or all in turn, or a random walk."""
     names, most = sorted(game.actions), game.limits[0]
     steps: Steps = {}
     in_turn = [(name,) for name in names] + [*permutations(names, 2), tuple(names)]
@@ -121,11 +120,11 @@ def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
 
 
 Steps = dict[tuple[GameState, str], GameState | None]
-"""What was walked before: the state after an action in a state, None where that wins."""
+"""Cache of moves: the state after an action in a state, None if it wins."""
 
 
 def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -> bool:
-    """Walks round after round, and no more once it comes to a state in which a round began before."""
+    """Plays rounds of the moves until the limit, or until a round begins in a state where one began before."""
     state, begun, left = game.levels[0].start, set[GameState](), most
     while left > 0 and state not in begun:
         begun.add(state)
@@ -137,7 +136,7 @@ def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -
 
 
 def _walked(game: Game, steps: Steps, state: GameState, moves: Iterable[str]) -> GameState | None:
-    """The state after all of them, or None as soon as the level is won."""
+    """Returns the state after all moves, or None as soon as the level is won."""
     level: Level = game.levels[0]
     for name in moves:
         step = (state, name)

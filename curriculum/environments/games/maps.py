@@ -1,7 +1,7 @@
-"""Draws maps: rooms in a row, with an obstacle in each opening that only one of the game's rules gets past. Pure.
+"""Draws maps: rooms in a row, separated by obstacles that only one of the game's rules gets past. Pure.
 
-What always holds: whoever reaches the goal has passed every opening, unless the player gets there by the rule that the
-opening is about. Whether a map can be solved at all is for the caller to find out.
+Invariants: a player who reaches the goal has passed every opening, or got there by the rule that the opening is about.
+The caller checks whether a map can be solved.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from random import Random
 
 OBSTACLES = ("doors", "colours", "teleports", "tokens", "barriers", "boxes")
-"""What a room's way on can ask for. `tokens` and `boxes` are about the goal, and need no opening of their own."""
+"""Requirements of a room's exit. `tokens` and `boxes` concern the goal, and need no opening of their own."""
 
 
 class Drawing:
-    """A map that is being drawn, cell by cell."""
+    """Map under construction, cell by cell."""
 
     def __init__(self, rng: Random, rooms: int, height: int, widths: Sequence[int], *, wrap: bool) -> None:
         self.rng, self.height = rng, height
@@ -32,8 +32,7 @@ class Drawing:
         self.rows = rows
 
     def put(self, mark: str, room: int, *, near_wall: bool = True) -> tuple[int, int] | None:
-        """Sets a mark on a free cell of the room. Without `near_wall` only where something can be pushed from and to
-        all sides."""
+        """Puts a mark on a free cell of the room. Without `near_wall`, a box there can be pushed from all sides."""
         free = [
             (row, column)
             for row in range(self.height)
@@ -51,7 +50,7 @@ class Drawing:
         self.rows[self.rng.randrange(1, self.height - 1)][self.columns[room].stop] = mark
 
     def text(self) -> str:
-        """The rows, mirrored or not."""
+        """Returns the rows, randomly mirrored."""
         lines = ["".join(row) for row in self.rows]
         return "\n".join(line[::-1] for line in lines) if self.rng.random() < 0.5 else "\n".join(lines)
 
@@ -66,7 +65,7 @@ def drawn(
     rng: Random, obstacles: Sequence[str], *, rooms: int, height: int, width: int, walls: float, pits: int, wrap: bool,
     falls: bool,
 ) -> str | None:  # fmt: skip
-    """A map of that many rooms with each of these obstacles; None where there was no room for something."""
+    """Returns a map with the given number of rooms and each of these obstacles; None if something did not fit."""
     made = Drawing(rng, rooms, height, [rng.randint(width - 1, width + 1) for _ in range(rooms)], wrap=wrap)
     put: list[object] = []
     in_way = [obstacle for obstacle in obstacles if obstacle not in ("tokens", "boxes")]

@@ -1,7 +1,7 @@
-"""Makes a mailbox: the messages that a task is about, among thousands that say nothing of it.
+"""Makes a mailbox: the messages that a task is about, among thousands that are irrelevant.
 
-What always holds: the same setup gives the same bytes; no message but the task's own names what is reserved for it, so
-what is asked is decided by those alone.
+Invariants: the same setup gives the same bytes; only the task's own messages use the reserved names, so they alone
+decide the answer.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from curriculum.environments.mail import phrases
 from curriculum.environments.mail.names import COMPANIES, FIRST, LAST, PROJECTS
 
 MOST = 20_000
-"""Messages of one mailbox."""
+"""Messages per mailbox."""
 
 
 class Mail(NamedTuple):
     day: str
-    """In ISO's form."""
+    """ISO date."""
     sender: str
-    """Name and surname."""
+    """First name and surname."""
     recipient: str
     subject: str
     body: str
 
 
 def address(name: str) -> str:
-    """Of a person of this company.
+    """Returns the e-mail address of a person of this company.
 
     >>> address("Ada Berg")
     'ada.berg@orbisol.example'
@@ -44,12 +44,12 @@ def day_number(number: int) -> str:
 
 
 def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
-    """What a world is made from: how many other messages, and those of the task."""
+    """Returns the setup of a world: the number of other messages, and the task's own."""
     return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
 
 
 def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
-    """All messages, by day. Raises CurriculumError for a setup that is none."""
+    """Returns all messages, by day. Raises CurriculumError for an invalid setup."""
     try:
         own = [Mail(*map(str, mail)) for mail in setup["mails"]]
         count, rng = int(setup["messages"]), Random(f"mail {int(setup['seed'])}")
@@ -57,8 +57,8 @@ def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
         days = [date.fromisoformat(mail.day) for mail in own]
     except (KeyError, TypeError, ValueError) as error:
         raise CurriculumError(
-            f"a mailbox is not made of this: {error}",
-            hint="its setup has `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
+            f"invalid setup of a mailbox: {error}",
+            hint="give `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
         ) from error
     if not 0 <= count <= MOST:
         raise CurriculumError(f"a mailbox has at most {MOST} other messages, not {count}")
@@ -67,12 +67,12 @@ def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
 
 
 def file_of(setup: Mapping[str, Any]) -> bytes:
-    """The mailbox as lines of JSON."""
+    """Returns the mailbox as JSON lines."""
     return "".join(f"{json.dumps(list(mail), ensure_ascii=False)}\n" for mail in mails_of(setup)).encode()
 
 
 def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]:
-    """Messages about other projects, companies and people, with facts like those that are asked."""
+    """Yields messages about other projects, companies and people, with facts like those asked about."""
     people = [name for first in FIRST for last in LAST if (name := f"{first} {last}") not in reserved]
     people = rng.sample(people, 120)
     projects = [one for one in PROJECTS if one not in reserved]

@@ -1,4 +1,4 @@
-"""Lists the names that a mailbox is made of. Their order is part of every task that is made of them."""
+"""Names for mailboxes. Their order is part of every task made from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Says how a fact stands in a message: for each matter some sentences, and what kind of value belongs into them.
+"""Sentences that state a fact in a message: several for each matter, with the kind of value.
 
-`{project}`, `{company}` and `{person}` are who it is about, `{value}` is what is said. Every sentence of a matter says
-the same, so whoever can read one can read them all; tests read them back.
+`{project}`, `{company}` and `{person}` are the subjects, `{value}` is the fact. All sentences of a matter mean the
+same; tests read them back.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from curriculum.environments.mail.names import COMPANIES, FIRST, LAST
 
 FIRST_DAY = date(2025, 1, 6)
 DAYS = 540
-"""Of a mailbox."""
+"""Days covered by a mailbox."""
 
 
 class Matter(NamedTuple):
-    """Is something that messages say of a project, and that can be asked."""
+    """Fact that messages state about a project, and that can be asked."""
 
     title: str
     says: Sequence[str]
     asked: str
     form: str
-    """Of the answer, for the question."""
+    """Form of the answer, for the question."""
     value: Callable[[Random], str]
 
 
@@ -158,5 +158,5 @@ CLOSINGS = ("Best regards", "Kind regards", "Thanks", "Yours", "See you")
 
 
 def around(text: str, sender: str, rng: Random) -> str:
-    """A message's body: a greeting, the text, and who wrote it."""
+    """Returns a message's body: a greeting, the text, and the sender."""
     return f"{rng.choice(GREETINGS)}\n\n{text}\n\n{rng.choice(CLOSINGS)}\n{sender}"

@@ -1,9 +1,9 @@
-"""Worlds of an owner's MCP servers: each runs a server of its own in a sandbox of its own, and offers its tools.
+"""Worlds of an owner's MCP servers: each runs one server in its own sandbox, and offers its tools.
 
-What always holds: nothing of the server runs outside that sandbox. What a model is told of its tools is in the task's
-setup, bounded and checked when the task was made; a server that lists anything else is a broken world. Neither the
-answer nor the check of a task is in its world. A server that scores what was done is no judge: where a task asks for
-that score, its spec passes nothing (`FOREIGN_SPEC`).
+Invariants: none of the server's code runs outside that sandbox. The tool descriptions that a model sees are in the
+task's setup, bounded and checked when the task was made; a server that lists anything else is a broken world. Neither
+the answer nor the check of a task is in its world. A server's score is not a verdict: if a task asks for it, its spec
+passes nothing (`FOREIGN_SPEC`).
 """
 
 from __future__ import annotations
@@ -35,25 +35,24 @@ LIST_SERVED = ToolSchema(
         "additionalProperties": False,
     },
 )
-"""For who makes tasks alone."""
+"""Tool for making tasks, never offered to a model."""
 
 
 class ServerSetup(FrozenModel):
     package: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    """The owner's, which `python -m` would start."""
+    """Owner's package, started as by `python -m`."""
     arguments: tuple[Argument, ...] = Field(default=(), max_length=MOST_ARGUMENTS)
-    """What it is started with."""
+    """Command-line arguments of the server."""
     listed: str = Field(default="", pattern=r"^([0-9a-f]{64})?$")
-    """SHA-256 of all that it lists; empty for a world that makes tasks, which has nothing to play."""
+    """SHA-256 of the server's tool list; empty for a world that makes tasks and offers no tools."""
     tools: tuple[ServedTool, ...] = Field(default=(), max_length=MOST_TOOLS)
-    """Which of these the model may call."""
+    """Tools that the model may call."""
     score: str = Field(default="", max_length=CALLED_CHARS)
-    """The server's tool that says what the world came to, for a task that nothing of ours decides."""
+    """Server tool that scores the rollout, for a task without a built-in check."""
 
 
 class McpEnvironment:
     name = "mcp"
-    """Also the adapter's."""
     version = 1
     tools: Sequence[ToolSchema] = (LIST_SERVED,)
     shareable = False
@@ -63,7 +62,7 @@ class McpEnvironment:
         return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """None. Raises CurriculumError."""
+        """Returns no files. Raises CurriculumError for an invalid setup."""
         self.read(setup)
         return {}
 
@@ -71,20 +70,20 @@ class McpEnvironment:
         return tuple(tool.as_schema for tool in self.read(setup).tools)
 
     def read(self, setup: Mapping[str, Any]) -> ServerSetup:
-        """Raises CurriculumError for what is no setup of its worlds."""
+        """Parses a setup. Raises CurriculumError if it is invalid."""
         try:
             return _read(json.dumps(dict(setup), sort_keys=True))
         except (ValueError, TypeError, RecursionError) as error:
             what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-            problem = f"this is no setup of a world of {self.name}: {what}"
-            raise CurriculumError(problem, hint="make its tasks anew: `assay curriculum adapter add mcp`") from error
+            problem = f"invalid setup of a world of {self.name}: {what}"
+            raise CurriculumError(problem, hint="make its tasks again: `assay curriculum adapter add mcp`") from error
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
-        """The SDK, with the owner's package that the setup names."""
+        """Returns the SDK's package set, with the owner's package that the setup names."""
         return ADAPTERS[self.name].installed(self.read(setup).package)
 
     def missing(self) -> str:
-        """Each world asks for a package of its own."""
+        """Returns an empty reason: each world checks its own package."""
         return ""
 
 

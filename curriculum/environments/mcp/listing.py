@@ -1,8 +1,8 @@
-"""Reads what a server says of its tools as what a model may be told of them. Pure.
+"""Reads a server's tool list into descriptions that a model may see. Pure.
 
-What always holds: a list is taken whole or refused, with the tool and what to change; nothing in it is repaired but
-signs that no text has. Names become such as tools have here (`getSum` is `getsum`, `read-file` is `read_file`), and the
-server's own is kept beside. Schemas are bounded, refer to nothing outside, and are looked at in bounded time.
+Invariants: a list is accepted whole or refused, naming the tool and what to change; nothing is repaired except control
+characters. Names are normalized (`getSum` to `getsum`, `read-file` to `read_file`), and the server's own is kept too.
+Schemas are bounded, refer to nothing outside, and are checked in bounded time.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ CALLED_CHARS = 64
 DESCRIPTION_CHARS = 2_000
 SCHEMA_CHARS, SCHEMA_DEPTH = 6_000, 16
 WHOLE_CHARS = 32_000
-"""Of all that a model is told of one server."""
+"""Characters of all descriptions of one server."""
 TAKEN = ("python", "list_served_tools")
-"""Names that mean something else here."""
+"""Reserved tool names."""
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 CALLED = re.compile(rf"[A-Za-z][A-Za-z0-9_./-]{{0,{CALLED_CHARS - 1}}}")
 MARK = re.compile(r"<[|\uff5c]|[|\uff5c]>")
-"""How chat formats begin and end their marks. What else a model's own format has is looked for where it is known."""
+"""Delimiters of chat formats. A model's own format is checked where the model is known."""
 
 
 class ServedTool(FrozenModel):
     name: str = Field(pattern=rf"^{NAME.pattern}$")
     called: str = Field(pattern=rf"^{CALLED.pattern}$")
-    """Its name at the server."""
+    """Name at the server."""
     description: str = Field(max_length=DESCRIPTION_CHARS)
     parameters: dict[str, Any]
 
@@ -49,7 +49,7 @@ class ServedTool(FrozenModel):
 class ServerListing(NamedTuple):
     tools: tuple[ServedTool, ...]
     digest: str
-    """Of all that the server listed, as its world will list it again."""
+    """SHA-256 of the server's complete list, which its world compares."""
 
 
 class _Said(FrozenModel):
@@ -59,7 +59,7 @@ class _Said(FrozenModel):
 
 
 class ListedPage(FrozenModel):
-    """What a guest says: hostile text."""
+    """Page of a tool list as the guest reports it: hostile text."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     count: int = Field(ge=1, le=MOST_TOOLS)
@@ -70,32 +70,36 @@ _PAGE = TypeAdapter(ListedPage)
 
 
 def read_page(text: str) -> ListedPage:
-    """Raises CurriculumError for what is no list of tools."""
+    """Parses a page. Raises CurriculumError if it is not a list of tools."""
     try:
         return _PAGE.validate_json(text)
     except ValidationError as error:
-        raise CurriculumError(f"what the server lists cannot be used: {error.errors()[0]['msg']}") from error
+        raise CurriculumError(f"the server's tool list is unusable: {error.errors()[0]['msg']}") from error
 
 
 def listing_of(pages: Sequence[ListedPage]) -> ServerListing:
-    """All tools of a server. Raises CurriculumError for a list that no model is told."""
+    """Returns all tools of a server. Raises CurriculumError for a list that no model may see."""
     said = [tool for page in pages for tool in page.tools]
     if len({(page.digest, page.count) for page in pages}) != 1 or len(said) != pages[0].count:
-        raise CurriculumError("what the server lists cannot be used: it changes while it is read")
+        raise CurriculumError("the server's tool list is unusable: it changes while it is read")
     tools = tuple(_served(one) for one in said)
     names = [tool.name for tool in tools]
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise CurriculumError(f"the server has two tools {twice!r}", hint="capitals and signs do not tell them apart")
+        raise CurriculumError(
+            f"the server has two tools named {twice!r}", hint="use names that differ in more than case and signs"
+        )
     if sum(len(tool.model_dump_json()) for tool in tools) > WHOLE_CHARS:
-        raise CurriculumError(f"the server's tools take more than {WHOLE_CHARS:,} characters", hint="describe less")
+        raise CurriculumError(
+            f"the server's tools take more than {WHOLE_CHARS:,} characters", hint="shorten the descriptions"
+        )
     return ServerListing(tools, pages[0].digest)
 
 
 def _served(said: _Said) -> ServedTool:
     if not CALLED.fullmatch(said.name):
         raise CurriculumError(
-            f"the server has a tool {said.name[:40]!a}, which is no name",
-            hint=f"at most {CALLED_CHARS} letters, digits, `_`, `-`, `.` and `/`, a letter first",
+            f"invalid tool name {said.name[:40]!a}",
+            hint=f"use at most {CALLED_CHARS} letters, digits, `_`, `-`, `.` and `/`, a letter first",
         )
     name = re.sub(r"[^a-z0-9_]", "_", said.name.lower())
     described = printable(said.description).strip()
@@ -106,7 +110,7 @@ def _served(said: _Said) -> ServedTool:
     except ValidationError as error:
         raise _refused(said.name, f"cannot be used: {error.errors()[0]['msg']}") from error
     if why := fault_in(tool):
-        raise CurriculumError(why, hint="change the server, or leave this tool out of it")
+        raise CurriculumError(why, hint="change the server, or remove this tool")
     return tool
 
 
@@ -115,26 +119,26 @@ def _refused(name: str, why: str) -> CurriculumError:
 
 
 def fault_in(tool: ServedTool) -> str:
-    """Why a model is not told of this tool, in a sentence; empty when it may be."""
+    """Returns why a model may not see this tool, in a sentence; empty if it may."""
     what = f"the server's tool {tool.called[:40]!a}"
     if tool.name in TAKEN:
-        return f"{what} has a name that means something else here"
+        return f"{what} has a reserved name"
     if why := unusable(tool.parameters, SCHEMA_DEPTH) or unusable(tool.description):
         return f"{what}: its parameters {why}"
     text = json.dumps(tool.parameters, ensure_ascii=False)
     if len(text) > SCHEMA_CHARS:
         return f"{what}: its parameters have more than {SCHEMA_CHARS:,} characters"
     if MARK.search(tool.description) or MARK.search(text):
-        return f"{what} is described with a mark of chat formats, such as <|"
+        return f"{what} has a chat format's delimiter in its description, such as <|"
     if any(printable(one) != one for one in _texts(tool.parameters)):
-        return f"{what}: its parameters hold signs that are no text"
+        return f"{what}: its parameters contain control characters"
     if why := schema_fault(tool.parameters):
         return f"{what}: its parameters {' '.join(printable(why).split())}"
     return ""
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Every text in plain JSON, names included."""
+    """Yields every string in plain JSON, keys included."""
     if isinstance(value, str):
         yield value
     for inner in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():

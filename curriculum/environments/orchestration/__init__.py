@@ -1,8 +1,8 @@
 """Orchestration of many tools in the manner of LiveMCP-101 (2508.15760): servers of the Model Context Protocol.
 
-A world has several servers in a process of their own, each of which speaks the protocol over a pair of pipes by the
-real SDK. What they know drifts from day to day; the setup says which day it is, so no call changes anything. The model
-lists their tools and calls them through the client, which is the world's program.
+A world has several servers in one child process, each of which speaks the protocol over a pair of pipes through the
+real SDK. Their data drift from day to day; the setup fixes the day, so no call changes anything. The model lists and
+calls their tools through the client, which is the world's program.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class OrchestrationSetup(FrozenModel):
     day: int = Field(ge=0)
     servers: tuple[str, ...] = Field(min_length=1, max_length=len(SERVICES))
     question: dict[str, Any] = Field(default_factory=dict)
-    """What the plan starts from; for whoever judges how a rollout went about it."""
+    """Input of the plan, for classifying a rollout's failures."""
 
 
 class OrchestrationEnvironment:
@@ -66,27 +66,27 @@ class OrchestrationEnvironment:
         return "\n\n".join(here.with_name(name).read_text(encoding="utf-8") for name in ("services.py", "world.py"))
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """None. Raises CurriculumError."""
+        """Returns no files. Raises CurriculumError for an invalid setup."""
         hint = f"give a seed, a day, and servers among {', '.join(SERVICES)}"
         try:
             asked = OrchestrationSetup.model_validate(setup)
         except ValidationError as error:
-            problem = f"this is no setup of a world of orchestration: {error.errors()[0]['msg']}"
+            problem = f"invalid setup of a world of orchestration: {error.errors()[0]['msg']}"
             raise CurriculumError(problem, hint=hint) from error
         if unknown := set(asked.servers) - set(SERVICES):
-            raise CurriculumError(f"there is no server {min(unknown)[:40]!r}", hint=hint)
+            raise CurriculumError(f"unknown server {min(unknown)[:40]!r}", hint=hint)
         return {}
 
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """The seven of LiveMCP-101; see `failures`."""
+        """Counts the seven failure modes of LiveMCP-101; see `failures`."""
         asked = OrchestrationSetup.model_validate(setup)
         steps = executed(asked.question, asked.seed, asked.day).steps
         return failure_modes(steps, calls, answered=answered, passed=passed)
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
-        """The SDK, for guests alone."""
+        """Returns the package set with the SDK, for guests alone."""
         return ADAPTERS["mcp"].installed()
 
     def missing(self) -> str:

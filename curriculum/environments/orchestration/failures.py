@@ -1,15 +1,14 @@
 """The seven failure modes of LiveMCP-101 (2508.15760, section 4.3), each decided from the calls of one rollout.
 
-What always holds: code decides, from the plan's steps, the calls and whether the answer passed; nobody reads what the
-model thought. So the modes are narrower than the paper's, where people and a model sort failures:
+Invariants: code decides, from the plan's steps, the calls and whether the answer passed; the model's reasoning is not
+read. So the modes are narrower than the paper's, where people and a model sort failures:
 
-ignoring_requirement        it failed, and a tool of the plan was never called though others were
-overconfident_self_solving  it answered, and no tool of the plan was ever called
-unproductive_thinking       it ended without an answer, or made the same call three times
-wrong_tool                  calls of a tool that the plan does not need, or that is not there; listing tools is none
-syntactic_errors            calls whose arguments do not fit the tool's schema
-semantic_errors             calls of a tool of the plan that fit its schema, with arguments that no step has
-output_parsing_errors       it failed, answered, and each step of the plan had been called with its arguments
+ignoring_requirement        it failed, and some tools of the plan were called, but not all overconfident_self_solving
+it answered, and no tool of the plan was ever called unproductive_thinking       it ended without an answer, or made the
+same call three times wrong_tool                  calls of a tool that the plan does not need, or that does not exist;
+listing tools is exempt syntactic_errors            calls whose arguments do not fit the tool's schema semantic_errors
+calls of a tool of the plan that fit its schema, with arguments that no step has output_parsing_errors       it failed,
+answered, and each step of the plan had been called with its arguments
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ REFUSED = "arguments refused: "
 def failure_modes(
     steps: Sequence[PlanStep], calls: Sequence[MadeCall], *, answered: bool, passed: bool
 ) -> dict[str, int]:
-    """How often each mode occurs in a rollout; for the first three and the last, 0 or 1."""
+    """Counts each mode in a rollout; the first three and the last are 0 or 1."""
     wanted = {(step.server, step.tool) for step in steps}
     of_plan = {_key(step.server, step.tool, step.arguments) for step in steps}
     found = Counter(dict.fromkeys(MODES, 0))

@@ -1,7 +1,7 @@
-"""The plans behind questions of orchestration: what to ask of which server, and what to make of the answers.
+"""Plans behind orchestration questions: which server to call with what, and how to compute the answer.
 
-What always holds: a plan is a pure function of its question and of what it is answered. Executed over the services
-themselves it gives the ground truth and its steps; executed through a world, what an oracle says.
+Invariants: a plan is a pure function of its question and of the replies. Executed on the services themselves it gives
+the ground truth and its steps; executed through a world, the answer of an oracle.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curriculum.environments.orchestration.services import (
 )
 
 Ask = Callable[[str, str, Mapping[str, Any]], Any]
-"""Calls a tool of a server, and gives what it answered, read as JSON."""
+"""Calls a tool of a server, and returns its answer as parsed JSON."""
 Question = Mapping[str, Any]
 
 
@@ -38,7 +38,7 @@ class ExecutedPlan(NamedTuple):
 
 
 def executed(question: Question, seed: int, day: int) -> ExecutedPlan:
-    """The plan on that day, over the services themselves."""
+    """Executes the plan of a day on the services themselves."""
     steps: list[PlanStep] = []
 
     def ask(server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -54,7 +54,7 @@ def answer(question: Question, ask: Ask) -> int:
 
 
 def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
-    """A question of that plan and level."""
+    """Draws a question of that plan and level."""
     people, cities = rng.sample(PEOPLE, 3), rng.sample(CITIES, 2)
     return {
         "plan": plan, "level": level, "people": people, "city": cities[0], "product": rng.choice(PRODUCTS),
@@ -63,7 +63,7 @@ def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
 
 
 def _order(question: Question, ask: Ask) -> int:
-    """What an order costs in a currency: read, counted, priced and changed."""
+    """Computes the cost of an order in a currency: read, count, price and convert."""
     level, person = question["level"], question["people"][0]
     product, quantity, currency = question["product"], question["quantity"], question["currency"]
     city = question["city"]
@@ -90,7 +90,7 @@ def _order(question: Question, ask: Ask) -> int:
 
 
 def _trip(question: Question, ask: Ask) -> int:
-    """What meetings of people come to: rain, ways and minutes."""
+    """Computes a number from people's meetings: rain, distances and minutes."""
     level, people = question["level"], question["people"]
     first = ask("calendar", "next_meeting", {"person": people[0]})
     if level == 0:

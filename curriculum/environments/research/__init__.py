@@ -1,6 +1,6 @@
 """Research over a frozen corpus of linked pages whose facts are known, in the manner of SFR-DeepResearch (2509.06283).
 
-The setup names the edition, the pages that a task must not see, and the phrases that give its answer away.
+The setup names the edition, the pages hidden from a task, and the phrases that give its answer away.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class ResearchSetup(FrozenModel):
     blocked: tuple[str, ...] = Field(default=(), max_length=1_000)
     """Ids of pages that no tool shows or names."""
     phrases: tuple[str, ...] = Field(default=(), max_length=100)
-    """A page that holds one of them, whatever its signs and capitals, is blocked as well."""
+    """Phrases; pages that contain one, ignoring case and punctuation, are blocked too."""
 
 
 class ResearchEnvironment:
@@ -67,12 +67,12 @@ class ResearchEnvironment:
         return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """The pages of the edition. Raises CurriculumError."""
+        """Returns the pages of the edition. Raises CurriculumError."""
         try:
             asked = ResearchSetup.model_validate(setup)
         except ValidationError as error:
             raise CurriculumError(
-                f"this is no setup of a world of research: {error.errors()[0]['msg']}",
+                f"invalid setup of a world of research: {error.errors()[0]['msg']}",
                 hint=f"give an edition from 0 to {EDITIONS - 1}, and lists of blocked pages and phrases",
             ) from error
         return {CORPUS: _corpus_file(asked.edition)}

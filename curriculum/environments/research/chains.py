@@ -1,9 +1,9 @@
-"""Questions over several pages: a chain of facts from one entity to another or to a number, and what proves its hops.
+"""Questions over several pages: chains of facts from an entity to a value, with proofs that each hop is needed.
 
-A hop is proved necessary when the answer cannot be derived any more once the page that states it is deleted. This is
-decided over the facts: what follows from a set of pages are the facts that its pages state, and what quiz pages give
-away, and nothing else, because relations have one value each and none follows from others. It says that whoever
-answers without a page has guessed, or was told elsewhere; it says nothing of how likely a guess is.
+A hop is proved necessary if the answer cannot be derived once the page that states it is deleted. This is decided over
+the facts: exactly the facts that a set of pages states, and those that quiz pages give away, follow from it, because
+relations have one value each and none follows from others. So an answer without a needed page is a guess or leaked;
+nothing is said about how likely a guess is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ End = Literal["entity", "year", "count"]
 class Hop(NamedTuple):
     relation: str
     back: bool = False
-    """From the value to the one subject that has it."""
+    """True for the step from the value to its only subject."""
 
 
 class FactChain(NamedTuple):
@@ -36,17 +36,17 @@ class FactChain(NamedTuple):
 
 @dataclass(frozen=True)
 class ResearchCorpus:
-    """An edition: its facts, and pages that give the answers of questions away."""
+    """Edition of the corpus: its facts, and quiz pages that give answers away."""
 
     edition: int
     graph: FactGraph
     quizzes: Sequence[tuple[FactChain, ...]]
     given: Mapping[int, Sequence[tuple[int, tuple[Hop, ...]]]]
-    """What the quizzes give away: by where a chain of theirs begins, the page and the hops."""
+    """Chains that the quizzes give away: by start entity, the page and the hops."""
 
     @property
     def first_quiz(self) -> int:
-        """The number of the first quiz page; the others follow."""
+        """Number of the first quiz page; the others follow."""
         return len(self.graph.entities) + len(self.graph.lists)
 
 
@@ -66,7 +66,7 @@ def research_corpus(edition: int) -> ResearchCorpus:
 
 
 def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
-    """The fact that the hop takes from there; None where there is none, or more than one."""
+    """Returns the fact that a hop takes from an entity; None unless exactly one exists."""
     if not hop.back:
         return (entity, hop.relation) if (entity, hop.relation) in graph.facts else None
     subjects = graph.subjects.get((hop.relation, entity), ())
@@ -74,12 +74,12 @@ def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
 
 
 def facts_of(graph: FactGraph, chain: FactChain) -> list[FactKey]:
-    """What it goes through, in order. The chain holds."""
+    """Returns a valid chain's facts, in order."""
     return [fact for _, fact in _way(graph, chain)]
 
 
 def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
-    """Where it is before each hop, and the fact that the hop takes."""
+    """Returns the entity before each hop, and the fact that the hop takes."""
     found, now = [], chain.start
     for hop in chain.hops:
         fact = fact_of(graph, now, hop)
@@ -90,19 +90,19 @@ def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
 
 
 def value_of(graph: FactGraph, chain: FactChain) -> int:
-    """A number, or the number of an entity."""
+    """Returns the chain's value: a number, or the number of an entity."""
     subject, relation = facts_of(graph, chain)[-1]
     return subject if chain.hops[-1].back else graph.facts[subject, relation]
 
 
 def end_of(chain: FactChain) -> str:
-    """The kind of its value."""
+    """Returns the kind of the chain's value."""
     row = RELATIONS[chain.hops[-1].relation]
     return row.subject if chain.hops[-1].back else row.value
 
 
 def derivable(corpus: ResearchCorpus, chain: FactChain, without: Collection[int]) -> bool:
-    """Whether its value follows from the corpus without these pages."""
+    """True if the chain's value follows from the corpus without these pages."""
     return _follows(corpus, chain, _way(corpus.graph, chain), without)
 
 
@@ -126,7 +126,7 @@ def _follows(
 
 
 def giveaways(corpus: ResearchCorpus, chain: FactChain) -> list[int]:
-    """The quiz pages that answer it, or a part of it that begins anywhere in it."""
+    """Returns the quiz pages that answer the chain, or a part of it that begins anywhere in it."""
     return _given_away(corpus, chain, _way(corpus.graph, chain))
 
 
@@ -141,7 +141,7 @@ def _given_away(corpus: ResearchCorpus, chain: FactChain, way: list[tuple[int, F
 
 
 def needed_pages(corpus: ResearchCorpus, chain: FactChain, blocked: Collection[int]) -> list[int] | None:
-    """The page of each hop, when each is another and the value does not follow without it; None otherwise."""
+    """Returns the page of each hop if they are distinct and each is necessary for the value; None otherwise."""
     return _needed(corpus, chain, _way(corpus.graph, chain), blocked)
 
 
@@ -163,7 +163,7 @@ def _needed(
 
 @lru_cache(1 << 14)
 def _steps(graph: FactGraph, entity: int, *, plain: bool) -> Sequence[Hop]:
-    """Where one may go from there: with `plain`, by what its own page says."""
+    """Returns the possible hops from an entity; with `plain`, those that its own page states."""
     kind = graph.entities[entity].kind
     steps = [
         Hop(row.name)
@@ -186,10 +186,10 @@ def drawn_chain(
     start: int | None = None,
     tries: int = _TRIES,
 ) -> FactChain:
-    """A chain of so many hops, all of them proved necessary where the corpus has no quizzes.
+    """Draws a chain of `length` hops; in a corpus without quizzes, all are proved necessary.
 
-    Its value is a number of that sort, or an entity whose name nobody else has and no question gives away; with
-    `plain` each hop is on the page of where it begins. Raises LookupError where there is none to be found.
+    Its value is a number of the kind `end`, or an entity with a unique name that its question does not contain; with
+    `plain` the page of each hop's start states it. Raises LookupError if none is found.
     """
     graph = corpus.graph
     for _ in range(tries):
@@ -225,7 +225,7 @@ def _is_telling(graph: FactGraph, chain: FactChain, value: int) -> bool:
 
 
 def phrase(graph: FactGraph, chain: FactChain) -> str:
-    """Its value, as a question has it."""
+    """Returns the chain's value as worded in a question."""
     text = graph.entities[chain.start].described
     for hop in chain.hops:
         row = RELATIONS[hop.relation]

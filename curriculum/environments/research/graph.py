@@ -1,7 +1,7 @@
-"""Makes the facts of one edition of the corpus: who and what there is, what holds of it, and which pages say so.
+"""Makes the facts of one edition of the corpus: its entities, their relations, and the pages that state them.
 
-What always holds: an edition is a pure function of its number. A fact is a value of (subject, relation); `homes` lists
-the pages that state it, so whether something can be known from given pages is decided without reading any.
+Invariants: an edition is a pure function of its number. A fact is a value of (subject, relation); `homes` lists the
+pages that state it, so what can be known from given pages is decided without reading any.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from curriculum.environments.research.relations import COUNT, OF_KIND, RELATIONS
 EDITIONS = len(names.COUNTRIES)
 COUNTS = {"province": 10, "place": 150, "institution": 170, "person": 620, "work": 400, "event": 150}
 _STATED = 0.9
-"""Share of the facts that the corpus knows at all."""
+"""Share of possible facts that the corpus states."""
 _LISTED = 0.3
-"""Share of the lines that a page of lists has of those it could have."""
+"""Share of possible lines that a list page has."""
 
 FactKey = tuple[int, str]
 """Subject and relation."""
@@ -31,11 +31,10 @@ FactKey = tuple[int, str]
 class CorpusEntity(NamedTuple):
     kind: str
     name: str
-    """As the text of a link has it; others may have it too."""
+    """Name as link text; not necessarily unique."""
     title: str
-    """Of its page; nobody else has it."""
+    """Unique title of its page."""
     described: str
-    """In a question."""
 
 
 class ListPage(NamedTuple):
@@ -46,18 +45,18 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactGraph:
-    """Pages are numbered: first the entities', then those of lists. There is one of an edition: `fact_graph`."""
+    """Facts of an edition. Pages are numbered: entities first, then lists. `fact_graph` caches one per edition."""
 
     country: str
     entities: Sequence[CorpusEntity]
     of_kind: Mapping[str, Sequence[int]]
     facts: Mapping[FactKey, int]
-    """A number, or the number of an entity."""
+    """Value of each fact: a number, or the number of an entity."""
     homes: Mapping[FactKey, tuple[int, ...]]
     stated: Mapping[int, Sequence[FactKey]]
-    """By page."""
+    """Facts by page."""
     subjects: Mapping[tuple[str, int], Sequence[int]]
-    """By relation and value, for values that are entities."""
+    """Subjects by relation and value, for values that are entities."""
     lists: Sequence[ListPage]
     namesakes: frozenset[str]
 
@@ -94,7 +93,7 @@ def fact_graph(edition: int) -> FactGraph:
 
 
 def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
-    """All of them, and the years in which people were born, who come in that order."""
+    """Returns all entities, and the birth years of people, who are sorted by them."""
     made: list[CorpusEntity] = []
     taken: set[str] = set()
 
@@ -135,7 +134,7 @@ def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
 
 
 def _any(rng: Random, *words: Sequence[str]) -> str:
-    """One of each."""
+    """Returns a random word from each list, joined."""
     return " ".join(map(rng.choice, words))
 
 
@@ -150,14 +149,14 @@ def _facts(
     years = [born[one] for one in people]
 
     def living(first: int, last: int) -> int | None:
-        """Somebody who was born in these years."""
+        """Returns a random person born in these years."""
         low, high = bisect_left(years, first), bisect_left(years, last + 1)
         return people[rng.randrange(low, high)] if low < high else None
 
     facts: dict[FactKey, int] = {}
     for number, entity in enumerate(entities):
         year = born.get(number) or rng.randint(1720, 1900)
-        if entity.kind in ("work", "institution"):  # somebody of a fitting age made it
+        if entity.kind in ("work", "institution"):  # its maker has a plausible age
             maker = living(year - 60, year - 22)
             facts[number, "author" if entity.kind == "work" else "founder"] = (
                 rng.choice(people) if maker is None else maker

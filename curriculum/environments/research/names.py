@@ -11,7 +11,7 @@ COUNTRIES = (
     "Orvane", "Tessaly", "Merrow", "Kaldria", "Voskar", "Illune", "Pernath", "Sorrel", "Brannoch", "Yevane", "Dorrin",
     "Aquila",
 )  # fmt: skip
-"""One for each edition."""
+"""Country of each edition."""
 FIRST = _words(
     "Adela Agnes Albin Amalia Anselm Astrid Balthus Beata Bernard Cecily Clemens Corinna Damian Dorothea Edgar Elena"
     " Emeric Esther Fabian Felicia Florian Frida Gerard Greta Gustav Hanna Hector Helena Henrik Hilda Ignaz Irene"

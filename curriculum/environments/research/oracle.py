@@ -1,7 +1,7 @@
-"""Answers questions about a corpus by its tools alone: what a task's answer is worth as a measure of the world.
+"""Answers questions about a corpus by its tools alone, which measures whether the world makes them answerable.
 
-It reads the question as the one chain that its words can mean, searches, reads pages and takes values out of sentences
-as `relations` writes them. It knows the words of the corpus, and nothing of its facts.
+It parses the question into its only possible chain, searches, reads pages and extracts values from sentences as
+`relations` writes them. It knows the wording of the corpus, but none of its facts.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _HIT = re.compile(r"^(p\d+) \| (.*?) \| ", re.MULTILINE)
 
 class FoundValue(NamedTuple):
     text: str
-    """A number in digits, or a name."""
+    """Number in digits, or a name."""
     page: str
-    """Of an entity its own; of a number the one that states it."""
+    """Page of an entity; for a number, the page that states it."""
 
 
 class ResearchOracle:
-    """Works in one world. Raises LookupError for what it does not find."""
+    """Answers questions in one world. Raises LookupError for values that it does not find."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._read: dict[str, tuple[str, str]] = {}
 
     def value(self, phrase: str) -> FoundValue:
-        """What a phrase of a question comes to."""
+        """Returns the value of a question's phrase."""
         for row in RELATIONS.values():
             for words, back in ((row.phrase, False), (row.only, True)):
                 before, _, behind = words.partition("{x}")
@@ -72,7 +72,7 @@ class ResearchOracle:
         raise LookupError(f"{row.name} of {now.text}")
 
     def _around(self, now: FoundValue, sentences: tuple[str, ...], listed: str) -> Iterator[tuple[str, str, str]]:
-        """Pages that may say something of it."""
+        """Yields pages that may state a fact about the entity."""
         seen = {now.page}
         for words in (*sentences, listed, ""):
             telling = re.findall(r"\b\w{4,}", re.sub("{.}", " ", words))
@@ -85,7 +85,7 @@ class ResearchOracle:
         return _HIT.findall(self._call("search", {"query": query}))
 
     def _page(self, page: str) -> tuple[str, str]:
-        """Title and text, all parts."""
+        """Returns title and text of a page, all parts."""
         if page not in self._read:
             parts: list[str] = []
             count = 1
@@ -108,7 +108,8 @@ def _value(found: re.Match[str], page: str) -> FoundValue:
 
 @cache
 def sentence(template: str, value: str) -> re.Pattern[str]:
-    """Finds it in a page; `here` is the page's own name, where it has it. `value` is the kind of `{o}`."""
+    """Returns a pattern for a sentence; its group `here` is the page's own name, if present. `value` is the kind of
+    `{o}`."""
     number = value in (YEAR, COUNT)
     text = re.escape(template).replace(r"\{", "{").replace(r"\}", "}")
     there = "{v}" in text or "{o}" not in text  # the value's page says it

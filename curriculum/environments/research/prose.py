@@ -1,7 +1,7 @@
-"""Writes the pages of a corpus: what holds, in varied sentences, among sentences that say nothing.
+"""Writes the pages of a corpus: facts in varied sentences, among filler sentences.
 
-What always holds: a page is a pure function of edition and number. Sentences that say nothing have no names and no
-numbers. Links are written `[text](p0123)`.
+Invariants: a page is a pure function of edition and number. Filler has no names and no numbers. Links are written
+`[text](p0123)`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def link(corpus: ResearchCorpus, entity: int) -> str:
 
 
 def number_text(value: int, relation: str, rng: Random) -> str:
-    """Digits; counts of four and more may have a comma."""
+    """Returns digits; counts of 1,000 and more may have a comma."""
     return f"{value:,}" if RELATIONS[relation].value == COUNT and rng.random() < 0.5 else str(value)
 
 

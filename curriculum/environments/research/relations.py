@@ -1,7 +1,7 @@
-"""What the corpus says of its entities, relation by relation, and in which words.
+"""Relations of the corpus, and the sentences that state them.
 
-What always holds: every relation has one value for each subject, and none follows from others, so a fact is known to
-whoever read a page that states it and to nobody else. No sentence of one relation reads as one of another
+Invariants: every relation has one value for each subject, and none follows from others, so only a reader of a page that
+states a fact knows it. No sentence of one relation reads as one of another
 (tests/curriculum/environments/test_research_corpus.py reads all pages again and finds the facts, no more and no fewer).
 """
 
@@ -15,23 +15,22 @@ YEAR, COUNT = "year", "count"
 class CorpusRelation(NamedTuple):
     name: str
     subject: str
-    """The kind that has it."""
     value: str
-    """The kind of its value; or `year` or `count`, a number."""
+    """Kind of the value; or `year` or `count`, a number."""
     phrase: str
-    """The value in a question, `{x}` being the subject."""
+    """Wording of the value in a question; `{x}` is the subject."""
     told: tuple[str, ...]
-    """Sentences on the subject's page, `{s}` being its name."""
+    """Sentences on the subject's page; `{s}` is its name."""
     told_there: tuple[str, ...] = ()
-    """Sentences on the value's page, where `{v}` is its name and `{s}` links to the subject."""
+    """Sentences on the value's page; `{v}` is its name, `{s}` links to the subject."""
     only: str = ""
-    """The subject in a question, `{x}` being the value and no other subject having it."""
+    """Wording of the subject in a question, if it is the only one with the value `{x}`."""
     there: float = 0.0
-    """Share of the facts that the value's page alone states."""
+    """Share of the facts that only the value's page states."""
     both: float = 0.0
     """Share of the facts that both pages state."""
     listed: str = ""
-    """A line of a page of lists, `{s}` linking to the subject."""
+    """Line of a list page; `{s}` links to the subject."""
 
 
 _ROWS = (
@@ -175,6 +174,6 @@ _ROWS = (
 )  # fmt: skip
 RELATIONS = {row.name: row for row in _ROWS}
 OF_KIND = {kind: tuple(row for row in _ROWS if row.subject == kind) for kind in {row.subject: 0 for row in _ROWS}}
-"""By kind: what is said of its entities."""
+"""Relations by kind of subject."""
 TO_KIND = {kind: tuple(row for row in _ROWS if row.value == kind and row.only) for kind in OF_KIND}
-"""By kind: the relations whose subject a question may ask for by such a value."""
+"""Relations by kind of value, if a question may ask for the subject."""

@@ -1,7 +1,7 @@
-"""The environment `terminal`: a shell in a sandbox of its own, and files to work on.
+"""The environment `terminal`: a shell in its own sandbox, and files to work on.
 
-What always holds: a command reaches the shell of the world's sandbox and nothing else; what is judged are the declared
-files as they are when the conversation has ended.
+Invariants: a command reaches the shell of the world's sandbox and nothing else; the declared files are judged as they
+are when the conversation has ended.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ RUN: dict[str, Any] = {
 
 class TerminalSetup(SpecData):
     files: tuple[PlacedFile, ...] = Field(max_length=200)
-    """What lies in /work at first."""
+    """Initial files of /work."""
     declared: tuple[FilePath, ...] = Field(min_length=1, max_length=MOST_FILES)
-    """What is submitted."""
     seconds: float = Field(default=1.5, gt=0, le=60)
-    """The longest `timeout` that a command may have. Without one it may take what a call of the sandboxes may (2 s
-    unless set) of its own time, in which it computes or rests: what others took of the processors does not count."""
+    """Largest `timeout` of a command, in seconds. Without one, the sandboxes' limit per call (2 s unless set) applies
+    to its own time, computing or idle: time that others held the processors does not count."""
 
 
 class TerminalEnvironment:
@@ -61,11 +60,11 @@ class TerminalEnvironment:
         return resources.files(__package__).joinpath("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """None: the world makes them of the setup, folders and modes included. Raises CurriculumError."""
+        """Returns no files: the world makes them from the setup, with folders and modes. Raises CurriculumError."""
         try:
             TerminalSetup.model_validate(setup)
         except ValidationError as error:
-            raise CurriculumError(f"this is no setup of a terminal: {first_fault(error)}") from error
+            raise CurriculumError(f"invalid setup of a terminal: {first_fault(error)}") from error
         return NO_FILES
 
     def missing(self) -> str:

@@ -1,1 +1,1 @@
-"""Tasksets of algebra, one file each."""
+"""Tasksets of algebra, one file each: equations, polynomials, functions, sequences and matrices."""

@@ -15,7 +15,7 @@ FORM = "Write it as a + bi with exact numbers a and b."
 
 @dataclass(frozen=True)
 class Gaussian:
-    """A complex number with rational parts."""
+    """Complex number with rational parts."""
 
     re: Fraction
     im: Fraction
@@ -28,7 +28,7 @@ class Gaussian:
 
     @property
     def square(self) -> Fraction:
-        """Of the distance from 0."""
+        """Square of the distance from 0."""
         return self.re**2 + self.im**2
 
     def inverse(self) -> Gaussian:

@@ -21,7 +21,7 @@ def _interval(low: Fraction | None, high: Fraction | None, closed_low: bool, clo
 
 
 def solution(zeros: list[Fraction], poles: list[Fraction], positive_at_end: bool, sign: str) -> str:
-    """Where a quotient with these single zeros and poles is below or above 0, as a union of intervals."""
+    """Returns where a quotient with these single zeros and poles is below or above 0, as a union of intervals."""
     above, closed = sign.startswith(">"), sign.endswith("=")
     ends: list[Fraction] = sorted([*zeros, *poles])
     pieces = []

@@ -63,7 +63,7 @@ def _symmetric(level: int, rng: Random) -> Item:
 
 
 def surd(under: int) -> tuple[int, int]:
-    """Writes the square root of a positive number as a whole number times the root of a square-free one."""
+    """Returns (a, b) with a√b the square root of a positive number, and b square-free."""
     outside = inside = 1
     for prime, times in factors(under).items():
         outside *= prime ** (times // 2)

@@ -1,1 +1,1 @@
-"""Tasksets of calculus, one file each."""
+"""Tasksets of calculus, one file each: derivatives, integrals, limits, series and optimization."""

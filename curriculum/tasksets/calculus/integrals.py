@@ -39,7 +39,7 @@ def _definite(level: int, rng: Random) -> Item:
 
 
 def _antiderivative(level: int, rng: Random) -> Item:
-    """The answer is drawn and differentiated; its value at 0 makes it the only one."""
+    """Draws the answer and differentiates it; its value at 0 makes it unique."""
     k = nonzero(rng, 2 + level)
     u = p.written([0, k])
     poly = _drawn(1 + level // 2, 4 + level, rng)

@@ -11,7 +11,7 @@ from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, wor
 
 
 def _with_slope_zeros(zeros: list[int], lead: int, constant: int) -> list[p.Number]:
-    """A polynomial of whole coefficients whose derivative has exactly these zeros."""
+    """Returns a polynomial with integer coefficients whose derivative has exactly these zeros."""
     found = p.integrated(p.with_roots(zeros))
     factor = 1
     for coefficient in found:

@@ -1,1 +1,1 @@
-"""Tasksets of combinatorics, one file each."""
+"""Tasksets of combinatorics, one file each: counting, probabilities and expected values."""

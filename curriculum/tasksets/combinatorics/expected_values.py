@@ -12,7 +12,7 @@ from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, wor
 
 
 def _moments(table: list[tuple[Fraction, Fraction]]) -> tuple[Fraction, Fraction]:
-    """Mean and variance of (value, probability)."""
+    """Returns mean and variance of (value, probability) pairs."""
     mean = sum((x * p for x, p in table), Fraction())
     return mean, sum((p * (x - mean) ** 2 for x, p in table), Fraction())
 

@@ -14,7 +14,7 @@ NULLS = ("0", "1", "1/2")
 
 
 def sums_of_dice(count: int, sides: int) -> list[int]:
-    """By sum, from 0 on: how many of all throws of so many dice have it."""
+    """Counts the throws of `count` dice by their sum, from 0 on."""
     ways = [1]
     for _ in range(count):
         ways = [

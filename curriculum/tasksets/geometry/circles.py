@@ -12,7 +12,7 @@ from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, wor
 
 
 def _equation(h: Fraction, k: Fraction, square: Fraction) -> str:
-    """Of the circle around (h, k), multiplied out."""
+    """Returns the equation of the circle around (h, k), multiplied out."""
     left = linear((1, 1, -2 * h, -2 * k), ("x^2", "y^2", "x", "y"))
     return f"{left} = {square - h * h - k * k}"
 

@@ -11,7 +11,7 @@ from curriculum.tasksets.polynomials import linear
 from curriculum.tasksets.statements import EXACT, listed, mathematics, nonzero, say, whole, worked
 
 Affine = tuple[Fraction, Fraction, Fraction, Fraction, Fraction, Fraction]
-"""(a, b, c, d, e, f): the point (x, y) goes to (a x + b y + e, c x + d y + f)."""
+"""Coefficients (a, b, c, d, e, f) of an affine map: (x, y) goes to (a x + b y + e, c x + d y + f)."""
 PAIR = "Give the point as a tuple of exact numbers."
 
 
@@ -21,12 +21,12 @@ def applied(move: Affine, x: Fraction, y: Fraction) -> tuple[Fraction, Fraction]
 
 
 def _around(a: int, b: int, c: int, d: int, x: int, y: int) -> Affine:
-    """The linear map with its fixed point moved to (x, y)."""
+    """Returns a linear map with its fixed point moved to (x, y)."""
     return tuple(map(Fraction, (a, b, c, d, x - a * x - b * y, y - c * x - d * y)))  # type: ignore[return-value]
 
 
 def _move(level: int, rng: Random) -> tuple[str, Affine]:
-    """A movement in words, and as numbers."""
+    """Draws a movement, in words and as numbers."""
     limit = 2 + 2 * level
     x, y = (0, 0) if level == 0 else (rng.randint(-limit, limit), rng.randint(-limit, limit))
     kind = rng.choice(("turn", "mirror", "shift", "scale", "slope")[: 3 + (level > 0) + (level > 1)])

@@ -14,11 +14,11 @@ ROOT = "Give it exactly, with a square root where needed, not as a decimal."
 COSINES = {
     30: (1, 3), 45: (1, 2), 60: (1, 1), 90: (0, 1), 120: (-1, 1), 135: (-1, 2), 150: (-1, 3),
 }  # fmt: skip
-"""By angle: the sign of its cosine, and the number whose root is twice its size."""
+"""Sign of the cosine by angle, and the number whose root is twice its absolute value."""
 
 
 def root(square: Fraction) -> str:
-    """The square root of a positive rational number, exactly: `(3/2)*sqrt(5)`."""
+    """Returns the square root of a positive rational number, exactly: `(3/2)*sqrt(5)`."""
     outside, inside = surd(square.numerator * square.denominator)
     factor = Fraction(outside, square.denominator)
     return str(factor) if inside == 1 else f"({factor})*sqrt({inside})"
@@ -32,7 +32,7 @@ def _sides(level: int, rng: Random) -> tuple[int, int, int]:
 
 
 def sixteen_areas_squared(a: int, b: int, c: int) -> int:
-    """Sixteen times the square of the area (Heron)."""
+    """Returns sixteen times the square of the area (Heron)."""
     return (a + b + c) * (-a + b + c) * (a - b + c) * (a + b - c)
 
 

@@ -29,7 +29,7 @@ def _zeros(level: int, rng: Random) -> Item:
 
 
 def occurrences(digit: int, end: int) -> int:
-    """How often a digit from 1 to 9 is written in the numbers from 1 to `end`."""
+    """Counts how often a digit from 1 to 9 is written in the numbers from 1 to `end`."""
     count, place = 0, 1
     while place <= end:
         above, here, below = end // (10 * place), end // place % 10, end % place
@@ -55,14 +55,14 @@ def _occurrences(level: int, rng: Random) -> Item:
 
 @cache
 def _with_sum(places: int, total: int) -> int:
-    """Counts the rows of so many digits with that sum."""
+    """Counts the sequences of `places` digits with that sum."""
     if places == 0 or total < 0:
         return int(total == 0)
     return sum(_with_sum(places - 1, total - digit) for digit in range(10))
 
 
 def below(end: int, total: int) -> int:
-    """Counts the whole numbers from 0 on, below `end`, whose digits have that sum."""
+    """Counts the whole numbers from 0 on, below `end`, with that digit sum."""
     digits = [int(digit) for digit in str(end)]
     count, left = 0, total
     for at, digit in enumerate(digits):
@@ -98,7 +98,7 @@ def _length(level: int, rng: Random) -> Item:
 
 
 def palindromes_to(end: int) -> int:
-    """Counts the numbers from 1 to `end` that read the same backwards."""
+    """Counts the palindromes from 1 to `end`."""
     length = len(str(end))
     count: int = sum(9 * 10 ** ((places - 1) // 2) for places in range(1, length))
     half = str(end)[: (length + 1) // 2]

@@ -11,11 +11,11 @@ from curriculum.tasksets.statements import listed, mathematics, say, whole
 
 SIZES = ((20, 99), (100, 499), (500, 2_000), (2_001, 9_999), (10_000, 99_999))
 TRIED = 6
-"""Numbers of which one is asked about, so that it is hard to guess how many divisors it has."""
+"""Candidates per question, so that the number of divisors is hard to guess."""
 
 
 def _smooth(level: int, rng: Random, more: int = 0) -> int:
-    """A number with several small prime factors, up to so many `more` where there is room."""
+    """Draws a number with several small prime factors, up to `more` extra ones if there is room."""
     low, high = SIZES[level]
     while True:
         number = prod(rng.choices((2, 2, 2, 3, 3, 5, 7, 11, 13), k=2 + level + more))

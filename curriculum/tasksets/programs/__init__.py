@@ -1,1 +1,4 @@
-"""Programs."""
+"""Tasksets about programs, one file each: writing, repairing, completing, translating, speeding up and tracing.
+
+`chains.py` (steps on lists and texts) and `tested_blocks.py` (loops and choices) make the programs with their tests.
+"""

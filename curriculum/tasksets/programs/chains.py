@@ -1,8 +1,8 @@
-"""Chains of steps on lists and texts: what programs that are described step by step are made of.
+"""Chains of steps on lists and texts, from which step-by-step program descriptions are made.
 
-What always holds: a chain's source, its words and what it computes say the same; `tells_apart` says of tests whether
-they fail every constant, the argument itself and every program that leaves a step out. Statements and sources are put
-together from a table of steps of ours; numbers are all that is filled in.
+Invariants: a chain's source, its wording and its result agree; tests accepted by `tells_apart` fail every constant, the
+argument itself and every program that leaves a step out. Statements and sources are assembled from a fixed table of
+steps; only numbers are filled in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from verifiers.programs.spec import Example, ProgramSpec
 
 FUNCTION = "solve"
 SHOWN, HIDDEN = 2, 12
-"""Examples in the statement, and tests that are not."""
+"""Number of examples in the statement, and of hidden tests."""
 ATTEMPTS = 1_000
 VOWELS = "aeiouAEIOU"
 LETTERS = "abcdeinostAEST"
@@ -25,28 +25,28 @@ LETTERS = "abcdeinostAEST"
 
 @dataclass(frozen=True)
 class Step:
-    """One thing to do with what is there so far."""
+    """One operation on the current value."""
 
     name: str
     text: str
-    """`{k}` is the step's number, where it has one."""
+    """Description; `{k}` is the step's number, if it has one."""
     code: str
-    """A Python expression in `x` and `{k}`."""
+    """Python expression in `x` and `{k}`."""
     apply: Callable[[Any, int], Any]
-    """What the code does."""
+    """Computes the same as the code."""
     numbers: tuple[int, int] = (0, 0)
-    """From and to which the step's number is drawn."""
+    """Inclusive range of the step's number."""
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One sort of function: some steps, then an end."""
+    """Kind of function: some steps, then an end."""
 
     name: str
     takes: str
     steps: tuple[Step, ...]
     ends: tuple[Step, ...]
-    """Empty: what the steps give is what is returned."""
+    """Last steps; if empty, the result of the steps is returned."""
     draw: Callable[[Random], Any]
     edges: tuple[Any, ...]
     """Arguments that are always tested."""
@@ -120,7 +120,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class Chain:
-    """Steps with their numbers: a program in the small."""
+    """Steps with their numbers: a small program."""
 
     links: tuple[tuple[Step, int], ...]
 
@@ -143,7 +143,7 @@ class Chain:
         return ",".join(f"{step.name} {k}" if step.numbers != (0, 0) else step.name for step, k in self.links)
 
     def shorter(self) -> list[Chain]:
-        """Each without one of its steps."""
+        """Returns the chains with one step left out."""
         return [Chain(self.links[:at] + self.links[at + 1 :]) for at in range(len(self.links))]
 
 
@@ -153,7 +153,7 @@ def drawn_chain(topic: Topic, steps: int, rng: Random) -> Chain:
 
 
 def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
-    """Says whether these tests fail every constant, the argument itself, and every program that leaves a step out."""
+    """True if these tests fail every constant, the argument itself, and every program that leaves a step out."""
     right = [chain.run(argument) for argument in arguments]
     others = ([other.run(argument) for argument in arguments] for other in chain.shorter())
     return len({repr(one) for one in right}) > 2 and list(arguments) != right and all(one != right for one in others)
@@ -161,7 +161,7 @@ def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Tested:
-    """A chain with arguments that tell it apart."""
+    """Chain with arguments that distinguish it from simpler programs."""
 
     topic: Topic
     chain: Chain
@@ -170,7 +170,7 @@ class Tested:
 
     @property
     def examples(self) -> str:
-        """Those that are shown, a line each."""
+        """Visible examples, a line each."""
         return "\n".join(f"{FUNCTION}({one!r}) == {self.chain.run(one)!r}" for one in self.shown)
 
     @property
@@ -185,16 +185,16 @@ class Tested:
         )
 
     def fails(self, other: Chain) -> bool:
-        """Whether a hidden test tells the other chain from this one."""
+        """True if a hidden test distinguishes the other chain from this one."""
         return any(other.run(one) != self.chain.run(one) for one in self.hidden)
 
 
 def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
-    """A chain of so many steps, and an end where the topic has ends, with tests that tell it apart."""
+    """Draws a chain of `steps` steps, plus an end if the topic has ends, with tests that distinguish it."""
     for _ in range(ATTEMPTS):
         chain = drawn_chain(topic, steps, rng)
         arguments = [*topic.edges, *(topic.draw(rng) for _ in range(SHOWN + HIDDEN - len(topic.edges)))]
         hidden = [arguments[at] for at in range(len(arguments) - SHOWN)]
         if tells_apart(chain, hidden):
             return Tested(topic, chain, tuple(arguments[-SHOWN:]), tuple(hidden))
-    raise AssertionError(f"no tests were found for {topic.name}")  # the tables are such that this cannot be
+    raise AssertionError(f"no tests were found for {topic.name}")  # unreachable with these tables

@@ -23,7 +23,7 @@ _END = "End with the whole program, completed, in one fenced code block."
 
 
 def _chain(name: str, level: int, rng: Random) -> Item:
-    """Of `level + 3` steps, `1 + level // 2` are missing, and said in words."""
+    """Removes `1 + level // 2` of `level + 3` steps, and describes them in words."""
     tested = tested_chain(TOPICS[name], level + 3, rng)
     missing = sorted(rng.sample(range(len(tested.chain.links)), 1 + level // 2))
     lines = tested.chain.source.splitlines()
@@ -41,7 +41,7 @@ def _chain(name: str, level: int, rng: Random) -> Item:
 
 
 def _loops(level: int, rng: Random) -> Item:
-    """Of a program with loops and choices, `1 + level // 2` values are missing; another notation says all of it."""
+    """Removes `1 + level // 2` values from a program with loops and choices, given in full in another notation."""
     tested = tested_block(level, SHOWN, HIDDEN, rng)
     lines = tested.source.splitlines()
     places = [at for at, line in enumerate(lines) if " = " in line and at > 1]

@@ -1,7 +1,7 @@
 """Small programs: a function on lists or on texts, described in words step by step, with hidden tests.
 
-Levels raise the number of steps. What a draft's tests tell apart is part of what makes it a draft: no constant, the
-argument itself and no program that leaves a step out gives the right results.
+Levels raise the number of steps. A draft's tests are part of its definition: no constant, the argument itself, or a
+program that leaves a step out gives the right results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ IDLE = tuple(f"def {FUNCTION}(x):\n    return {result}\n" for result in ("x", "0
 
 
 def wrong_tests(draft: TaskDraft, number: int) -> Spec:
-    """The tests, each with a result of twenty digits that has nothing to do with the statement."""
+    """Returns the tests, each with an unrelated result of twenty digits."""
     assert isinstance(draft.spec, ProgramSpec)
     wrong = tuple(
         each.model_copy(update={"expected": repr(IMPOSSIBLE + number + at), "visible": False})
@@ -35,7 +35,7 @@ def wrong_tests(draft: TaskDraft, number: int) -> Spec:
 def program_taskset(
     name: str, version: int, makers: dict[str, Callable[[int, Random], Item]], null_answers: tuple[str, ...] = IDLE
 ) -> TopicTaskset:
-    """A taskset whose answers are programs, in a fenced block, with the budget of one."""
+    """Makes a taskset whose answers are programs in a fenced block, with their usual budget."""
     return TopicTaskset(
         name=name,
         version=version,
@@ -49,7 +49,7 @@ def program_taskset(
 
 
 def _made(name: str, level: int, rng: Random) -> Item:
-    """A function of `level + 2` steps, and an end where its topic has ends."""
+    """Makes a function of `level + 2` steps, plus an end if its topic has ends."""
     topic = TOPICS[name]
     tested = tested_chain(topic, level + 2, rng)
     end = "" if topic.ends else "It returns what is there then.\n"

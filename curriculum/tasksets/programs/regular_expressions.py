@@ -1,8 +1,8 @@
 """Regular expressions to be written, from a description in words; hidden texts are matched with them.
 
-What always holds: the reference matches every text that should match and no other of the tests, and half of the tests
-differ in one character from one that matches. An answer is a program with a function `pattern()` that returns the
-expression: the kind `program` is the one that runs what was submitted in a sandbox.
+Invariants: the reference matches exactly those tests that should match, and half of the tests differ in one character
+from a matching text. An answer is a program with a function `pattern()` that returns the expression: the kind `program`
+is the one that runs submissions in a sandbox.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORDS = ("red", "green", "blue", "north", "south", "east", "west", "open", "clo
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of a text: what it is, how it is matched, and one that matches."""
+    """Piece of a text: its description, its pattern, and a generator of matches."""
 
     words: str
     pattern: str
@@ -70,7 +70,7 @@ def _sign(sign: str) -> Part:
 
 
 def _codes(level: int, rng: Random) -> list[Part]:
-    """Pieces, one after the other, with signs between them."""
+    """Makes consecutive pieces separated by signs."""
     parts = [_part(rng)]
     for _ in range(1 + level):
         sign = rng.choice("-_:/")
@@ -79,7 +79,7 @@ def _codes(level: int, rng: Random) -> list[Part]:
 
 
 def _lists(level: int, rng: Random) -> list[Part]:
-    """A head, and items that repeat with a sign between them."""
+    """Makes a head, and items repeated with a separator."""
     item, sign, least = _part(rng), rng.choice(",;|"), 1 + rng.randrange(2)
     most = least + 1 + rng.randrange(2)
     listed = Part(
@@ -91,7 +91,7 @@ def _lists(level: int, rng: Random) -> list[Part]:
 
 
 def _choices(level: int, rng: Random) -> list[Part]:
-    """One of two or three forms."""
+    """Makes one of two or three forms."""
     forms = [_codes(max(0, level - 1), rng) for _ in range(2 + level // 3)]
     said = "; or ".join(", then ".join(part.words for part in form) for form in forms)
     pattern = "|".join("".join(part.pattern for part in form) for form in forms)
@@ -103,7 +103,7 @@ def _drawn(parts: list[Part], rng: Random) -> str:
 
 
 def _near(text: str, rng: Random) -> str:
-    """The text with one character left out, put in or exchanged."""
+    """Returns the text with one character removed, inserted or replaced."""
     at = rng.randrange(len(text))
     return text[:at] + rng.choice(("", rng.choice(_OTHERS), text[at] + rng.choice(_OTHERS))) + text[at + 1 :]
 
@@ -134,7 +134,7 @@ def _made(sort: Callable[[int, Random], list[Part]], level: int, rng: Random) ->
         if len(right) >= _TESTS + _SHOWN and len(wrong) >= _TESTS + _SHOWN and longer and later:
             break
     else:
-        raise AssertionError("no texts were found")  # the tables are such that this cannot be
+        raise AssertionError("no texts were found")  # unreachable with these tables
     yes, no = (
         list(right)[: _TESTS + _SHOWN],
         [*rng.sample(wrong, _TESTS + _SHOWN), rng.choice(longer), rng.choice(later)],

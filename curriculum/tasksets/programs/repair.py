@@ -1,6 +1,6 @@
 """Programs with one fault: what they should do is said, in words or in another notation, and a broken one is given.
 
-The fault is always noticed: a hidden test fails the program as it is given.
+The fault is always detectable: a hidden test fails the given program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _END = "End with the whole program in one fenced code block."
 
 
 def _faulty(tested: Tested, rng: Random) -> Chain:
-    """The chain with one fault that a hidden test notices."""
+    """Returns the chain with one fault that a hidden test detects."""
     links = tested.chain.links
     found = list(tested.chain.shorter())
     found += [Chain((*links[:at], links[at + 1], links[at], *links[at + 2 :])) for at in range(len(links) - 1)]
@@ -38,7 +38,7 @@ def _faulty(tested: Tested, rng: Random) -> Chain:
 
 
 def _runs(tested: Tested, chain: Chain) -> bool:
-    """Whether the steps fit together: an end before its last step does not."""
+    """True if the steps fit together: an end may only be the last step."""
     ends = tested.topic.ends
     return all(
         (step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links)

@@ -1,7 +1,7 @@
-"""Programs of a small imperative language over whole numbers, written in Python and in three other notations.
+"""Programs of a small imperative language over integers, written in Python and in three other notations.
 
-What always holds: a program ends (every loop has a constant number of rounds), no divisor is zero, and all notations
-of a program say the same. Division rounds down, so a remainder by a positive number is never negative.
+Invariants: a program terminates (every loop has a constant number of rounds), no divisor is zero, and all notations of
+a program are equivalent. Division rounds down, so a remainder by a positive number is never negative.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from random import Random
 
 FUNCTION = "solve"
 VARIABLES = "abc"
-"""The first two are the arguments, the third begins at 0 and is the result."""
+"""The first two are the arguments; the third starts at 0 and is the result."""
 SEMANTICS = "Division rounds down, and a remainder is never negative."
 
 Expression = int | str | tuple[str, "Expression", "Expression"]
-"""A number, a variable, or an operator with two operands."""
+"""Number, variable, or operator with two operands."""
 
 
 @dataclass(frozen=True)
 class Put:
-    """A variable gets a value."""
+    """Assigns a value to a variable."""
 
     variable: str
     value: Expression
@@ -29,7 +29,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Rounds:
-    """A block, so many times."""
+    """Repeats a block a constant number of times."""
 
     count: int
     block: tuple[Statement, ...]
@@ -37,7 +37,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Conditional:
-    """One block or another, by a comparison."""
+    """Runs one block or another, by a comparison."""
 
     left: Expression
     sign: str
@@ -51,7 +51,8 @@ Block = tuple[Statement, ...]
 
 
 def drawn_block(size: int, depth: int, rng: Random) -> Block:
-    """So many statements outside of loops and choices, these nested at most so deep. The last one sets the result."""
+    """Draws `size` top-level statements, with loops and choices nested at most `depth` deep. The last one sets the
+    result."""
     statements = [_statement(depth, rng, looped=False) for _ in range(size - 1)]
     return (*statements, Put("c", ("+", ("*", "c", rng.randint(2, 9)), rng.choice("ab"))))
 
@@ -80,13 +81,13 @@ def _statement(depth: int, rng: Random, *, looped: bool) -> Statement:
 
 @dataclass(frozen=True)
 class Notation:
-    """How programs are written."""
+    """Syntax in which programs are written."""
 
     name: str
     expression: Callable[[Expression], str]
     lines: Callable[[Block], Iterator[str]]
     frame: str
-    """With `{}` for the lines."""
+    """Template with `{}` for the lines."""
 
     def text(self, block: Block) -> str:
         return self.frame.format("\n".join(self.lines(block)))
@@ -212,7 +213,7 @@ BRACES = Notation(
 
 
 def compiled(source: str) -> Callable[..., int]:
-    """The function of a program in Python. Only for sources that were made here."""
+    """Returns the function of a Python program. Only for sources generated here."""
     names: dict[str, Callable[..., int]] = {}
     exec(compile(source, "made here", "exec"), names)  # noqa: S102
     return names[FUNCTION]

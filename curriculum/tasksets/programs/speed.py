@@ -1,7 +1,7 @@
 """Slow programs to be made fast: what is given would never come to an end for the arguments that are tested.
 
-No limit lies near: what has to be fast takes a fraction of a millisecond, and the slow program would take years, so a
-slow or a busy machine decides nothing. That both do the same is tried on small arguments when a task is made.
+No limit is close: the fast program takes a fraction of a millisecond, and the slow one would take years, so a slow or
+busy machine makes no difference. Both are compared on small arguments when a task is made.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _item(
 
 
 def _recursions(level: int, rng: Random) -> Item:
-    """A linear recurrence: by a loop, later by powers of a matrix."""
+    """Makes a linear recurrence: solved by a loop, at higher levels by matrix powers."""
     order = 2 + (level > 1) + (level > 3)
     factors = [rng.randint(1, 9) for _ in range(order)]
     first = [rng.randint(0, 9) for _ in range(order - 1)] + [rng.randint(1, 9)]
@@ -96,7 +96,7 @@ def _recursions(level: int, rng: Random) -> Item:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """The numbers, or their squares, below n that leave certain remainders."""
+    """Makes a sum of the numbers, or their squares, below n that leave certain remainders."""
     modulus = rng.randint(5, 15) + 4 * level
     kept = sorted(rng.sample(range(modulus), 1 + level))
     squares = level >= 2
@@ -119,7 +119,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _pairs(level: int, rng: Random) -> Item:
-    """Pairs of numbers below n, or triples, of which a sum is divisible."""
+    """Makes a count of pairs, or triples, of numbers below n with a divisible sum."""
     count = 2 + (level > 2)
     modulus = rng.randint(5, 9) + 2 * level
     factors = [rng.randint(1, modulus - 1) for _ in range(count)]
@@ -144,7 +144,7 @@ def _pairs(level: int, rng: Random) -> Item:
 
 
 def _paths(level: int, rng: Random) -> Item:
-    """Ways through a grid, past blocked places, counted by a recursion that asks everything again and again."""
+    """Makes a count of grid paths past blocked places, by a recursion without memory."""
     modulus, blocked = rng.randint(7, 13), rng.randint(1, 5)
     p, q = rng.randint(1, 6), rng.randint(1, 6)
     moves = [(1, 0), (0, 1), (1, 1), (2, 1), (1, 2)][: 2 + (level > 1) + (level > 2) + (level > 3)]

@@ -1,7 +1,7 @@
-"""Programs of the small language with calls that tell them from their neighbours: what hidden tests are made from.
+"""Programs of the small language, with calls that distinguish them from their neighbours and become hidden tests.
 
-A program is evaluated as it stands, without being written as Python and compiled: a neighbour is asked for one call or
-two, which takes a tenth of that time. What it gives is what its Python gives, which a test compares.
+A program is interpreted directly, without being written as Python and compiled: a neighbour is evaluated for only one
+or two calls, which takes a tenth of that time. A test compares the results with those of its Python.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from curriculum.tasksets.programs.small_language import (
 
 ATTEMPTS = 1_000
 TRIED, NOTICED = 12, 0.9
-"""Neighbours of a program that its tests are tried on, and the share that they have to fail."""
+"""Neighbours that a program's tests are tried on, and the share that they must fail."""
 _OPERATORS: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -40,7 +40,7 @@ Call = tuple[int, int]
 
 
 def evaluated(block: Block, a: int, b: int) -> int:
-    """What the program gives for these arguments."""
+    """Returns the program's result for these arguments."""
     values = {"a": a, "b": b, "c": 0}
     _run(block, values)
     return values["c"]
@@ -68,7 +68,7 @@ def _value(value: Expression, values: Mapping[str, int]) -> int:
 
 
 def neighbours(block: Block) -> Iterator[Block]:
-    """Programs that differ in one place: a statement left out, a number one larger, a sign, two blocks exchanged."""
+    """Yields programs with one change: a statement removed, a number raised, a sign flipped, blocks exchanged."""
     for at, one in enumerate(block):
         before, after = block[:at], block[at + 1 :]
         if len(block) > 1:
@@ -103,13 +103,12 @@ def _changed(value: Expression) -> Iterator[Expression]:
 
 @dataclass(frozen=True)
 class TestedBlock:
-    """A program with calls that tell it from most of its neighbours; the others may well do the same as it does."""
+    """Program with calls that distinguish it from most of its neighbours; the others may be equivalent."""
 
     block: Block
     shown: tuple[Call, ...]
     hidden: tuple[Call, ...]
     results: Mapping[Call, int]
-    """Of all of these calls."""
 
     @property
     def source(self) -> str:
@@ -120,12 +119,12 @@ class TestedBlock:
         return "\n".join(f"{FUNCTION}({a}, {b}) == {self.results[a, b]}" for a, b in self.shown)
 
     def noticed(self, other: Block) -> bool:
-        """Whether a hidden call gives something else there."""
+        """True if a hidden call gives another result for the other program."""
         return _differs(self.hidden, self.results, other)
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """A program of that level, from 0, with calls that tell it from at least NOTICED of TRIED of its neighbours."""
+    """Draws a program of that level, from 0, with calls that detect at least NOTICED of TRIED neighbours."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)
         places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
@@ -138,11 +137,11 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
         if _notice(calls[shown:], results, tried):
             results |= {call: evaluated(block, *call) for call in calls[:shown]}
             return TestedBlock(block, calls[:shown], calls[shown:], results)
-    raise AssertionError(f"no tests were found at level {level}")  # the tables are such that this cannot be
+    raise AssertionError(f"no tests were found at level {level}")  # unreachable with these tables
 
 
 def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
-    """Whether these calls tell enough of these programs from the one with those results."""
+    """True if these calls distinguish enough of the tried programs from the one with these results."""
     may_miss = len(tried) - NOTICED * len(tried)
     missed = 0
     for other in tried:

@@ -1,4 +1,4 @@
-"""The hidden tests of programs over whole numbers."""
+"""Hidden tests of programs over integers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verifiers.programs.spec import Example, ProgramSpec
 
 
 def numbers_spec(tested: TestedBlock) -> ProgramSpec:
-    """What the program gives for its calls; those that are shown are visible."""
+    """Returns the spec with the program's results for its calls; the shown ones are visible."""
     tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
     return ProgramSpec(
         function=FUNCTION,

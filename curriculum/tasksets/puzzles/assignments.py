@@ -1,7 +1,7 @@
 """Who has what, where and in which order: clues of which exactly one arrangement is left.
 
-The clues are chosen against a solution; each one that is kept rules something out, and all arrangements are tried, so
-that one and only one fits.
+Clues are chosen against a solution; each one kept excludes an arrangement, and all arrangements are tried, so that
+exactly one fits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Order = tuple[int, ...]
 
 @lru_cache(maxsize=8)
 def _orders(count: int) -> tuple[Order, ...]:
-    """All ways to put so many in places: what is at index i stands in place order[i]."""
+    """Returns all ways to put `count` things in places: the thing at index i is in place order[i]."""
     return tuple(permutations(range(count)))
 
 
@@ -36,12 +36,12 @@ Holds = Callable[[Sequence[Order]], bool]
 
 
 def _belongs(sort: int, thing: int, people: Sequence[int]) -> Holds:
-    """It is one of these who has that thing."""
+    """True if one of these people has the thing."""
     return lambda w: w[sort][thing] in people
 
 
 def _together(sort: int, thing: int, other: int, mate: int) -> Holds:
-    """Whoever has the one thing has the other one, too."""
+    """True if both things have the same owner."""
     return lambda w: w[sort][thing] == w[other][mate]
 
 
@@ -50,12 +50,12 @@ def _within(one: int, first: int, last: int) -> Holds:
 
 
 def _apart(one: int, two: int, least: int, most: int) -> Holds:
-    """So many places from the one to the other, which is later."""
+    """True if the second comes between `least` and `most` places after the first."""
     return lambda w: least <= w[0][two] - w[0][one] <= most
 
 
 def _chosen(clues: Sequence[Clue], worlds: Sequence[Sequence[Order]], most: int) -> list[Clue] | None:
-    """Clues that leave one world, each of which rules something out; None where they leave more."""
+    """Returns clues that leave one world, each of which excludes one; None if they leave more."""
     kept: list[Clue] = []
     for clue in clues:
         left = [world for world in worlds if clue.holds(world)]
@@ -68,7 +68,7 @@ def _chosen(clues: Sequence[Clue], worlds: Sequence[Sequence[Order]], most: int)
 
 
 def _line(level: int, rng: Random) -> Item:
-    """People in a row, from left to right."""
+    """Makes a puzzle of people in a row, from left to right."""
     count = 4 + (level + 1) // 2 if level < 4 else 7
     names = rng.sample(PEOPLE, count)
     solution = rng.choice(_orders(count))
@@ -144,7 +144,10 @@ _SORTS = (
 
 
 def _grid(level: int, rng: Random) -> Item:
-    """Each person has one of each sort of thing: three of two sorts, up to five of two and four of three."""
+    """Makes a puzzle in which each person has one thing of each kind.
+
+    Sizes range from four people and one kind to four people and three kinds.
+    """
     count, sorts = ((4, 1), (3, 2), (4, 2), (5, 2), (4, 3))[level]
     names = sorted(rng.sample(PEOPLE, count))
     chosen = rng.sample(_SORTS, sorts)
@@ -184,7 +187,7 @@ def _grid_clues(
     names: Sequence[str], sorts: Sequence[tuple[str, str, str, Sequence[str]]], things: Sequence[Sequence[str]],
     solution: Sequence[Order], rng: Random,
 ) -> list[Clue]:  # fmt: skip
-    """Strong clues are rare, so that many are needed."""
+    """Returns clues, few of them strong, so that many are needed."""
     count = len(names)
     clues: list[Clue] = []
     strong: list[Clue] = []
@@ -215,7 +218,7 @@ def _grid_clues(
 
 
 def _schedule(level: int, rng: Random) -> Item:
-    """Talks at hours, by what has to come before what and how far apart."""
+    """Makes a puzzle of talks at hours, by their order and distance."""
     count = 4 + (level + 1) // 2 if level < 4 else 7
     topics = rng.sample(TRADES, count)
     solution = rng.choice(_orders(count))

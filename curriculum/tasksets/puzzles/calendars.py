@@ -45,7 +45,7 @@ _ISO = "Answer with the date as year-month-day, such as 2001-02-03."
 
 
 def _shift(level: int, rng: Random) -> Item:
-    """A date so many days, weeks and working days later or earlier."""
+    """Asks for a date some days, weeks and working days later or earlier."""
     day = _date(level, rng)
     now, said = day, []
     for _ in range(1 + level):
@@ -77,7 +77,7 @@ def _shift(level: int, rng: Random) -> Item:
 
 
 def _between(level: int, rng: Random) -> Item:
-    """How many days lie between dates, all of them or those of some weekdays."""
+    """Asks how many days lie between two dates, counting all or some weekdays."""
     one, two = sorted((_date(level, rng), _date(level, rng)))
     if one == two:
         two += timedelta(days=rng.randint(9, 99))
@@ -98,7 +98,7 @@ def _count(one: date, two: date, kept: list[int]) -> int:
 
 
 def _nth(level: int, rng: Random) -> Item:
-    """A weekday of a month, counted from its beginning or its end; later levels ask for several months."""
+    """Asks for a weekday of a month, counted from its start or end; higher levels ask for several months."""
     year, weekday = rng.randint(1950, 2080), rng.randrange(7)
     months = sorted(rng.sample(range(1, 13), 1 + level))
     last = rng.random() < 0.4
@@ -128,7 +128,7 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 
 def _shifts(level: int, rng: Random) -> Item:
-    """Work from one time to another, past midnight too, with breaks: how long in all."""
+    """Asks for the total of working times with breaks, some past midnight."""
     rows, total = [], 0
     for _ in range(2 + 2 * level):
         start, length = rng.randrange(24 * 60), rng.randint(61, 700)

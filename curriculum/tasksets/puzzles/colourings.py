@@ -1,6 +1,6 @@
 """Maps and graphs to be coloured: how many ways there are, and which is the first of them.
 
-All colourings are counted by a search, so the numbers are exact.
+Numbers are exact, because a search counts all colourings.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _LETTERS = "ABCDEFGHIJ"
 
 
 def _graph(count: int, share: float, rng: Random) -> Edges:
-    """Connected: each node has an edge to an earlier one."""
+    """Draws a connected graph: each node has an edge to an earlier one."""
     edges = {(rng.randrange(at), at) for at in range(1, count)}
     edges |= {(one, two) for two in range(count) for one in range(two) if rng.random() < share}
     return frozenset(edges)
 
 
 def _colourings(count: int, edges: Edges, colours: int) -> Iterator[tuple[int, ...]]:
-    """In the order of the alphabet."""
+    """Yields all colourings in lexicographic order."""
     before = [[one for one, two in edges if two == at] for at in range(count)]
     found: list[int] = []
 
@@ -83,7 +83,7 @@ def _number(level: int, rng: Random) -> Item:
 
 
 def _first(level: int, rng: Random) -> Item:
-    """The first in the alphabet, where going on greedily fails."""
+    """Asks for the lexicographically first colouring, in a graph where greedy colouring fails if one is found."""
     count, colours = 6 + level, 3
     fallback = None
     for _ in range(200):
@@ -113,7 +113,7 @@ def _greedy(count: int, edges: Edges) -> tuple[int, ...]:
 
 
 def _forced(level: int, rng: Random) -> Item:
-    """Some colours are given, and settle all others."""
+    """Asks for the colouring that some given colours determine."""
     count, colours = 7 + level if level < 4 else 10, 3
     while True:
         edges = _graph(count, 0.45 if count < 9 else 0.35, rng)

@@ -1,6 +1,6 @@
 """Values that meet conditions, of which there may be several: any that meet all of them are right.
 
-The answer gives a value to each name, as SMT-LIB's solvers do, and every condition is evaluated with these values.
+The answer assigns a value to each name, as SMT-LIB's solvers do, and every condition is evaluated with them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _number(value: int) -> str:
 
 
 def _queens(level: int, rng: Random) -> Item:
-    """Queens that do not attack each other; some stand already."""
+    """Asks to place non-attacking queens, some of which are given."""
     size = 6 + level
     solution = _placed(size, rng)
     fixed = sorted(rng.sample(range(size), 1 + rng.randrange(2)))
@@ -58,7 +58,7 @@ def _queens(level: int, rng: Random) -> Item:
 
 
 def _placed(size: int, rng: Random) -> list[int]:
-    """A placement of queens, by row, found by a search in random order."""
+    """Returns a placement of queens, by row, found by a search in random order."""
 
     def grow(found: list[int]) -> list[int] | None:
         if len(found) == size:
@@ -76,7 +76,7 @@ def _placed(size: int, rng: Random) -> list[int]:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Different numbers with given sums and products."""
+    """Asks for different numbers with given sums and products."""
     count = 3 + level
     names = list("abcdefgh"[:count])
     values = rng.sample(range(1, 10 + 10 * level), count)
@@ -103,7 +103,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _remainders(level: int, rng: Random) -> Item:
-    """A number, or several, with given remainders, within bounds."""
+    """Asks for one or more numbers with given remainders, within bounds."""
     count = 1 + level // 2
     names = list("xyz"[:count])
     values = [rng.randint(1000, 9999) for _ in names]
@@ -124,7 +124,7 @@ def _remainders(level: int, rng: Random) -> Item:
 
 
 def _packing(level: int, rng: Random) -> Item:
-    """Which things to pack: 1 or 0 for each, within a weight and worth enough."""
+    """Asks which things to pack, 1 or 0 each, within a weight limit and worth enough."""
     count = 6 + 2 * level
     names = [f"t{at}" for at in range(1, count + 1)]
     weights = [rng.randint(3, 30) for _ in names]
@@ -154,7 +154,7 @@ def _packing(level: int, rng: Random) -> Item:
 
 
 def _contradicted(draft: TaskDraft, number: int) -> Spec:
-    """The same conditions, and one more name whose value has nothing to do with them."""
+    """Returns the same conditions, plus one more name with an unrelated value."""
     assert isinstance(draft.spec, SmtSpec)
     more = f"\n(declare-const other Int)\n(assert (= other {IMPOSSIBLE + number}))"
     return draft.spec.model_copy(update={"claim": draft.spec.claim + more})

@@ -1,6 +1,6 @@
 """Squares of numbers that rules fill in exactly one way: Latin squares, small sudokus, magic squares, sums.
 
-Numbers are taken away as long as a search still finds one filling only; the answer is a line or two of the square.
+Numbers are removed as long as a search finds a single filling; the answer is a line or two of the square.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from curriculum.contract.topics import Item, TopicTaskset
 from verifiers.exact.spec import ExactSpec
 
 Cells = list[int]
-"""Row by row; 0 is empty."""
+"""Cells row by row; 0 is empty."""
 
 
 def _houses(size: int, width: int, height: int) -> list[list[int]]:
-    """Rows, columns, and boxes where they have a width: the cells in which each number stands once."""
+    """Returns rows, columns, and boxes if they have a width: cells in which each number occurs once."""
     rows = [[row * size + column for column in range(size)] for row in range(size)]
     columns = [[row * size + column for row in range(size)] for column in range(size)]
     boxes = [
@@ -35,7 +35,7 @@ def _peers(size: int, houses: Sequence[Sequence[int]]) -> list[set[int]]:
 def _fillings(
     cells: Cells, size: int, peers: Sequence[set[int]], order: Callable[[list[int]], list[int]]
 ) -> Iterator[Cells]:
-    """All fillings, by the cell with the fewest choices first."""
+    """Yields all fillings, starting with the cell with the fewest choices."""
     best, choices = -1, list(range(size + 2))
     for cell, value in enumerate(cells):
         if not value:
@@ -53,7 +53,7 @@ def _fillings(
 
 
 def _fits(cells: Cells, numbers: frozenset[int], peers: Sequence[set[int]]) -> bool:
-    """Whether there is a filling at all. The cells are as they were afterwards."""
+    """True if a filling exists. Leaves the cells unchanged."""
     best, choices = -1, numbers
     for cell, value in enumerate(cells):
         if not value:
@@ -74,7 +74,7 @@ def _fits(cells: Cells, numbers: frozenset[int], peers: Sequence[set[int]]) -> b
 
 
 def _may_go(cells: Cells, cell: int, size: int, peers: Sequence[set[int]]) -> bool:
-    """Whether the one filling stays the only one when this cell is emptied: no other number fits into it."""
+    """True if the filling stays unique when this cell is emptied: no other number fits into it."""
     numbers = frozenset(range(1, size + 1))
     others = numbers.difference([cells[peer] for peer in peers[cell]], [cells[cell]])
     return not any(_fits([*cells[:cell], other, *cells[cell + 1 :]], numbers, peers) for other in others)
@@ -142,7 +142,7 @@ _TURNS = (
 
 
 def _magic(level: int, rng: Random) -> Item:
-    """All lines of three have one sum; three numbers are known that settle the others, which may be any numbers."""
+    """Makes a square in which all lines of three have equal sums; a few known numbers determine the rest."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
     cells = [
@@ -175,7 +175,7 @@ def _magic(level: int, rng: Random) -> Item:
 
 
 def _settling(count: int, rng: Random) -> set[int]:
-    """Cells that settle all others, and leave a row with at most one of them."""
+    """Returns cells that determine all others, and leave a row with at most one of them."""
     while True:
         known = set(rng.sample(range(9), count))
         if _rank(known) == 3 and any(len(known & {at, at + 1, at + 2}) < 2 for at in (0, 3, 6)):
@@ -183,7 +183,7 @@ def _settling(count: int, rng: Random) -> set[int]:
 
 
 _COORDINATES = ((1, -1, 0), (1, 1, 1), (1, 0, -1), (1, 1, -1), (1, 0, 0), (1, -1, 1), (1, 0, 1), (1, -1, -1), (1, 1, 0))
-"""What the numbers of a magic square are made of: the middle one and two differences."""
+"""Coefficients of a magic square's numbers: the middle one and two differences."""
 
 
 def _rank(cells: set[int]) -> int:
@@ -203,7 +203,7 @@ def _rank(cells: set[int]) -> int:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """A square of digits of which sums of rows and columns and some digits are known."""
+    """Makes a square of digits with known row and column sums and some known digits."""
     size = 3 if level < 3 else 4
     full = [rng.randint(1, 9) for _ in range(size * size)]
     rows = [sum(full[at * size : (at + 1) * size]) for at in range(size)]
@@ -222,7 +222,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> set[int]:
-    """Up to so many places whose digits the sums and the others settle."""
+    """Returns up to `count` cells whose digits are determined by the sums and the others."""
     hidden: set[int] = set()
     for cell in rng.sample(range(size * size), size * size):
         if len(hidden) < count and _count_sums(size, sorted({*hidden, cell}), list(full), 2) == 1:
@@ -231,7 +231,7 @@ def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> 
 
 
 def _count_sums(size: int, hidden: Sequence[int], full: list[int], most: int) -> int:
-    """How many ways there are, counted up to `most`, to fill the hidden places with the same sums."""
+    """Counts the fillings of the hidden cells with the same sums, up to `most`."""
     rows, columns = [0] * size, [0] * size
     for cell in hidden:
         rows[cell // size] += full[cell]

@@ -1,8 +1,8 @@
 """Games with hidden rules: grids in which nobody says what an action does, or what wins.
 
-The player sees a frame of signs that mean nothing by themselves, and acts by names that mean nothing either. Levels of
-one game share its rules. The score is efficiency (`verifiers.games.rules.efficiency`). From level to level of the
-taskset games have more rules, more rooms and more levels.
+The player sees a frame of meaningless signs, and acts by equally meaningless names. Levels of one game share its rules.
+The score is efficiency (`verifiers.games.rules.efficiency`). Higher levels of the taskset have games with more rules,
+rooms and levels.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _asked(spec: GameSpec) -> str:
 
 
 def _other_actions(draft: TaskDraft, number: int) -> Spec:
-    """The same game with actions of other names, which its player is never told."""
+    """Returns the same game with other action names, unknown to its player."""
     spec = draft.spec
     assert isinstance(spec, GameSpec)
     actions = tuple(f"{number}-{name}" for name in spec.game.actions)

@@ -1,6 +1,6 @@
 """Islanders of whom each always tells the truth (a knight) or always lies (a knave): who is who.
 
-Every assignment is tried when a puzzle is made, so exactly one fits. The answer has a letter for each islander.
+Every assignment is tried when a puzzle is made, so exactly one fits. The answer has a letter per islander.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ World = tuple[bool, ...]
 
 @dataclass(frozen=True)
 class Saying:
-    """What somebody says: in words with `{0}`, `{1}` for whom it is about, and whether it is so."""
+    """Statement of an islander: its wording with `{0}`, `{1}` for its subjects, and its truth."""
 
     words: str
     about: tuple[int, ...]
@@ -56,7 +56,7 @@ def _counted(speaker: int, count: int, rng: Random) -> Saying:
 
 
 def _pointed(speaker: int, count: int, rng: Random) -> Saying:
-    """About what another one would say."""
+    """Makes a statement about another islander's statement."""
     if rng.random() < 0.5:
         return _simple(speaker, count, rng)
     one, two = rng.sample([at for at in range(count) if at != speaker], 2)
@@ -83,7 +83,7 @@ def _made(sayer: Callable[[int, int, Random], Saying], level: int, rng: Random) 
         if len(fitting) == 1:
             break
     else:
-        raise AssertionError("no puzzle was found")  # the tables are such that this cannot be
+        raise AssertionError("no puzzle was found")  # unreachable with these tables
     names = sorted(rng.sample(PEOPLE, count))
     order = list(sayings)
     rng.shuffle(order)

@@ -1,7 +1,7 @@
 """Puzzles of moves, each answered by a shortest way: mazes, jugs, crossings, roads.
 
-A search over all positions finds the answer, so nothing shorter exists. Where several ways are shortest, the answer is
-the one that comes first in the alphabet, or a number that all of them share.
+A search over all positions finds the answer, so nothing shorter exists. If several ways are shortest, the answer is the
+alphabetically first, or a number that all of them share.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ATTEMPTS = 2_000
 def first_way(
     start: Place, moves: Callable[[Place], Iterator[tuple[str, Place]]], ends: Callable[[Place], bool]
 ) -> str | None:
-    """The shortest way, and of several the first in the alphabet; None where there is none. Moves have one letter and
-    come in the order of the alphabet, so the first way that a search in breadth finds is the first."""
+    """Returns the alphabetically first of the shortest ways; None if none exists. Moves have one letter and come in
+    alphabetical order, so breadth-first search finds it first."""
     known, ways = {start}, deque([(start, "")])
     while ways:
         place, way = ways.popleft()
@@ -75,7 +75,7 @@ def _maze(level: int, rng: Random) -> Item:
 
 
 def _jugs(level: int, rng: Random) -> Item:
-    """Jugs without marks: fill, empty, pour over."""
+    """Makes a puzzle of unmarked jugs: fill, empty, pour."""
     count = 2 if level < 2 else 3
     for _ in range(ATTEMPTS):
         sizes = tuple(rng.sample(range(3, 10 + 2 * level), count))
@@ -118,7 +118,7 @@ def _jugs(level: int, rng: Random) -> Item:
 
 
 def _crossing(level: int, rng: Random) -> Item:
-    """People with one lamp on a bridge that carries two: the least time, by a search over all positions."""
+    """Asks for the least time to cross a bridge for two with one lamp, by a search over all positions."""
     count = 4 + level
     minutes = sorted(rng.sample(range(1, 15 + 10 * level), count))
     names = rng.sample(PEOPLE, count)
@@ -154,7 +154,7 @@ def _crossing(level: int, rng: Random) -> Item:
 
 
 def _roads(level: int, rng: Random) -> Item:
-    """The shortest way between two towns, and how long it is."""
+    """Asks for the length of the shortest way between two towns."""
     count = 5 + level
     towns = rng.sample(TOWNS, count)
     while True:

@@ -114,15 +114,15 @@ def test_what_a_server_says_is_bounded_text(pool: Sessions) -> None:
         ("remote", "nothing is fetched"),
         ("deep", "nested"),
         ("wide", "more than 6,000 characters"),
-        ("named", "no name"),
-        ("python", "means something else"),
-        ("two names", "two tools 'fact'"),
-        ("marked", "a mark of chat formats"),
-        ("marked within", "a mark of chat formats"),
-        ("no schema", "cannot be used"),
+        ("named", "invalid tool name"),
+        ("python", "reserved name"),
+        ("two names", "two tools named 'fact'"),
+        ("marked", "a chat format's delimiter"),
+        ("marked within", "a chat format's delimiter"),
+        ("no schema", "is unusable"),
         ("no object", "JSON Schema of an object"),
         ("no tools", "what are no tools"),
-        ("other", "other tools the second time"),
+        ("other", "different tools the second time"),
         ("pages", "more than 16 pages"),
         ("version", "version of the protocol"),
         ("missing", "it is gone: ModuleNotFoundError: No module named 'nothing_of_the_sort'"),
@@ -159,7 +159,7 @@ def test_a_world_whose_server_lists_other_tools_than_its_task_has_breaks(pool: S
 )
 def test_a_setup_that_nobody_made_here_is_refused(honest: OwnRow, change: dict[str, Any]) -> None:
     setup = {**honest.world, "tools": [{**honest.world["tools"][0], **change}]}
-    with pytest.raises(CurriculumError, match="no setup"):
+    with pytest.raises(CurriculumError, match="invalid setup"):
         MCP.files(setup)
 
 

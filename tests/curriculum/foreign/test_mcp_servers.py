@@ -148,14 +148,14 @@ def test_what_the_servers_own_tool_scores_is_a_foreign_reward_and_no_verdict(poo
         ({"answer": "1"}, "no question"),
         ({**TASKS[0], "tools": ["rm"]}, "the server has no tool 'rm'; it has accounts, balance"),
         ({**TASKS[0], "tools": ["python"]}, "no tool of the server"),
-        ({**TASKS[0], "tools": "balance"}, "its tools cannot be used"),
-        ({**TASKS[0], "arguments": {"seed": 1}}, "its arguments cannot be used"),
-        ({**TASKS[0], "arguments": ["x\0y"]}, "its arguments"),
-        ({**TASKS[0], "score": "standing"}, "a check and a score"),
-        ({"question": "Well?", "score": "standing", "spec": {"kind": "nonsense"}}, "a check and a score"),
+        ({**TASKS[0], "tools": "balance"}, "invalid tools"),
+        ({**TASKS[0], "arguments": {"seed": 1}}, "invalid arguments"),
+        ({**TASKS[0], "arguments": ["x\0y"]}, "invalid arguments"),
+        ({**TASKS[0], "score": "standing"}, "both a check and a server's score"),
+        ({"question": "Well?", "score": "standing", "spec": {"kind": "nonsense"}}, "both a check and a server's score"),
         (
             {"question": "Well?", "spec": {"kind": "files", "declared": ["a"], "files": [{"path": "a"}]}},
-            "a world holds",
+            "judges a world",
         ),
         ({"question": "Well?", "score": "rm"}, "no tool 'rm'"),
         ({"score": "standing"}, "no question"),
@@ -173,7 +173,7 @@ def test_what_can_be_used_of_a_file_is_and_a_question_comes_once(pool: Sessions)
     given = [GivenTask("t:1", TASKS[0]), GivenTask("t:2", again), bad]
     rows, left_out = rows_given(pool, "ledger_server", given)
     assert (len(rows), [one.origin for one in left_out]) == (1, ["t:2", "t:3"])
-    assert "is there already" in left_out[0].reason
+    assert "exists already" in left_out[0].reason
 
 
 def test_python_is_beside_the_tools_where_a_task_asks_for_it(pool: Sessions) -> None:

@@ -91,14 +91,14 @@ def test_names_become_such_as_tools_have_here_and_the_servers_own_are_kept() -> 
 @pytest.mark.parametrize(
     ("tools", "why"),
     [
-        ([tool(), tool(name="Fact")], "two tools 'fact'"),
+        ([tool(), tool(name="Fact")], "two tools named 'fact'"),
         ([tool(name=f"fact{at}", description="x" * 1_900) for at in range(20)], f"more than {WHOLE_CHARS:,}"),
-        ([tool(name=f"fact{at}") for at in range(MOST_TOOLS + 1)], "cannot be used"),
-        ([tool(name="list_served_tools")], "means something else"),
-        ([tool(description="half \ud800")], "cannot be used"),
-        ([tool(parameters={**SCHEMA, "title": "\x1b[2J"})], "signs that are no text"),
-        ([tool(parameters={**SCHEMA, "pattern": "("})], "no JSON Schema"),
-        ([tool(more=1)], "cannot be used"),
+        ([tool(name=f"fact{at}") for at in range(MOST_TOOLS + 1)], "is unusable"),
+        ([tool(name="list_served_tools")], "reserved name"),
+        ([tool(description="half \ud800")], "is unusable"),
+        ([tool(parameters={**SCHEMA, "title": "\x1b[2J"})], "control characters"),
+        ([tool(parameters={**SCHEMA, "pattern": "("})], "not a valid JSON Schema"),
+        ([tool(more=1)], "is unusable"),
     ],
 )
 def test_a_list_that_cannot_be_told_is_refused_with_the_reason(tools: list[dict[str, Any]], why: str) -> None:

@@ -109,7 +109,7 @@ def test_a_row_that_only_its_own_test_scores_has_no_answer_and_is_never_certifie
 
 @pytest.mark.parametrize(
     ("script", "why"),
-    [("exit 3\n", "exit code 3"), ("kill -9 -1\n", "does not run to its end"), ("x" * 100_001, "cannot be run")],
+    [("exit 3\n", "exit code 3"), ("kill -9 -1\n", "does not complete"), ("x" * 100_001, "cannot run here")],
 )
 def test_a_solution_that_does_not_run_is_told(tmp_path: Path, pool: SessionPool, script: str, why: str) -> None:
     read = row_of_folder(repair(tmp_path / "one"))
@@ -138,7 +138,7 @@ def test_a_sealed_question_comes_in_neither_as_an_instruction_nor_in_a_file(tmp_
     written = row_of_folder(one).row
     planted = {"path": "notes.txt", "text": f"to do:\n{sealed[0].question}\n", "mode": "644"}
     hidden = written.model_copy(update={"world": {**written.world, "files": [*written.world["files"], planted]}})
-    assert "files holds a sealed question" in refusal(hidden, [door])
+    assert "files contains a sealed question" in refusal(hidden, [door])
     (one / "instruction.md").write_text(sealed[1].question)
     assert "sealed" in refusal(row_of_folder(one).row, [door])
 

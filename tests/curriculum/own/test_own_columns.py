@@ -67,19 +67,19 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
         ({"question": "q" * 50_000, "answer": "4"}, "auto", "longer than"),
         ({"question": "q", "answer": "long\ntext"}, "auto", "no final answer"),
         ({"question": "q", "answer": "4"}, "lean", "no statement"),
-        ({"question": "q", "tests": "import os\nassert os.system('x') == 0"}, "auto", "no comparison of a call"),
-        ({"question": "q", "tests": "assert f(open('/etc/passwd')) == 1"}, "auto", "no plain value"),
-        ({"question": "q", "tests": "assert f(1) > 1"}, "auto", "no comparison"),
+        ({"question": "q", "tests": "import os\nassert os.system('x') == 0"}, "auto", "not compare a call"),
+        ({"question": "q", "tests": "assert f(open('/etc/passwd')) == 1"}, "auto", "not plain"),
+        ({"question": "q", "tests": "assert f(1) > 1"}, "auto", "not compare a call"),
         ({"question": "q", "tests": "assert f(1) == 1\nassert g(1) == 1"}, "auto", "more than one function"),
         ({"question": "q", "tests": "def f(:"}, "auto", "not Python"),
         ({"question": "q", "tests": "(" * 20_000}, "auto", "not Python"),
-        ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "as many inputs as outputs"),
-        ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "cannot be used"),
-        ({"question": "q", "checklist": "be nice"}, "auto", "no list"),
-        ({"question": "q\ud800", "answer": "4"}, "auto", "half of a character"),
+        ({"question": "q", "tests": {"inputs": ["1"], "outputs": []}}, "auto", "inputs and outputs differ"),
+        ({"question": "q", "spec": {"kind": "nonsense"}}, "auto", "invalid check"),
+        ({"question": "q", "checklist": "be nice"}, "auto", "not a list"),
+        ({"question": "q\ud800", "answer": "4"}, "auto", "lone surrogate"),
         ({"question": "q", "answer": "\ud800"}, "auto", "valid string"),
         ({"question": "q", "answer": "\ud800"}, "exact", "valid string"),
-        ({"question": "q", "claim": "(declare-const x Int)", "solution": "\ud800"}, "smt", "half of a character"),
+        ({"question": "q", "claim": "(declare-const x Int)", "solution": "\ud800"}, "smt", "lone surrogate"),
         ({"question": "q", "tests": '["assert f(1) == 2", "\\ud800"]'}, "auto", "not Python"),
         ({"formal_statement": "theorem t : \ud800 := sorry"}, "auto", "valid string"),
         ({"question": "q", "spec": {"kind": "exact", "expected": "\ud800"}}, "auto", "valid string"),
@@ -132,7 +132,7 @@ def test_what_a_table_of_types_holds_is_an_answer(value: object, kind: str, answ
 
 
 def test_of_two_values_of_one_name_none_is_chosen() -> None:
-    with pytest.raises(RowError, match="two columns called 'answer'"):
+    with pytest.raises(RowError, match="two columns named 'answer'"):
         row_of({"question": "6?", "answer": "6", "Answer ": "7"}, "auto", "")
     assert row_of({"question": "6?", "answer": "6", "Answer ": ""}, "auto", "").answer == "6"
 
@@ -141,7 +141,7 @@ def test_a_check_of_what_a_world_holds_needs_one() -> None:
     spec = {"kind": "files", "declared": ["a.txt"], "files": [{"path": "a.txt", "equals": "hi"}]}
     scored = {"kind": "files", "declared": ["r.json"], "foreign": {"rewards": ["r.json"]}}
     for one in (spec, scored):
-        with pytest.raises(RowError, match="what a world holds"):
+        with pytest.raises(RowError, match="judges a world"):
             row_of({"question": "Make a.txt.", "spec": one}, "auto", "")
 
 
@@ -162,5 +162,5 @@ def test_results_are_unwrapped_where_all_of_them_are_wrapped() -> None:
 
 @pytest.mark.parametrize("around", ["if False:", "for n in []:", "while 0:", "with nothing:"])
 def test_an_assertion_that_may_never_run_is_no_test(around: str) -> None:
-    with pytest.raises(RowError, match="may never run"):
+    with pytest.raises(RowError, match="may run never"):
         row_of({"question": "f?", "tests": f"assert f(1) == 2\n{around}\n    assert f(1) == 3"}, "auto", "")

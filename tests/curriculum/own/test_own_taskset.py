@@ -55,7 +55,7 @@ def test_a_row_of_a_world_is_a_task_of_that_world_and_says_what_it_lacks() -> No
     assert draft.form is AnswerForm.WORLD
     assert "not installed" in made.missing()
     unknown = content.model_copy(update={"rows": (played.model_copy(update={"environment": "no_such"}),)})
-    assert "no environment" in OwnTaskset(unknown).missing()
+    assert "unknown environment" in OwnTaskset(unknown).missing()
 
 
 @given(st.text(min_size=1, max_size=80))
@@ -113,7 +113,7 @@ def test_what_only_looks_like_a_sealed_question_is_not_called_sealed() -> None:
     door = not_sealed([sealed])
     near = OwnRow(question="What is the sum of 963 and 636?", spec=sealed.spec, origin="")
     same = near.model_copy(update={"question": sealed.question})
-    assert refusal(near, [door]) == "too near to a sealed question that models are evaluated on (other numbers)"
+    assert refusal(near, [door]) == "too close to a sealed question that models are evaluated on (other numbers)"
     assert refusal(same, [door]) == "its question is sealed: models are evaluated on it"
 
 
@@ -123,10 +123,10 @@ def test_what_is_there_or_sealed_comes_through_no_door() -> None:
     known = {key_of_question("What is 1 + 1?")}
     doors = (not_sealed(sealed), not_there(known))
     assert "sealed" in refusal(told, doors)
-    assert "there already" in refusal(row(1), doors)
+    assert "exists already" in refusal(row(1), doors)
     assert refusal(row(2), doors) == ""
     known.add(row(2).key)
-    assert "there already" in refusal(row(2), doors)
+    assert "exists already" in refusal(row(2), doors)
 
 
 def test_nearly_the_text_of_a_sealed_question_comes_through_no_door() -> None:

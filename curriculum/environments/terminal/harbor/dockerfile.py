@@ -1,4 +1,4 @@
-"""Reads a Dockerfile as far as a terminal here can stand for it, and refuses the rest with the reason. Pure."""
+"""Reads a Dockerfile that a terminal here can replace, and refuses others with the reason. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITHOUT_EFFECT = ("CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIG
 
 
 class HarborError(CurriculumError):
-    """Says why a folder cannot be worked on here."""
+    """Reason why a folder cannot be used here."""
 
 
 class Copied(NamedTuple):
@@ -32,11 +32,11 @@ class Image(NamedTuple):
     workdir: str
     copies: tuple[Copied, ...]
     folders: tuple[str, ...] = ()
-    """That it makes and leaves empty, as it names them: they are not there at first."""
+    """Folders that it creates and leaves empty, as named: they do not exist at the start."""
 
 
 def read(text: str) -> Image:
-    """Raises HarborError for anything that would make another machine than the sandbox's userland."""
+    """Parses a Dockerfile. Raises HarborError for anything beyond the sandbox's userland."""
     base, workdir = "", "/"
     copies: list[Copied] = []
     folders: list[str] = []
@@ -45,12 +45,12 @@ def read(text: str) -> Image:
         word, rest = word.upper(), rest.strip()
         if word == "FROM":
             if base:
-                raise HarborError("its Dockerfile builds in stages", hint="one FROM can be read")
+                raise HarborError("its Dockerfile builds in stages", hint="use a single FROM")
             base = rest.split()[0] if rest else ""
             if not BASES.match(base):
                 raise HarborError(
                     f"its image is {base[:60]!a}, which this machine does not have",
-                    hint="what runs here is a shell with small programs and Python, as in debian or python",
+                    hint="use an image such as debian or python: a shell with small programs and Python replaces it",
                 )
         elif word == "WORKDIR":
             workdir = rest if rest.startswith("/") else f"{workdir.rstrip('/')}/{rest}"
@@ -59,29 +59,29 @@ def read(text: str) -> Image:
         elif word == "RUN":
             folders += _made_by(rest)
         elif word not in WITHOUT_EFFECT:
-            raise HarborError(f"its Dockerfile says {word[:20]}, which is not done here")
+            raise HarborError(f"its Dockerfile has {word[:20]}, which is not supported")
     if not base:
         raise HarborError("its Dockerfile has no FROM")
     if not re.match(r"/[A-Za-z0-9_][A-Za-z0-9_/-]*\Z", workdir) or workdir in ("/tmp", "/tests", "/logs"):  # noqa: S108
-        raise HarborError(f"its working folder is {workdir[:60]!a}", hint="a WORKDIR such as /app can be stood for")
+        raise HarborError(f"its working folder {workdir[:60]!a} is not supported", hint="use a WORKDIR such as /app")
     return Image(base, workdir.rstrip("/"), tuple(copies), tuple(folders))
 
 
 def refuse_network(text: str, what: str) -> None:
-    """Raises HarborError where a script wants what only a network has."""
+    """Raises HarborError if a script needs a network."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     found = next((hit for line in lines if (hit := NETWORK.search(line))), None)
     if found:
         raise HarborError(
-            f"{what} calls {found.group(1)}: there is no network here", hint="bring what it installs along"
+            f"{what} calls {found.group(1)}: sandboxes have no network", hint="put what it installs into the folder"
         )
 
 
 def _made_by(command: str) -> list[str]:
-    """The folders that a RUN makes. Raises HarborError for one that does anything else."""
+    """Returns the folders that a RUN creates. Raises HarborError for any other command."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
-        raise HarborError(f"its Dockerfile runs {command[:60]!a}", hint="only files can be brought along, by COPY")
+        raise HarborError(f"its Dockerfile runs {command[:60]!a}, which is not supported", hint="add files by COPY")
     return [word for word in command.split()[1:] if word != "-p"]
 
 
@@ -91,13 +91,13 @@ def _copied(rest: str, workdir: str) -> Copied:
     except (ValueError, RecursionError) as error:
         raise HarborError("a COPY of its Dockerfile cannot be read") from error
     if not all(isinstance(word, str) for word in words):
-        raise HarborError("a COPY of its Dockerfile names what is no text", hint='write COPY ["from", "to"]')
+        raise HarborError("a COPY of its Dockerfile has a name that is not text", hint='write COPY ["from", "to"]')
     words = [word for word in words if not word.startswith("--chown")]
     if len(words) != 2 or any(word.startswith("--") or "*" in word or "://" in word for word in words):
-        raise HarborError("a COPY of its Dockerfile takes more than one file or folder to one place")
+        raise HarborError("a COPY of its Dockerfile has more than one source, an option or a pattern")
     source, target = words
     if ".." in source.split("/") or source.startswith("/"):
-        raise HarborError("a COPY of its Dockerfile takes what lies outside of its folder")
+        raise HarborError("a COPY of its Dockerfile has a source outside its folder")
     return Copied(source.removeprefix("./") or ".", target if target.startswith("/") else f"{workdir}/{target}")
 
 

@@ -1,7 +1,7 @@
-"""Writes a task of the terminal as a Harbor task folder.
+"""Writes a terminal task as a Harbor task folder.
 
-What always holds: the folder is new, needs no network to be built or judged, and read back it is judged by the same
-spec, which lies in it as `tests/assay.json`.
+Invariants: the folder is new, needs no network to build or judge, and when read back is judged by the same spec, its
+file `tests/assay.json`.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.
 
 
 def write(draft: TaskDraft, name: str, folder: Path) -> None:
-    """Raises HarborError for a task that is not of the terminal, or a folder that is there already."""
+    """Writes the folder. Raises HarborError if the task is not a terminal's, or the folder exists."""
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
         raise HarborError(
-            "only tasks of the terminal with a check of ours can be written as a Harbor folder",
-            hint="name terminal_repairs",
+            "only terminal tasks with a built-in check can be written as a Harbor folder",
+            hint="use the taskset terminal_repairs",
         )
     solved = read(spec, draft.answer)
     if isinstance(solved, str):
-        raise HarborError(f"the task has no solution that could be written: {solved}")
+        raise HarborError(f"the task has no usable solution: {solved}")
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
-        raise HarborError(f"{folder} is there already", hint="name a folder that is not") from error
+        raise HarborError(f"{folder} exists already", hint="name a new folder") from error
     settings = (
         f'schema_version = "1.1"\nartifacts = {json.dumps([f"/work/{path}" for path in spec.declared])}\n\n'
         f"[task]\nname = {json.dumps(f'assay/{name}')}\n"

@@ -1,9 +1,9 @@
-"""Reads a Harbor task folder, and makes a task of ours from it, or says why it cannot be one.
+"""Reads a Harbor task folder into a task, or gives the reason why it cannot be one.
 
-What always holds: nothing of the folder is run here, links are not followed, and only plain text of bounded size is
-taken. A test that came with the folder runs beside what it judges: its score is a foreign reward and no verdict. A
-folder with `tests/assay.json`, a spec of the kind `files`, is judged by that. The working folder of its image, /tests
-and /logs stand below /work here, and are called so in all of its texts.
+Invariants: nothing of the folder runs here, links are not followed, and only plain text of bounded size is accepted. A
+test in the folder runs beside the work it judges: its score is a foreign reward, not a verdict. A folder with
+`tests/assay.json`, a spec of the kind `files`, is judged by that spec. The image's working folder, /tests and /logs are
+below /work here, and all texts are rewritten accordingly.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TESTS, LOGS = "harbor-tests", "harbor-logs"
 class HarborTask(NamedTuple):
     name: str
     draft: TaskDraft
-    """Its answer is empty: nobody has run the solution."""
+    """Draft without an answer: the solution has not been run."""
     solution: str
-    """Commands of the reference solution, for /work; empty where there is none."""
+    """Commands of the reference solution, for /work; empty if the folder has none."""
     foreign: bool
-    """Whether only the folder's own test judges it."""
+    """True if only the folder's own test judges it."""
     notes: tuple[str, ...]
-    """What is otherwise here than the folder says."""
+    """Differences from the folder's description."""
 
 
 class FolderText(NamedTuple):
@@ -57,7 +57,7 @@ class FolderText(NamedTuple):
 
 
 def read(folder: Path, *, own_check: bool = True) -> HarborTask:
-    """The task of a folder; without `own_check` by its own test only. Raises HarborError, with the reason."""
+    """Reads the task of a folder; without `own_check`, judged by the folder's test only. Raises HarborError."""
     texts = _texts(folder)
     settings = _settings(texts)
     image = dockerfile.read(_needed(texts, "environment/Dockerfile").text)
@@ -66,20 +66,20 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
         del moved["/work"]
     instruction = _moved(_needed(texts, "instruction.md").text, moved)
     files = _environment(texts, image, moved)
-    notes = [f"the image {image.base} is stood for by a shell with small programs and Python"]
+    notes = [f"a shell with small programs and Python replaces the image {image.base}"]
     if image.workdir != "/work":
         notes.append(f"{image.workdir} is /work here")
     if empty := [name for name in image.folders if not _holds_a_file(name, image, files)]:
-        notes.append(f"folders that its Dockerfile makes are not there at first: {', '.join(empty)[:200]}")
+        notes.append(f"folders that its Dockerfile makes do not exist at the start: {', '.join(empty)[:200]}")
     foreign = not (own_check and OWN_CHECK in texts)
     spec = _foreign(settings, texts, instruction, files, moved) if foreign else _own(texts[OWN_CHECK].text)
     if foreign:
-        notes.append("only its own test judges it: the score is a foreign reward, and no verdict")
+        notes.append("only its own test judges it: the score is a foreign reward, not a verdict")
     world = {"files": [file.model_dump(mode="json") for file in files], "declared": list(spec.declared)}
     try:
         TerminalSetup.model_validate(world)
     except ValidationError as error:
-        raise HarborError(f"its files cannot be put into a terminal: {first_fault(error)}") from error
+        raise HarborError(f"its files do not fit into a terminal: {first_fault(error)}") from error
     name = str(settings.get("task", {}).get("name") or folder.resolve().name)[:100]
     solution = texts.get("solution/solve.sh")
     content = json.dumps([instruction, world, spec.model_dump(mode="json")])
@@ -87,7 +87,7 @@ def read(folder: Path, *, own_check: bool = True) -> HarborTask:
         topic="harbor",
         key=f"harbor:{hashlib.sha256(content.encode()).hexdigest()[:20]}",
         messages=asked(
-            instruction.strip()  # as a task of ours says it, which was written by `export`
+            instruction.strip()  # written by `export`
             if instruction.startswith(TERMINAL_OPENING)
             else f"{TERMINAL_OPENING}\n\n{instruction}\n\nSay so when you have finished."
         ),
@@ -107,9 +107,9 @@ def _holds_a_file(folder: str, image: Image, files: Sequence[PlacedFile]) -> boo
 
 
 def _texts(folder: Path) -> dict[str, FolderText]:
-    """All files, by path. Raises HarborError."""
+    """Reads all files, by path. Raises HarborError."""
     if not folder.is_dir():
-        raise HarborError(f"{folder} is no folder", hint=PARTS)
+        raise HarborError(f"{folder} is not a folder", hint=PARTS)
     if not os.path.lexists(folder / "task.toml"):
         raise HarborError("the folder has no task.toml", hint=PARTS)
     found: dict[str, FolderText] = {}
@@ -122,22 +122,22 @@ def _texts(folder: Path) -> dict[str, FolderText]:
             if stat.S_ISDIR(about.st_mode):
                 continue
             if not stat.S_ISREG(about.st_mode):
-                raise HarborError(f"{shown[:80]!a} is a link or no regular file", hint="put the file itself there")
+                raise HarborError(f"{shown[:80]!a} is not a regular file", hint="put the file itself there")
             if about.st_size > FILE_CHARS or len(found) >= MOST:
                 raise HarborError(f"{shown[:80]!a} is too large, or there are more than {MOST} files")
             try:
-                text = path.read_bytes().decode()  # as it is: the ends of its lines may be what is to be mended
+                text = path.read_bytes().decode()  # unchanged: its line ends may be the fault to repair
                 found[shown] = FolderText(text, f"{about.st_mode & 0o777:03o}")
             except UnicodeDecodeError as error:
-                hint = "only files of text can be brought along: leave it out"
-                raise HarborError(f"{shown[:80]!a} is no text in UTF-8", hint=hint) from error
+                hint = "leave it out: only text files are supported"
+                raise HarborError(f"{shown[:80]!a} is not UTF-8 text", hint=hint) from error
             except OSError as error:
                 raise HarborError(f"{shown[:80]!a} cannot be read: {error.strerror}") from error
     return found
 
 
 def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Reads task.toml (schema 1.0 to 1.4, as far as it is about what could not be had here)."""
+    """Reads task.toml (schema 1.0 to 1.4), and refuses features that are not available here."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
     except (ValueError, RecursionError) as error:
@@ -145,28 +145,28 @@ def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
     environment, verifier = _table(settings, "environment"), _table(settings, "verifier")
     _table(settings, "task")
     if environment.get("gpus"):
-        raise HarborError("it wants a GPU", hint="sandboxes have none")
+        raise HarborError("it needs a GPU, which sandboxes do not have")
     if environment.get("allow_internet") or environment.get("network_mode") not in (None, "no-network"):
-        raise HarborError("it wants a network", hint='set network_mode = "no-network" where it can do without')
+        raise HarborError("it needs a network", hint='set network_mode = "no-network" if it works without')
     if environment.get("docker_image"):
-        raise HarborError("it wants an image that was built before", hint="give an environment/Dockerfile")
+        raise HarborError("it needs a prebuilt image", hint="give an environment/Dockerfile")
     if any("compose" in name and name.startswith("environment/") for name in texts):
-        raise HarborError("it wants several containers (docker compose)")
+        raise HarborError("it needs several containers (docker compose)")
     if settings.get("steps") or any(name.startswith("steps/") for name in texts):
-        raise HarborError("it has several steps", hint="a task here is one conversation")
+        raise HarborError("it has several steps", hint="make a folder for each step: a task is one conversation")
     if environment.get("mcp_servers"):
-        raise HarborError("it wants MCP servers")
+        raise HarborError("it needs MCP servers")
     if "tests/Dockerfile" in texts or verifier.get("environment"):
-        raise HarborError("its test wants an image of its own")
+        raise HarborError("its test needs an image of its own")
     if verifier.get("env") or environment.get("env"):
-        raise HarborError("it wants variables from the host's environment")
+        raise HarborError("it needs variables from the host's environment")
     return settings
 
 
 def _table(settings: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = settings.get(name, {})
     if not isinstance(found, dict):
-        raise HarborError(f"[{name}] of its task.toml is no table")
+        raise HarborError(f"[{name}] of its task.toml is not a table")
     return found
 
 
@@ -177,7 +177,7 @@ def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
 
 
 def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[str, str]) -> list[PlacedFile]:
-    """What lies in /work at first."""
+    """Returns the initial files of /work."""
     files: dict[str, PlacedFile] = {}
     for copied in image.copies:
         source = "environment/" if copied.source == "." else f"environment/{copied.source.rstrip('/')}"
@@ -188,7 +188,7 @@ def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[s
             if name == source or name.startswith(source if source.endswith("/") else f"{source}/")
         }
         if not matches:
-            raise HarborError(f"its Dockerfile copies {copied.source[:60]!a}, which is not there")
+            raise HarborError(f"its Dockerfile copies {copied.source[:60]!a}, which does not exist")
         for name, one in matches.items():
             if name == "environment/Dockerfile":
                 continue
@@ -196,13 +196,15 @@ def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[s
             path = f"{target.rstrip('/')}/{inner}".rstrip("/")
             below = path.removeprefix(f"{image.workdir}/")
             if below == path or not NAME.match(below):
-                raise HarborError(f"its Dockerfile puts {path[:60]!a} outside of its working folder, or by an odd name")
+                raise HarborError(
+                    f"its Dockerfile puts {path[:60]!a} outside its working folder, or under an unsupported name"
+                )
             files[below] = _placed(name, below, one, moved)
     return list(files.values())
 
 
 def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[PlacedFile]:
-    """What its test is; without the empty files that keep a folder in Git."""
+    """Returns the test's files, without empty .gitkeep files."""
     return [
         _placed(name, f"{TESTS}/{name.removeprefix('tests/')}", one, moved)
         for name, one in texts.items()
@@ -211,15 +213,15 @@ def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[Pl
 
 
 def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> PlacedFile:
-    """A file of the folder, where it stands in a sandbox. Raises HarborError."""
+    """Returns a file of the folder at its place in a sandbox. Raises HarborError."""
     if not NAME.match(path):
         raise HarborError(
-            f"{name[:80]!a} has an odd name, or lies too deep",
-            hint="names of letters, digits and _ . - (no . first), in at most 5 folders, can be brought along",
+            f"{name[:80]!a} has an unsupported name, or is nested too deep",
+            hint="use letters, digits and _ . - (no . first), in at most 5 folders",
         )
     text = _moved(one.text, moved)
     if len(text) > FILE_CHARS:
-        raise HarborError(f"{name[:80]!a} has more than {FILE_CHARS} characters once its folders are called as here")
+        raise HarborError(f"{name[:80]!a} has more than {FILE_CHARS} characters after its folders are renamed")
     return PlacedFile(path=path, text=text, mode=one.mode)
 
 
@@ -228,13 +230,13 @@ def _own(text: str) -> FilesSpec:
         spec = FilesSpec.model_validate_json(text)
         if spec.foreign is not None:
             raise HarborError(
-                f"its {OWN_CHECK} holds a foreign test, which gives no verdict", hint="take `foreign` out of it"
+                f"its {OWN_CHECK} has a foreign test, which gives no verdict", hint="remove `foreign` from it"
             )
         check(spec)
     except ValidationError as error:
-        raise HarborError(f"its {OWN_CHECK} is no spec: {first_fault(error)}") from error
+        raise HarborError(f"its {OWN_CHECK} is not a valid spec: {first_fault(error)}") from error
     except SpecError as error:
-        raise HarborError(f"its {OWN_CHECK} cannot be used: {error}", hint=error.hint) from error
+        raise HarborError(f"its {OWN_CHECK} is unusable: {error}", hint=error.hint) from error
     return spec
 
 
@@ -267,22 +269,22 @@ def _foreign(
         spec = FilesSpec(declared=tuple(declared), foreign=test)
         check(spec)
     except ValidationError as error:
-        raise HarborError(f"its test cannot be put into a sandbox: {first_fault(error)}") from error
+        raise HarborError(f"its test does not fit into a sandbox: {first_fault(error)}") from error
     except SpecError as error:
-        raise HarborError(f"its test cannot be put into a sandbox: {error}", hint="name files as artifacts") from error
+        raise HarborError(f"its test does not fit into a sandbox: {error}", hint="name files as artifacts") from error
     return spec
 
 
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
-    """The artifacts that it lists; otherwise the files of the working folder that its texts name."""
+    """Returns the listed artifacts, else the files of the working folder that its texts name."""
     listed = settings.get("artifacts", [])
     if isinstance(listed, list):
         listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
     if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
         raise HarborError(
-            "the artifacts of its task.toml are no list of paths", hint='write artifacts = ["/app/a.txt"]'
+            "the artifacts of its task.toml are not a list of paths", hint='write artifacts = ["/app/a.txt"]'
         )
     named = [_moved(one, moved) for one in listed]
     if not named:
@@ -299,6 +301,6 @@ def _declared(
 
 
 def _moved(text: str, moved: Mapping[str, str]) -> str:
-    """With each of these folders called otherwise, all at once."""
+    """Returns the text with these folders renamed simultaneously."""
     names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)

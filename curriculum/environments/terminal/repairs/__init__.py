@@ -1,1 +1,5 @@
-"""Families of repairs and set-ups: what lies in the folder, what is asked, and what has to hold of the result."""
+"""Families of repairs and set-ups: initial files, instruction, and conditions on the result.
+
+`repair.py` defines the format; `scripts.py` and `data.py` have the generators. The taskset is
+`curriculum.tasksets.terminal_repairs`.
+"""

@@ -1,4 +1,4 @@
-"""What a family of repairs makes. Pure."""
+"""Format of a repair. Pure."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from verifiers.files.spec import FilesSpec, PlacedFile
 class Repair:
     instruction: str
     files: Sequence[PlacedFile]
-    """What lies in the folder at first."""
     solved: Sequence[PlacedFile]
-    """The declared files as a solution leaves them."""
+    """Declared files after a solution."""
     spec: FilesSpec
     key: str = field(default="")
 
@@ -25,12 +24,12 @@ def placed(path: str, text: str, mode: str = "644") -> PlacedFile:
 
 
 def submission_of(files: Sequence[PlacedFile]) -> str:
-    """What the world submits where these are the declared files."""
+    """Returns the submission for these declared files."""
     return json.dumps({file.path: {"text": file.text, "mode": file.mode} for file in files})
 
 
 def commands_of(files: Sequence[PlacedFile]) -> str:
-    """Commands of a shell that leave these files."""
+    """Returns shell commands that create these files."""
     lines = []
     for file in files:
         if "/" in file.path:

@@ -1,4 +1,4 @@
-"""Shell scripts with faults in them, and pipelines whose steps are in the wrong order. Judged on other input."""
+"""Generators of repairs: faulty shell scripts, and builds with steps in the wrong order. Judged on other input."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ CITIES = ("Berlin", "Lima", "Oslo", "Quito", "Riga", "Seoul", "Tunis", "Vienna")
 GOODS = ("apples", "bolts", "candles", "drums", "engines", "flags", "gloves", "hats")
 Rows = list[tuple[str, str, int, int]]
 BUILD_SECONDS = 60.0
-"""A build starts two programs a step, and others may have the processors: at a load of 50 five seconds were too few for
-32 of 600 right scripts."""
+"""Time limit of a build, in seconds. It starts two programs per step: at a load of 50, five seconds were too few for 32
+of 600 right scripts."""
 
 
 def _rows(rng: Random, count: int) -> Rows:
@@ -25,7 +25,7 @@ def _csv(rows: Rows) -> str:
 
 
 Stage = tuple[str, str, str, Callable[[Rows], Rows]]
-"""A line of awk that is right, one with a fault, what it is for, and what it does."""
+"""A correct awk line, a faulty one, its purpose, and its effect."""
 
 
 def _stages(rng: Random) -> list[Stage]:
@@ -47,7 +47,7 @@ def _stages(rng: Random) -> list[Stage]:
 
 
 def broken_script(level: int, rng: Random) -> Repair:
-    """A filter of a table, with one or more of its stages wrong, and at higher levels the sum at its end, too."""
+    """Asks to mend a table filter with one or more wrong stages and, at higher levels, a wrong first line."""
     stages = _stages(rng)
     chosen = [*rng.sample(stages[:4], min(4, 1 + level)), stages[4]]
     faulty = rng.sample(range(len(chosen)), min(len(chosen), 1 + (level + 1) // 2))
@@ -90,7 +90,7 @@ def broken_script(level: int, rng: Random) -> Repair:
 
 
 def wrong_order(level: int, rng: Random) -> Repair:
-    """A build script whose steps need each other's results and are in the wrong order, or want a step."""
+    """Asks to mend a build script whose interdependent steps are in the wrong order."""
     count = 4 + 2 * level
     names = [f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{number}" for number in range(count)]
     needs = {name: sorted(rng.sample(names[:place], min(place, rng.randint(1, 2)))) for place, name in enumerate(names)}
@@ -137,6 +137,6 @@ def wrong_order(level: int, rng: Random) -> Repair:
 
 
 def _works(steps: list[str], names: list[str], needs: dict[str, list[str]]) -> bool:
-    """Whether each step comes behind those that it needs."""
+    """True if each step follows those that it needs."""
     order = [step.rpartition("/")[2] for step in steps]
     return all(order.index(one) < order.index(name) for name in names for one in needs[name])

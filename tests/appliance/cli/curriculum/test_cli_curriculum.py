@@ -86,7 +86,7 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
         (("sample", "digits", "--level", "0", "--seed", "0"), 4, "what seed 0 asks at level 0 is sealed"),
         (("export", "terminal_repairs", "task", "--seed", "4"), 4, "what seed 4 asks at level 0 is sealed"),
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
-        (("sample", "digit"), 2, "no taskset"),
+        (("sample", "digit"), 2, "unknown taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),
         (("stats", "--png", "/no/such/folder/a.png"), 2, "no folder"),
     ],
@@ -151,9 +151,9 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     folder, other = str(tmp_path / "one"), str(tmp_path / "two")
     curriculum("export", "terminal_repairs", folder, "--level", "1", "--seed", "4")
     assert "a verdict of the check" in curriculum("harbor", folder)
-    assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} is there already")
+    assert refusal("export", "terminal_repairs", folder) == (2, f"{folder} exists already")
     assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
-    assert "only tasks of the terminal" in refusal("export", "derivatives", other)[1]
+    assert "only terminal tasks" in refusal("export", "derivatives", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
     assert "a foreign reward, no verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")

@@ -65,7 +65,7 @@ def test_an_answer_may_be_given_at_once_and_leaving_is_no_pass(served: Path, tmp
         (("knights", "--seed", "2"), 4, "seed 2 is sealed"),
         (("knights", "--seed", "8"), 4, "what seed 8 asks at level 0 is sealed"),
         (("knights", "--level", "7"), 2, "no level 7"),
-        (("knight",), 2, "no taskset"),
+        (("knight",), 2, "unknown taskset"),
         (("knights", "--answer", "T", "--file", "x"), 2, "leave one of them out"),
         (("hidden_rules", "--answer", "T"), 2, "what its world holds"),
     ],

@@ -57,7 +57,7 @@ def test_a_family_brings_its_question_and_its_check() -> None:
         ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect both"),
         ({"check": "x > 1"}, "no question"),
         ({"question": "q", "family": "divisors"}, "its own question"),
-        ({"family": "astrology"}, "no taskset"),
+        ({"family": "astrology"}, "unknown taskset"),
         ({"family": "divisors", "level": 99}, "level"),
         ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "one variable"),
         ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "cannot be used"),

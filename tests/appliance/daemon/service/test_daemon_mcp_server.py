@@ -77,8 +77,8 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
     ("arguments", "said"),
     [
         (("add", "mcp", "none.jsonl", "--package", "ledger_server"), "there is no none.jsonl"),
-        (("add", "mcp", "ledger_server"), "a server lies in a package of yours"),
-        (("add", "mcp", "ledger_server", "--package", "../x"), "no setup"),
+        (("add", "mcp", "ledger_server"), "no package is named"),
+        (("add", "mcp", "ledger_server", "--package", "../x"), "invalid setup"),
         (("add", "mcp", "ledger_server", "--package", "never_installed"), "is not installed"),
         (("sets", "mcp"), "they are yours"),
     ],

@@ -53,7 +53,7 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     assert (found["name"], found["kept"], found["kinds"]) == ("own/sums", True, {"answer": 12, "program": 1})
     reasons = {one["origin"]: one["reason"] for one in found["refused"]}
     assert reasons.keys() == {f"sums.jsonl:{number}" for number in (13, 14, 15, 16, 18)}
-    assert "there already" in reasons["sums.jsonl:13"]
+    assert "exists already" in reasons["sums.jsonl:13"]
     assert "its own answer does not pass" in reasons["sums.jsonl:15"]
     assert "its own answer does not pass" in reasons["sums.jsonl:16"], "and the right row with its question is taken"
     shown = ask("curriculum", "show", "own/sums")
