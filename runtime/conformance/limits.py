@@ -1,4 +1,4 @@
-"""Checks that every limit ends what goes beyond it, in time, and with a status of its own."""
+"""Checks that every limit ends an excess in time and with its own status."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from runtime.errors import LimitError
 from runtime.sandbox import CallStatus
 
 GRACE_SECONDS = 5.0
-"""How long after its limit an answer may come on a machine with other work; on an idle one it is well below 1 s."""
+"""Delay after a limit within which an answer may come on a busy machine, in seconds; idle machines stay well below 1 s.
+"""
 
 
 def _ends(
     code: str, status: CallStatus, *, seconds: float | None = None, after: float = 0.0, **limits: float
 ) -> Callable[[Subject], Figures]:
-    """Makes a check that a call of `code` ends with that status, not before `after` and within `seconds` and the
+    """Returns a check that a call of `code` ends with that status, not before `after` and within `seconds` plus the
     grace."""
 
     def run(subject: Subject) -> Figures:
@@ -68,7 +69,7 @@ FLOOD = "import os\nfor _ in range(256): os.write(1, b'y' * 1024)\nprint('256 Ki
 
 @check("limit: memory of many processes", "Many processes together have no more memory than one.", quick=False)
 def memory_is_one_for_all(subject: Subject) -> Figures:
-    """Six processes with 48 MiB each do not fit into 128: the call ends with it, or some of them do."""
+    """Six processes with 48 MiB each exceed 128 MiB: the call ends with `memory`, or some of them die."""
     with subject.sandbox() as box:
         result = box.run(HOARD_BY_MANY)
     if result.status is not CallStatus.MEMORY:
@@ -115,7 +116,8 @@ while n < 3_000_000 or time.process_time() < began + 0.3: n += 1
 time.sleep(0.3)
 print('worked')
 """
-"""By steps and by the guest's own clock: a fast machine takes no time for steps, on a busy one that clock runs on."""
+"""Work measured in steps and by the guest's clock: fast machines finish the steps early, and busy ones advance the
+clock."""
 
 
 @check("limit: usage", "Calls, seconds, output, processor time and memory of a sandbox are as measured.")

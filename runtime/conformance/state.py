@@ -1,4 +1,4 @@
-"""Checks what a caller gets: Python with a memory, honest errors, programs, the host's clock."""
+"""Checks of sessions: persistent names, honest errors, programs, the host's clock."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Installs a set of packages for guests: exact versions, wheels only, for the interpreter that guests have.
+"""Installs package sets for guests: exact versions, wheels only, for the guests' interpreter.
 
-What always holds: a set is named by the digest of its versions, of the files that were added to it and of that
-interpreter, and appears and goes by one rename, so it is complete or absent. One process changes the folder of sets at
-a time; others wait, and what one that was killed left goes with the next. A set holds no `.pth` file and no program.
-Added files are never imported on the host. pip fetches it with whatever configuration it has
-here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed.
+Invariants: a set is named by the digest of its versions, added files and interpreter, and appears and disappears by one
+rename, so it is complete or absent. One process at a time changes the folder of sets; leftovers of a killed process go
+with the next. A set has no `.pth` file and no program. Added files are never imported on the host. pip runs with its
+local configuration; nothing is fetched when a sandbox uses a set. A name points to one set, and its previous set is
+removed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
 UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
 NAME_SUFFIX = ".name"
 BUILDING, LEAVING = "new-", "old-"
-"""How folders begin that are not sets yet, or not any more."""
+"""Name prefixes of folders that are not yet, or no longer, sets."""
 
 
 class InstalledSet(FrozenModel):
@@ -46,7 +46,7 @@ def sets_folder() -> Path:
 
 
 def set_named(name: str, sets: Path | None = None) -> str | None:
-    """The digest of the set of that name; None where none is installed whole."""
+    """Returns the digest of the set of that name; None unless it is completely installed."""
     folder = sets or sets_folder()
     try:
         digest = (folder / f"{name}{NAME_SUFFIX}").read_text().strip()
@@ -57,7 +57,7 @@ def set_named(name: str, sets: Path | None = None) -> str | None:
 
 
 def installed_names(sets: Path | None = None) -> list[str]:
-    """The names of the sets that are installed whole."""
+    """Returns the names of completely installed sets."""
     folder = sets or sets_folder()
     names = sorted(one.name.removesuffix(NAME_SUFFIX) for one in _names(folder))
     return [name for name in names if set_named(name, folder) is not None]
@@ -72,11 +72,11 @@ def install_set(
     *,
     added: Mapping[str, bytes] = NO_FILES,
 ) -> InstalledSet:
-    """Fetches and installs it, unless it is there already; `imports` are modules that have to be found in it. `added`
-    are files beside what is fetched, by path: they take the place of none.
+    """Fetches and installs a package set unless present.
 
-    Raises RefusedError for what is no exact version, for packages that cannot be had or imported, and without a usable
-    Python; InfrastructureError when the disk does not take it.
+    `imports` are modules that must be importable from it; `added` are extra files by path, which never replace fetched
+    ones. Raises RefusedError for an inexact version, for unavailable or unimportable packages, and without a usable
+    Python; InfrastructureError on a disk error.
     """
     for pin in pins:
         if not PIN.fullmatch(pin):
@@ -98,10 +98,9 @@ def install_set(
 def extend_set(
     name: str, base: Path, added: Mapping[str, bytes], sets: Path | None = None, python: str | None = None
 ) -> InstalledSet:
-    """Makes a set of the one in `base` and of files beside what that has, by path. Nothing is fetched, and nothing that
-    was added is imported.
+    """Creates a set from the one in `base` plus added files by path. Nothing is fetched, and no added file is imported.
 
-    Raises RefusedError for a path that is no place, or taken; InfrastructureError when the disk does not take it.
+    Raises RefusedError for an invalid or existing path; InfrastructureError on a disk error.
     """
     guest = inspect_python(python)
     digest = hashlib.sha256("\n".join([base.name, *_contents(added)]).encode()).hexdigest()[:16]
@@ -119,7 +118,7 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
-    """The set of that digest, built unless it is there, and the one of that name from now on."""
+    """Returns the set of that digest, built if absent, and points the name to it."""
     target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -153,7 +152,7 @@ def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process changes the sets in there."""
+    """Locks the folder of sets against other processes."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -163,7 +162,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sweep(folder: Path) -> None:
-    """Takes away what was left by processes that were killed. Nobody builds or removes now."""
+    """Removes leftovers of killed processes; requires the lock."""
     for left in (*folder.glob(f"{BUILDING}*"), *folder.glob(f"{LEAVING}*")):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -176,7 +175,7 @@ def _is_whole(target: Path) -> bool:
 
 
 def _remove(target: Path) -> None:
-    """Takes its name first: a set that is removed is found by nobody, however far that went."""
+    """Removes a set by renaming it first, so that an interrupted removal leaves no visible set."""
     if target.exists():
         leaving = Path(tempfile.mkdtemp(prefix=LEAVING, dir=target.parent))
         target.rename(leaving / target.name)
@@ -208,7 +207,7 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
 
 
 def _add(folder: Path, added: Mapping[str, bytes]) -> None:
-    """Raises RefusedError for a path that leads elsewhere, or to what is there already."""
+    """Writes the added files. Raises RefusedError for a path outside the set, or one that exists."""
     there = {entry.name for entry in folder.iterdir()}
     for path, data in added.items():
         parts = PurePosixPath(path).parts
@@ -222,7 +221,7 @@ def _add(folder: Path, added: Mapping[str, bytes]) -> None:
 
 
 def _tidy(folder: Path, python: str, only: Sequence[str] = ("",)) -> None:
-    """Leaves out what would run by itself, and compiles what lies below `only`."""
+    """Removes files that would run by themselves, and compiles everything below `only`."""
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for pattern in UNWANTED:
         for file in folder.rglob(pattern):
