@@ -1,8 +1,8 @@
-"""Names what is in a folder of image files, by digests, and says whether it is still that.
+"""Digests of a folder of image files, and their verification.
 
-What always holds: only plain files directly in the folder count, ours alone (owner, one name, nobody else may write);
-anything else in it, a link, a folder, a device, is a RefusedError and is never followed. Files are hashed in blocks on
-several threads, so the digest of a file is the SHA-256 over the SHA-256 of its blocks.
+Invariants: only plain files directly in the folder count, exclusively ours (owner, one name, nobody else may write);
+anything else in it, a link, a folder, a device, is a RefusedError and never followed. Files are hashed in blocks on
+several threads, so a file's digest is the SHA-256 over the SHA-256 of its blocks.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ class File(NamedTuple):
 
 
 def own_folder(folder: Path) -> Path:
-    """Makes a folder that is ours alone. Raises RefusedError when it is somebody else's, others may write to it, or
-    somebody could put another in its place (one above it is theirs, or everybody may rename what is in it)."""
+    """Creates a folder that is exclusively ours.
+
+    Raises RefusedError if it belongs to another user, is writable by others, or could be replaced (a parent belongs to
+    another user or lets anybody rename its entries).
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.lstat()
@@ -52,8 +55,8 @@ def own_folder(folder: Path) -> Path:
 
 
 def is_in_memory(folder: Path, mountinfo: str) -> bool:
-    """Says whether a folder is on a tmpfs, by the text of /proc/self/mountinfo (proc(5)). What a sandbox is frozen into
-    there counts against its memory, and cannot be dropped."""
+    """True if a folder is on a tmpfs, according to /proc/self/mountinfo (proc(5)). An image there counts against the
+    sandbox's memory and cannot be dropped."""
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     return any(
@@ -63,7 +66,7 @@ def is_in_memory(folder: Path, mountinfo: str) -> bool:
 
 
 def read(folder: Path) -> tuple[File, ...]:
-    """Reads size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
+    """Returns size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
     OSError."""
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     opened: dict[str, tuple[int, int]] = {}
@@ -95,7 +98,7 @@ def tree_digest(files: tuple[File, ...]) -> str:
 
 
 def flush(path: Path) -> None:
-    """Has the disk keep a file, or a folder's names. Blocks."""
+    """Syncs a file, or a folder's entries, to disk. Blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
