@@ -82,9 +82,9 @@ class Profile(FrozenModel):
     @model_validator(mode="after")
     def _only_a_sandbox_has_a_userland(self) -> Self:
         if self.userland and (self.mode != "sandbox" or self.program is not None):
-            raise ValueError("only a guest with a sandbox of its own has programs and users")
+            raise ValueError("a userland needs mode `sandbox` and no program")
         if self.packages is not None and (self.mode != "sandbox" or self.program is not None or self.userland):
-            raise ValueError("only a guest with a sandbox of its own, and without a userland, has packages of its own")
+            raise ValueError("packages need mode `sandbox`, and neither a program nor a userland")
         return self
 
     def worker_limits(self) -> str:

@@ -38,7 +38,7 @@ class Program(FrozenModel):
     def _is_absolute(self) -> Program:
         for path in (Path(self.argv[0]), *self.folders):
             if not path.is_absolute() or ".." in path.parts:
-                raise ValueError(f"{path} is no absolute path")
+                raise ValueError(f"{path} is not an absolute path")
         return self
 
     @property

@@ -64,7 +64,7 @@ class BrokerSettings(FrozenModel):
     @classmethod
     def _has_each_name_once(cls, programs: tuple[Program, ...]) -> tuple[Program, ...]:
         if len({program.name for program in programs}) < len(programs):
-            raise ValueError("two programs of one name")
+            raise ValueError("two programs have the same name")
         return programs
 
     def program(self, name: str | None) -> Program | None:
@@ -101,7 +101,7 @@ class RuntimeSettings(FrozenModel):
 def _interface(text: str) -> str:
     address = IPv4Address(text)  # Ray's servers choose between 0.0.0.0 and :: by other things than the node's address
     if address.is_unspecified or address.is_multicast:
-        raise ValueError(f"{text} is not the address of one interface")
+        raise ValueError(f"{text} is not an interface address")
     if text == "127.0.0.1":
         raise ValueError(f"Ray replaces {text} by the machine's outward address; {LOOPBACK} stays on this machine")
     return text
@@ -125,8 +125,8 @@ def require_one_network(address: str, interface: str) -> None:
     head = address.rpartition(":")[0]
     if IPv4Address(head).is_loopback is not IPv4Address(interface).is_loopback:
         raise ValueError(
-            f"this machine's address in the cluster is {interface}, from which {address} is not reached: "
-            "set cluster.interface, or --interface, to its address in the network of the cluster"
+            f"this machine's address in the cluster is {interface}, which cannot reach {address}: "
+            "set cluster.interface, or --interface, to its address in the cluster's network"
         )
 
 

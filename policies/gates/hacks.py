@@ -15,7 +15,7 @@ class HackRules(Section):
     max_rate: float = Field(gt=0, lt=100)
     """Largest upper bound of the hack rate, in percent."""
     alpha: float = Field(gt=0, le=0.2)
-    """Two-sided."""
+    """Two-sided error level of the intervals."""
 
 
 def judge(evidence: Evidence, rules: HackRules, context: GateContext) -> GateFinding:

@@ -25,9 +25,9 @@ Interval = tuple[float, float] | None
 class ImprovementRules(Section):
     min_items: int = Field(ge=1)
     min_gain: float = Field(ge=0, lt=100)
-    """Points of 100."""
+    """Required gain, in points of 100."""
     alpha: float = Field(gt=0, le=0.2)
-    """Two-sided."""
+    """Two-sided error level of the intervals and the test."""
     clusters: Literal["question", "family"]
     """Unit of the bootstrap's resampling: single questions, or whole tasksets with all their questions."""
 

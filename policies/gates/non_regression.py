@@ -13,9 +13,9 @@ from policies.statistics.intervals import non_inferiority_bounds
 
 class NonRegressionRules(Section):
     margin: float = Field(gt=0, lt=100)
-    """Points of 100."""
+    """Largest tolerated loss, in points of 100."""
     alpha: float = Field(gt=0, le=0.2)
-    """One-sided."""
+    """One-sided error level of each bound."""
     min_items: int = Field(ge=1)
 
 

@@ -19,8 +19,8 @@ from runtime.settings import BrokerSettings
 
 __all__ = ["BackendReport", "describe"]
 SHARED_KERNEL = (
-    "nsjail works, but its guests run on this machine's own kernel: a flaw in it is a way out. Let it run tools that "
-    "you trust, and what models wrote only where gVisor cannot be had and you accept that. It takes no snapshots."
+    "nsjail works, but its guests share this machine's kernel: a kernel flaw is a way out. Use it for tools that you "
+    "trust, and for model code only if gVisor is unavailable and you accept the risk. It takes no snapshots."
 )
 
 

@@ -172,7 +172,7 @@ class Backend(ABC):
         if problems:
             raise InfrastructureError(
                 f"sandboxes could not be removed: {'; '.join(problems)}",
-                hint="The next start sweeps them; if that fails too, look for processes that cannot be killed.",
+                hint="Restart the broker, which sweeps them; if that fails, look for unkillable processes.",
             )
 
     def _kill_when_starved(self, box: ProcessBox) -> None:

@@ -1,6 +1,7 @@
 """Creates, limits, reads and removes control groups of the host, in cgroup versions 1 and 2.
 
-Invariants: a sandbox is in its group before it runs a single instruction of runsc, and the limits are read back.
+Invariants: a sandbox is in its limited group before it runs a single instruction of runsc; a limit that the kernel
+rejects is an error.
 """
 
 from __future__ import annotations
@@ -276,7 +277,7 @@ class ControlGroup:
                 (self._of["memory"] / "cgroup.event_control").write_text(f"{events} {control.fileno()}")
         except OSError as error:
             os.close(events)
-            raise InfrastructureError(f"{self._of['memory']} does not tell of its end: {error}", hint=HINT) from error
+            raise InfrastructureError(f"{self._of['memory']} gives no OOM events: {error}", hint=HINT) from error
         return events
 
     def kill(self) -> None:

@@ -44,7 +44,7 @@ OVERDRAWN = 1.05
 """Factor of the memory limit, without cached files, above which a box has used the extra room of a checkpoint."""
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
 FREEZE_HINT = "Free disk space where snapshots are kept."
-NO_IMAGES = RefusedError("a program of the host is not frozen", hint="Snapshots are of the guests' Python.")
+NO_IMAGES = RefusedError("a host program cannot be frozen", hint="Take snapshots of guests with Python only.")
 log = logging.getLogger(__name__)
 
 
@@ -197,7 +197,7 @@ class GVisor(Backend):
         def lowered(finished: Future[None]) -> None:
             problem = finished.exception()
             if problem is not None and box.removal is None:
-                log.error("sandbox %s is killed, its memory cannot be limited again: %s", box.id, problem)
+                log.error("sandbox %s is killed, because its memory limit cannot be restored: %s", box.id, problem)
                 box.overdrawn = True
                 box.kill()
             done()

@@ -31,7 +31,7 @@ def find_runsc(path: str | None = None) -> Path:
         if os.access(candidate, os.X_OK) and Path(candidate).is_file():
             return Path(candidate).resolve()
     raise RefusedError(
-        f"gVisor is not here: no runsc at {path}" if path else "gVisor is not here: no runsc was found", hint=RUNSC_HINT
+        f"gVisor not found: no runsc at {path}" if path else "gVisor not found: no runsc found", hint=RUNSC_HINT
     )
 
 
@@ -42,8 +42,8 @@ def runsc_version(runsc: Path) -> str:
     except (OSError, subprocess.SubprocessError) as error:
         raise RefusedError(f"{runsc} does not start: {error}", hint=RUNSC_HINT) from error
     if answer.returncode:
-        complaint = (answer.stderr.strip().splitlines() or [f"it ended with {answer.returncode}"])[0][:200]
-        raise RefusedError(f"{runsc} does not tell its version: {complaint}", hint=RUNSC_HINT)
+        complaint = (answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"])[0][:200]
+        raise RefusedError(f"{runsc} does not report its version: {complaint}", hint=RUNSC_HINT)
     return answer.stdout.splitlines()[0].removeprefix("runsc version ").strip() if answer.stdout else ""
 
 

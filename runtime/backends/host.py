@@ -31,7 +31,7 @@ TOOLS_MIB, TOOLS_PIDS = 1024, 2048
 def require_root() -> None:
     if os.geteuid() != 0:
         raise RefusedError(
-            "sandboxes need root: namespaces and cgroups are made for each of them",
+            "sandboxes need root: each gets its own namespaces and cgroups",
             hint="Run as root, or start the service that install.sh sets up.",
         )
 
@@ -50,7 +50,7 @@ class SandboxHost:
             self.folder.mkdir(parents=True, mode=0o711)
         except OSError as error:
             raise InfrastructureError(
-                f"{self.folder} cannot be made: {error}", hint="Free disk space, or choose another data folder."
+                f"{self.folder} cannot be created: {error}", hint="Free disk space, or choose another data folder."
             ) from error
         try:
             self._parents = find_parents(located(), f"{self._prefix}trial")
@@ -81,8 +81,8 @@ class SandboxHost:
         """
         if not self._keeper.alive:
             raise InfrastructureError(
-                "the keeper of sandboxes is gone, so nothing would end them if the broker were killed",
-                hint="Another one is being started: try again.",
+                "the keeper has ended, so nothing would end sandboxes if the broker were killed",
+                hint="Try again; it is being restarted.",
             )
         return ControlGroup(
             self._parents,

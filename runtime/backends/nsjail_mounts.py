@@ -87,9 +87,9 @@ def _made(namespace: Callable[[], int]) -> int:
             return thread.submit(namespace).result()
         except OSError as error:
             raise RefusedError(
-                f"no mount namespace for nsjail can be had: {error}",
-                hint="Run as root with the capability to mount (CAP_SYS_ADMIN), on a kernel with overlayfs; in a"
-                " container both have to be granted.",
+                f"cannot create a mount namespace for nsjail: {error}",
+                hint="Run as root with the capability to mount (CAP_SYS_ADMIN), on a kernel with overlayfs; grant both"
+                " to a container.",
             ) from error
 
 

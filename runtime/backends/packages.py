@@ -42,8 +42,8 @@ def find_packages(path: Path | None = None) -> Packages | None:
         if path is None:
             return None
         raise RefusedError(
-            f"{folder} holds no packages for guests: {error.strerror or error}",
-            hint="install.sh builds such a folder; or leave the setting out.",
+            f"{folder} has no guest packages: {error.strerror or error}",
+            hint="Build the folder with install.sh, or remove the setting.",
         ) from error
     return Packages(folder, digest)
 
@@ -61,8 +61,8 @@ def find_set(digest: str, sets: Path | None = None) -> Path:
         if (folder / DIGEST).read_text().strip() == digest:
             return folder
     raise RefusedError(
-        f"this host has no set of packages {digest} for guests",
-        hint="Install it with `assay curriculum adapter install NAME`; `assay curriculum adapter ls` names them.",
+        f"no package set {digest} on this host",
+        hint="Install it with `assay curriculum adapter install NAME`; see `assay curriculum adapter ls`.",
     )
 
 

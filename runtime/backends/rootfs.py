@@ -55,7 +55,7 @@ def inspect_python(path: str | None) -> Python:
         answer = subprocess.run([wanted, "-I", "-S", "-c", ASK], capture_output=True, timeout=30, check=True, cwd="/")
         facts = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise RefusedError(f"{wanted} is no usable Python for guests: {error}", hint=hint) from error
+        raise RefusedError(f"{wanted} is not a usable Python for guests: {error}", hint=hint) from error
     found = re.match(r"(\d+)\.(\d+)", facts["version"])
     if found is None or (int(found[1]), int(found[2])) < (3, 11):
         raise RefusedError(f"{wanted} is Python {facts['version'].split()[0]}; guests need 3.11", hint=hint)

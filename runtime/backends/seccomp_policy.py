@@ -118,7 +118,7 @@ def policy(mode: Mode, machine: str, *, program: bool = False) -> str:
     Raises RefusedError on an untested machine: without a policy nothing runs.
     """
     if machine != "x86_64":
-        raise RefusedError(f"there is no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
+        raise RefusedError(f"no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
     groups = [FILES, MEMORY, THREADS, SIGNALS, CLOCKS, IDENTITY, *([] if mode == "shared" else [PROCESSES])]
     groups += [PROGRAM] if program else []
     actions = {

@@ -20,7 +20,7 @@ from runtime.errors import InfrastructureError
 from runtime.model import FrozenModel
 
 PROGRAMS = (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"exe", b"nsjail", b"sh")
-HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
+HINT = "Stop the named processes, then start again; a live owner's things are never removed."
 
 
 class SweepReport(FrozenModel):

@@ -106,7 +106,7 @@ class BaseImages:
         def finished(future: Future[bool]) -> None:
             problem = future.exception()
             if problem is not None:
-                log.warning("the image of a %s sandbox is made again: %s", source.profile.mode, problem)
+                log.warning("recreating the golden image of a %s sandbox: %s", source.profile.mode, problem)
                 self._discard(folder)
             self._states[source.key] = ImageState.HERE if problem is None and future.result() else ImageState.MISSING
             done()
@@ -139,7 +139,7 @@ class BaseImages:
 
     def cannot(self, source: StartSource, problem: BaseException) -> None:
         """Records that the image could not be made now."""
-        log.warning("sandboxes start fresh for a while, because no image could be made: %s", problem)
+        log.warning("sandboxes start fresh for a while, because no golden image could be created: %s", problem)
         self._states[source.key] = ImageState.NONE
         self._not_before[source.key] = time.monotonic() + AGAIN_SECONDS
 
@@ -153,7 +153,7 @@ class BaseImages:
         are read again, in case the programs were replaced."""
         self._sources.pop(source.profile, None)
         if self.state(source) is ImageState.HERE:
-            log.warning("the image of a %s sandbox is thrown away: %s", source.profile.mode, problem)
+            log.warning("discarding the golden image of a %s sandbox: %s", source.profile.mode, problem)
             self._states[source.key] = ImageState.MISSING
             self._discard(self.folder / source.key)
 
@@ -186,7 +186,7 @@ def _is_whole(folder: Path, source: StartSource) -> bool:
     if found is None:
         return False
     if found.parts != source.parts or found.profile != source.profile:
-        raise RefusedError("its manifest names another kind")
+        raise RefusedError("its manifest is of another kind")
     manifest.verify(folder, found)
     os.utime(folder)
     return True
@@ -205,6 +205,6 @@ def _put(new: Path, target: Path, source: StartSource) -> None:
                 shutil.rmtree(new)
                 return
         except RefusedError as error:
-            log.warning("the image in %s is replaced: %s", target, error)
+            log.warning("replacing the image in %s: %s", target, error)
         shutil.rmtree(target)
         new.rename(target)

@@ -222,7 +222,7 @@ class BrokerBoxes:
         def lost() -> None:
             self._reactor.watch(box.replies, 0, lost)
             if live.state is State.READY:
-                log.warning("sandbox %s ended or spoke while nobody held it: %r", box.id, box.complaint())
+                log.warning("sandbox %s ended or wrote output while unheld: %r", box.id, box.complaint())
                 self._ready_lost(live)
                 self.end(live, Cause.DIED)
 
@@ -256,7 +256,7 @@ class BrokerBoxes:
                 try:
                     self._check_limits(live, time.monotonic())
                 except Exception:  # one sandbox's trouble must not stop the clocks of the others
-                    log.exception("sandbox %s cannot be looked at", live.id)
+                    log.exception("cannot check the limits of sandbox %s", live.id)
 
     def _check_limits(self, live: Live, now: float) -> None:
         profile = live.profile

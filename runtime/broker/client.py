@@ -30,8 +30,8 @@ from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
 
 log = logging.getLogger(__name__)
-GONE_HINT = "See what the broker wrote, in its log or on this terminal; a new one may be started."
-ALLOW_HINT = "It is told with --allow-uid who may use it."
+GONE_HINT = "See the broker's log or this terminal, then start a new one."
+ALLOW_HINT = "Start the broker with `--allow-uid UID`."
 CONNECT_SECONDS = 5
 Answered = Callable[[m.Answer | SandboxError], None]
 A = TypeVar("A", bound=m.Answer)
@@ -48,10 +48,10 @@ def connect(path: Path) -> socket.socket:
     except OSError as error:
         connection.close()
         if isinstance(error, PermissionError):
-            raise RefusedError(f"the broker at {path} is not for this user", hint=ALLOW_HINT) from error
+            raise RefusedError(f"the broker at {path} does not admit this user", hint=ALLOW_HINT) from error
         missing = isinstance(error, FileNotFoundError)
         why = f"no broker: {path} does not exist" if missing else f"no broker answers at {path}: {error}"
-        raise RefusedError(why, hint="Start the service, or the broker.") from error
+        raise RefusedError(why, hint="Start the service or the broker.") from error
     connection.setblocking(False)
     return connection
 
@@ -70,7 +70,7 @@ def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
         return answer
     if isinstance(answer, m.RequestFailed):
         raise answer.exception()
-    raise RefusedError(f"the broker at {path} hung up on us", hint=ALLOW_HINT)
+    raise RefusedError(f"the broker at {path} closed the connection", hint=ALLOW_HINT)
 
 
 class _Ticket(NamedTuple):
@@ -215,7 +215,7 @@ class BrokerClient:
             packets.close_all(descriptors)
         elif len(descriptors) != packets.DESCRIPTORS:
             packets.close_all(descriptors)
-            self._lose(packets.PacketError("a sandbox without its descriptors"))
+            self._lose(packets.PacketError("sandbox without descriptors"))
             return
         else:
             handle = self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
@@ -226,7 +226,7 @@ class BrokerClient:
         if answered is not None:
             answered(answer.exception() if isinstance(answer, m.RequestFailed) else answer)
         elif answer.request not in self._cancelled:
-            log.warning("the broker answered %s to nothing", answer.kind)
+            log.warning("unexpected answer %s from the broker", answer.kind)
 
     def _welcomed(self, found: m.BrokerWelcome | SandboxError) -> None:
         if isinstance(found, SandboxError):
@@ -275,7 +275,7 @@ def _with(kind: type[A], value: Callable[[A], V], done: Callable[[V | SandboxErr
         elif isinstance(answer, SandboxError):
             done(answer)
         else:
-            done(InfrastructureError(f"the broker answered {answer.kind}, which is no answer to this"))
+            done(InfrastructureError(f"unexpected answer {answer.kind!r} from the broker"))
 
     return answered
 

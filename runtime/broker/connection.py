@@ -84,7 +84,7 @@ class ClientConnection:
             self.close()
             return
         except OSError as error:
-            self.close(f"it cannot be answered: {error}")
+            self.close(f"cannot send an answer: {error}")
             return
         self._unsent_bytes += len(data)
         if self._unsent_bytes > UNSENT_BYTES or len(self._unsent) > UNSENT:
@@ -138,7 +138,7 @@ class ClientConnection:
                 return
             if packet.descriptors:
                 packets.close_all(packet.descriptors)
-                self.close("it sent descriptors")
+                self.close("client sent descriptors")
             elif not packet.data:
                 self.close()
             elif not self._dismissed:

@@ -20,7 +20,7 @@ from runtime.errors import InfrastructureError, RefusedError
 BLOCK_BYTES = 4 << 20
 READ_BYTES = 1 << 19
 THREADS = 2
-HINT = "Remove it and take another; look who else may write there."
+HINT = "Remove it and take another; check who else may write there."
 
 
 class File(NamedTuple):
@@ -39,17 +39,17 @@ def own_folder(folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.lstat()
     except OSError as error:
-        raise InfrastructureError(f"{folder} cannot be made: {error}", hint="Choose another folder.") from error
+        raise InfrastructureError(f"{folder} cannot be created: {error}", hint="Choose another folder.") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise RefusedError(
-            f"{folder} is not ours alone", hint="Others could change images in it. Choose another folder."
+            f"{folder} is writable by other users", hint="Choose another folder: they could change images in it."
         )
     for above in folder.resolve().parents:
         found = above.stat()
         if found.st_uid not in (0, os.geteuid()) or (found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX):
             raise RefusedError(
-                f"{folder} is in {above}, which others may change",
-                hint="They could put other images in its place. Choose another folder.",
+                f"{folder} is in {above}, which other users may change",
+                hint="Choose another folder: they could replace its images.",
             )
     return folder
 
@@ -110,7 +110,7 @@ def _open(directory: int, folder: Path, name: str, opened: dict[str, tuple[int, 
     found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     ours = found.st_uid == os.geteuid() and found.st_nlink == 1 and not found.st_mode & 0o022
     if not stat.S_ISREG(found.st_mode) or not ours:
-        raise RefusedError(f"{folder} holds something that is not an image file of ours: {name!r}", hint=HINT)
+        raise RefusedError(f"{folder} has a foreign file: {name!r}", hint=HINT)
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     opened[name] = (descriptor, os.fstat(descriptor).st_size)
 

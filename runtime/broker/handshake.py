@@ -18,7 +18,7 @@ from runtime.reactor import Reactor
 
 SEEDS = 32
 REPLY_BYTES = 1 << 12
-HINT = "If this stays, `doctor` says what the backend can do on this machine."
+HINT = "If this persists, run `assay doctor`."
 
 
 class Handshake:
@@ -44,19 +44,19 @@ class Handshake:
         self._nonce = wire.NO_NONCE if op is None else os.urandom(wire.NONCE_BYTES)
         self._replies = wire.Replies(REPLY_BYTES)
         self._received = 0
-        self._timer = reactor.after(seconds, lambda: self._end(f"it said nothing for {seconds:g} s"))
+        self._timer = reactor.after(seconds, lambda: self._end(f"no answer for {seconds:g} s"))
         reactor.watch(box.replies, selectors.EVENT_READ, self._receive)
         if op is not None:
             body = os.urandom(SEEDS) if op is Op.RESEED else b""
             try:
                 os.write(box.requests, wire.pack_request(self._nonce, op, 0, body))  # it fits in any empty pipe
             except OSError as error:
-                problem = f"it takes no request: {error}"
+                problem = f"cannot send a request: {error}"
                 reactor.call(lambda: self._end(problem))
 
     def give_up(self) -> None:
         """Reports that the sandbox was ended elsewhere, unless the callback has run."""
-        self._end("it was ended")
+        self._end("ended by the broker")
 
     def _receive(self) -> None:
         if self._timer.cancelled:
@@ -68,12 +68,12 @@ class Handshake:
         except BlockingIOError:
             return
         except (OSError, wire.FrameError) as error:
-            self._end(f"it answered wrongly: {error}")
+            self._end(f"invalid answer: {error}")
             return
         if not data:
-            self._end("it ended at once")
+            self._end("ended immediately")
         elif replies:
-            self._end("" if self._received == wire.REPLY.size and self._is_right(replies[0]) else "it answered wrongly")
+            self._end("" if self._received == wire.REPLY.size and self._is_right(replies[0]) else "invalid answer")
 
     def _is_right(self, reply: wire.Reply) -> bool:
         return reply.nonce == self._nonce and reply.kind == ReplyKind.READY
@@ -87,6 +87,6 @@ class Handshake:
             self._done(None)
             return
         complaint = self._box.complaint()
-        reason = f"{problem}; it wrote: {complaint!r}" if complaint else problem
+        reason = f"{problem}; its output: {complaint!r}" if complaint else problem
         text = f"sandbox {self._box.id} did not become ready: {reason}"
         self._done(InfrastructureError(text, hint=HINT))

@@ -42,7 +42,7 @@ class BrokerListener:
         unusable, or `held` is a different socket.
         """
         if len(os.fsencode(path)) > PATH_BYTES:
-            raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
+            raise BadRequestError(f"{path} is too long for a socket", hint=f"Use at most {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
         self._allowed = frozenset(allowed) | {os.geteuid()}
         self._logged: set[int] = set()
@@ -55,7 +55,7 @@ class BrokerListener:
             os.close(self._lock)
             if isinstance(error, InfrastructureError):
                 raise
-            raise InfrastructureError(f"no socket can be made at {path}: {error}") from error
+            raise InfrastructureError(f"cannot create a socket at {path}: {error}") from error
 
     def listen(
         self, connected: Callable[[socket.socket], None], turned_away: Callable[[socket.socket, SandboxError], None]
@@ -90,10 +90,10 @@ class BrokerListener:
         if peer.uid not in self._allowed:
             if peer.uid not in self._logged and len(self._logged) < MOST_LOGGED:
                 self._logged.add(peer.uid)
-                log.warning("process %d of user %d may not use this broker; said once", peer.pid, peer.uid)
+                log.warning("process %d of user %d may not use this broker (logged once)", peer.pid, peer.uid)
             self._turned_away(
                 connection,
-                RefusedError(f"user {peer.uid} may not use this broker", hint="It is told with --allow-uid who may."),
+                RefusedError(f"user {peer.uid} may not use this broker", hint="Start it with `--allow-uid UID`."),
             )
             return
         self._connected(connection)
@@ -118,12 +118,12 @@ def _taken(held: socket.socket, path: Path) -> socket.socket:
     listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     if held.family != socket.AF_UNIX or held.type != socket.SOCK_SEQPACKET or not listens:
         raise InfrastructureError(
-            "the service manager's socket is not of the broker's kind", hint="Its unit has ListenSequentialPacket=."
+            "the service manager's socket has another type", hint="Use ListenSequentialPacket= in its unit."
         )
     if held.getsockname() != str(path):
         raise InfrastructureError(
-            f"the service manager listens at {held.getsockname()!r}, and the broker is configured for {path}",
-            hint="Name one path in the socket's unit and in sandbox.broker.",
+            f"the service manager listens at {held.getsockname()!r}, but the broker is configured for {path}",
+            hint="Use the same path in the socket's unit and in sandbox.broker.",
         )
     return held
 
@@ -133,7 +133,7 @@ def _lock(path: Path) -> int:
     try:
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise InfrastructureError(f"{name} cannot be made: {error}") from error
+        raise InfrastructureError(f"{name} cannot be created: {error}") from error
     until = time.monotonic() + LOCK_SECONDS
     while True:
         try:

@@ -69,16 +69,16 @@ def load(folder: Path) -> SnapshotManifest | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RefusedError(f"{folder / NAME} is no manifest: {error}", hint=HINT) from error
+        raise RefusedError(f"{folder / NAME} is not a manifest: {error}", hint=HINT) from error
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise RefusedError(f"{folder / NAME} is not ours alone", hint=HINT)
+            raise RefusedError(f"{folder / NAME} is writable by other users", hint=HINT)
         data = file.read(MANIFEST_BYTES + 1)
     try:
         manifest = SnapshotManifest.model_validate_json(data)
     except ValidationError as error:
-        raise RefusedError(f"{folder / NAME} is no manifest: {error.error_count()} mistakes", hint=HINT) from error
+        raise RefusedError(f"{folder / NAME} is not a manifest: {error.error_count()} errors", hint=HINT) from error
     if manifest.format != FORMAT:
         raise RefusedError(f"{folder / NAME} has format {manifest.format}, not {FORMAT}", hint=HINT)
     return manifest

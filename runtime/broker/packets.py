@@ -55,7 +55,7 @@ def receive(connection: socket.socket) -> Packet | None:
     descriptors = _descriptors(ancillary)
     if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
         close_all(descriptors)
-        raise PacketError(f"a packet of more than {PACKET_BYTES} bytes or {DESCRIPTORS} descriptors")
+        raise PacketError(f"packet exceeds {PACKET_BYTES} bytes or {DESCRIPTORS} descriptors")
     return Packet(data, descriptors)
 
 

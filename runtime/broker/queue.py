@@ -59,7 +59,7 @@ class Queue(Generic[Key, Item]):
         """Adds a request. Raises BusyError if too many wait."""
         if self._count[priority] >= self._most:
             raise BusyError(
-                f"{self._count[priority]} requests for a sandbox wait already", hint="Try again later, with fewer."
+                f"{self._count[priority]} sandbox requests are already waiting", hint="Try again later, with fewer."
             )
         number = next(self._numbers)
         to_start = self._to_start.add(key, caller=caller, priority=priority)

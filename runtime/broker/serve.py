@@ -79,7 +79,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
         broker_settings = BrokerSettings.model_validate_json(text)
     except (OSError, ValidationError) as error:
-        log.error("the settings cannot be used: %s", error)
+        log.error("invalid settings: %s", error)
         return UNUSABLE
     stop = Shutdown()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -94,7 +94,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
         _serve(broker_settings, only, stop, place)
     except (SandboxError, OSError) as error:
         if not isinstance(error, SandboxError):
-            error = InfrastructureError(f"the broker cannot work here: {error}")
+            error = InfrastructureError(f"the broker cannot run here: {error}")
         if only is None or not _report(only, error):
             log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
         for connected in _waiting(held):
@@ -146,7 +146,7 @@ def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown,
         base_images = BaseImages(settings.root_dir / "images", host.owner, host.background)
         for folder in (store.folder, base_images.folder):
             if content.is_in_memory(folder, Path("/proc/self/mountinfo").read_text()):
-                log.warning("%s is in memory, which images would fill: choose a folder on a disk", folder)
+                log.warning("%s is in memory, which images would fill up: choose a folder on disk", folder)
         backends, versions, refused = _backends(settings, reactor, host, parts)
         listener = BrokerListener(reactor, *place) if place is not None else None
 
@@ -210,5 +210,5 @@ def _backends(
             versions[name] = version
             parts.callback(reactor.result, backends[name].close)
     if not backends:
-        raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))
+        raise next(iter(refused.values()), RefusedError("no backend is allowed", hint="Name one in the policy."))
     return backends, versions, refused

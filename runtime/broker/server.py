@@ -83,14 +83,14 @@ class Server:
     def connect(self, connection: socket.socket) -> None:
         """Starts serving a connection."""
         if self._is_full(ClientPeer.of(connection)):
-            self.turn_away(connection, BusyError("the broker has too many connections already", hint="Close some."))
+            self.turn_away(connection, BusyError("the broker has too many connections", hint="Close some."))
             return
         self._numbers += 1
         opened = ClientConnection(
             self._reactor, connection, self._numbers, received=self._received, closed=self._closed
         )
         self._clients[opened.number] = Client(opened)
-        self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("it said nothing"))
+        self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("no hello"))
 
     def _is_full(self, peer: ClientPeer) -> bool:
         """True if another connection of that peer exceeds the limits. Other users leave room for ours, and a process
@@ -127,11 +127,11 @@ class Server:
         try:
             request = m.REQUEST.validate_json(data)
         except ValidationError as error:
-            connection.close(f"no message: {error.errors(include_input=False, include_url=False)[:2]}")
+            connection.close(f"invalid message: {error.errors(include_input=False, include_url=False)[:2]}")
             return
         client = self._clients[connection.number]
         if not connection.answered and not isinstance(request, m.ClientHello):
-            connection.close("it did not say hello")
+            connection.close("first message is not a hello")
             return
         try:
             answer = self._handle(client, request)
@@ -196,7 +196,7 @@ class Server:
         if request.protocol != m.PROTOCOL:
             error = RefusedError(
                 f"the broker speaks protocol {m.PROTOCOL}, not {request.protocol}",
-                hint="Broker and client come from different versions: restart the older one.",
+                hint="Restart the older one: broker and client have different versions.",
             )
             client.connection.dismiss(m.RequestFailed.of(error, request=request.request))
             return None
@@ -212,14 +212,14 @@ class Server:
     def _backend(self, profile: Profile) -> Backend:
         if profile.program is not None and self._settings.program(profile.program) is None:
             raise RefusedError(
-                f"the broker has no program {profile.program}", hint="Its settings name the programs; start it again."
+                f"the broker has no program {profile.program}", hint="Add it to the broker's settings and restart it."
             )
         if profile.program is None and not self._settings.guests:
-            raise RefusedError("this broker runs programs only", hint="Ask one whose settings allow guests.")
+            raise RefusedError("this broker runs programs only", hint="Use a broker whose settings allow guests.")
         backend = self._backends.get(profile.backend)
         if backend is None:
             raise self._refused.get(profile.backend) or RefusedError(
-                f"{profile.backend} may not be used here", hint="The written policy says which backends may be used."
+                f"{profile.backend} is not allowed here", hint="See the backends in the policy."
             )
         return backend
 
@@ -236,9 +236,9 @@ class Server:
             connection.send(m.Launched(request=request.request, box=live.id, profile=live.profile), descriptors)
 
         if request.request in client.waiting:
-            raise BadRequestError(f"request {request.request} waits already")
+            raise BadRequestError(f"request {request.request} is already waiting")
         if len(client.boxes) + len(client.waiting) >= MOST_BOXES:
-            raise LimitError(f"this connection has {MOST_BOXES} sandboxes", hint="End those that are not needed.")
+            raise LimitError(f"this connection already has {MOST_BOXES} sandboxes", hint="End unneeded ones.")
         waiting = self._warm_pool.ask(
             source,
             caller=f"{connection.number}/{request.caller}",
@@ -302,7 +302,9 @@ class Server:
         def swept(future: Future[SweepReport]) -> None:
             problem = future.exception()
             if problem is not None:
-                error = problem if isinstance(problem, SandboxError) else InfrastructureError(f"no sweep: {problem}")
+                error = (
+                    problem if isinstance(problem, SandboxError) else InfrastructureError(f"sweep failed: {problem}")
+                )
                 client.connection.send(m.RequestFailed.of(error, request=request))
             else:
                 client.connection.send(m.Swept(request=request, **future.result().model_dump()))

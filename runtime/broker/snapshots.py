@@ -80,8 +80,8 @@ class SnapshotService:
         backend = self._backend_of(profile)
         if backend.image_parts(profile) != parts:
             raise RefusedError(
-                f"snapshot {key[:12]} was taken with another version of the sandbox",
-                hint="It can only be restored by the very programs that took it. Forget it and take another.",
+                f"snapshot {key[:12]} was taken with other sandbox programs",
+                hint="Forget it and take another: only the exact same programs can restore it.",
             )
         self._store.refer(snapshot, holder.number)
 

@@ -118,7 +118,7 @@ class Store:
             self._find(self._durable / key)  # another broker may have put it there
             snapshot = self._known.get(key)
         if snapshot is None or snapshot.manifest.uid != uid or (snapshot.forgotten and holder not in snapshot.holders):
-            raise BadRequestError(f"there is no snapshot {key[:12]}", hint="It was forgotten, or its taker has gone.")
+            raise BadRequestError(f"unknown snapshot {key[:12]}", hint="Take another: this one was forgotten.")
         return snapshot
 
     def all(self) -> list[StoredSnapshot]:
@@ -132,7 +132,7 @@ class Store:
         without space."""
         if self.bytes + expected > self._most:
             raise LimitError(
-                f"the snapshots have {self.bytes >> 20} MiB of {self._most >> 20} already",
+                f"snapshots already use {self.bytes >> 20} of {self._most >> 20} MiB",
                 hint="Forget some, or allow more (snapshots_mib).",
             )
         try:
@@ -146,7 +146,7 @@ class Store:
             folder.mkdir(mode=0o700)
             (folder / "image").mkdir(mode=0o700)
         except OSError as error:
-            raise InfrastructureError(f"no snapshot can be kept in {self._live}: {error}") from error
+            raise InfrastructureError(f"cannot store a snapshot in {self._live}: {error}") from error
         self._reserved += expected
         return PendingSnapshot(folder, described, durable, expected)
 
@@ -219,7 +219,7 @@ class Store:
             try:
                 (snapshot.folder / FORGOTTEN).write_text(str(self._owner))
             except OSError as error:
-                log.warning("snapshot %s will be there again after a restart: %s", snapshot.key[:12], error)
+                log.warning("snapshot %s will reappear after a restart: %s", snapshot.key[:12], error)
         snapshot.forgotten = True
         self._collect(snapshot)
 
@@ -254,8 +254,8 @@ class Store:
         """Adds a snapshot to the store, where it becomes visible."""
         if self.bytes + found.bytes > self._most:
             raise LimitError(
-                f"the snapshot of {found.bytes >> 20} MiB does not fit beside the others: {self.bytes >> 20} MiB of "
-                f"{self._most >> 20} are taken",
+                f"the snapshot of {found.bytes >> 20} MiB does not fit: snapshots already use {self.bytes >> 20} of "
+                f"{self._most >> 20} MiB",
                 hint="Forget some, or allow more (snapshots_mib).",
             )
         known = self._known.get(found.key)
@@ -267,7 +267,7 @@ class Store:
             return known
         target = (self._durable if pending.durable else self._live) / found.key
         if known is not None or target.exists():
-            raise InfrastructureError("the very same state is in the store already, kept differently")
+            raise InfrastructureError("this state is already in the store, stored differently")
         pending.folder.rename(target)
         snapshot = self._known[found.key] = StoredSnapshot(found.key, found, target, pending.durable, verified=True)
         return snapshot
@@ -281,9 +281,9 @@ class Store:
             if found is None:
                 return
             if found.key != folder.name:
-                raise BadRequestError("its manifest does not fit its name")
+                raise BadRequestError("its manifest does not match its name")
         except SandboxError as error:
-            log.warning("the snapshot in %s cannot be used; remove it by hand: %s", folder, error)
+            log.warning("unusable snapshot in %s, remove it by hand: %s", folder, error)
             return
         self._known[folder.name] = StoredSnapshot(folder.name, found, folder, durable=True, verified=False)
 

@@ -235,7 +235,7 @@ class ClusterSessions(ClosesOnExit):
     def _keeper(self, snapshot: SnapshotId) -> str:
         home = self._snapshots.get(snapshot)
         if home is None:
-            raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
+            raise BadRequestError(f"no known host of the cluster has snapshot {snapshot[:12]}")
         return home
 
     def _ask(self, host: str, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
@@ -310,7 +310,7 @@ class ClusterSessions(ClosesOnExit):
     def _lose(self, event: HostLost, later: Later) -> None:
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
-        became = "and the sandboxes on it are lost" if event.name else "is not used"
+        became = "and its sandboxes are lost" if event.name else "is not used"
         if not event.again:
             later.append(partial(self._said, f"{event.what} {became}: {event.reason[:SAID_CHARS]}"))
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
@@ -334,6 +334,4 @@ class ClusterSessions(ClosesOnExit):
 
 
 def _lost(what: str, why: str) -> HostLostError:
-    return HostLostError(
-        f"{what} is lost: {why}", hint="the session is gone; open another one, the remaining hosts take it"
-    )
+    return HostLostError(f"{what} is lost: {why}", hint="open another session on the remaining hosts; this one is gone")

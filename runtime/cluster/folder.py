@@ -32,7 +32,7 @@ def take(folder: Path) -> int:
     except BlockingIOError:
         os.close(lock)
         raise RefusedError(
-            f"this machine is in a cluster already, from {folder}", hint="`assay cluster leave` takes it out"
+            f"this machine is already in a cluster, from {folder}", hint="run `assay cluster leave` first"
         ) from None
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
@@ -88,7 +88,7 @@ def leave(folder: Path, seconds: float) -> bool:
         if not _until_free(lock, seconds):
             os.kill(int(lock.read()), signal.SIGTERM)
             if not _until_free(lock, STOP_SECONDS):
-                raise InfrastructureError("this machine does not leave the cluster", hint="see what its node says")
+                raise InfrastructureError("this machine does not leave the cluster", hint="see its node's log")
     return True
 
 

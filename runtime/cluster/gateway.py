@@ -227,7 +227,7 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
         link = link.__cause__ or link.__context__
     return InfrastructureError(
         f"the cluster at {settings.address} cannot be joined: {error}",
-        hint="is its first host up, and has this machine joined with `assay cluster join`?",
+        hint="check that its first host is up, and join this machine with `assay cluster join`",
     )
 
 

@@ -77,7 +77,7 @@ class HostActor:
             except ValueError:
                 if self._pool is not None:
                     raise
-                error = BadRequestError("this host does not understand the driver", hint=INSTALL)
+                error = BadRequestError("this host cannot read the driver's messages", hint=INSTALL)
                 self._reports.put(m.Turned(failure=WireFailure.of(error)))
                 return
             for command in commands:
@@ -126,7 +126,7 @@ class HostActor:
         while time.monotonic() - self._last_contact < lease:
             if self._closed.wait(min(1.0, lease / 4)):
                 return
-        log.error("the driver was silent for %.0f s: its sessions are closed", lease)
+        log.error("closing the sessions of a driver that was silent for %.0f s", lease)
         self.close()
         self._ended()
 
@@ -154,12 +154,12 @@ class HostActor:
             if hello.backend is not self._settings.runtime.backend:
                 raise RefusedError(
                     f"this host runs code under {self._settings.runtime.backend}, not under {hello.backend}",
-                    hint="the policies of the hosts have to agree on [sandboxes] model_code",
+                    hint="use the same [sandboxes] model_code in the policies of all hosts",
                 )
             if hello.packages != packages_digest(self._settings.runtime.own.packages):
                 raise RefusedError(
-                    "code in this host's sandboxes can import other packages than on the driver's machine",
-                    hint="install with the same options on every host, or set sandbox.packages to the same there",
+                    "this host's sandboxes have other packages than the driver's machine",
+                    hint="install with the same options on every host, or set sandbox.packages to equal folders",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")
@@ -182,7 +182,7 @@ class HostActor:
 
     def _check_new(self, *numbers: int) -> None:
         if (self._sessions.keys() | self._boxes.keys()).intersection(numbers):
-            raise BadRequestError("a session or sandbox with that number is there already")
+            raise BadRequestError("a session or sandbox with that number already exists")
 
     def _open(self, command: m.OpenSession) -> None:
         self._check_new(command.session)
@@ -241,7 +241,7 @@ class HostActor:
         if command.what == "measure":
             return {"usage": session.usage}
         if command.what != "fork":
-            raise BadRequestError(f"a session has no {command.what}")
+            raise BadRequestError(f"a session does not support {command.what!r}")
         branches = session.fork(len(command.into), undo=command.undo)
         self._sessions.update(zip(command.into, branches, strict=True))
         return {}
@@ -252,7 +252,7 @@ class HostActor:
         """Starts sandboxes, whose numbers are reserved immediately. Raises BusyError beyond `MOST`."""
         self._check_new(*numbers)
         if len(self._boxes) + len(numbers) > MOST:
-            raise BusyError(f"{MOST} sandboxes of one driver are open on this host")
+            raise BusyError(f"this driver already has {MOST} sandboxes on this host")
         self._boxes.update(dict.fromkeys(numbers))
 
         def made() -> dict[str, object]:

@@ -4,7 +4,7 @@ Ray's servers listen on every interface unless the address is 127.0.0.1, without
 seccomp filter that hands each `bind` and `listen` to us: we perform the call, with the wildcard replaced by the one
 address. Invariants for the program and its children: a TCP or UDP socket is bound to that address or to loopback, or
 its call fails; once we are gone, no further socket can be bound. The filter is for well-behaved programs and is not a
-sandbox: it does not see io_uring. Linux 5.6 or newer (user notification, pidfd_getfd).
+sandbox: it does not see io_uring. Requires Linux 5.6 (user notification, pidfd_getfd).
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ def replaced(family: int, host: str, address: IPAddress) -> str:
     if meant.is_unspecified:
         meant = address
     elif meant != address and not meant.is_loopback:
-        raise OSError(errno.EACCES, f"{host} is not the address that was given to this program")
+        raise OSError(errno.EACCES, f"{host} is not the address given to this program")
     if family == socket.AF_INET6:
         return f"::ffff:{meant}" if meant.version == 4 else str(meant)
     if meant.version == 6:
-        raise OSError(errno.EACCES, "this program was given an IPv6 address only")
+        raise OSError(errno.EACCES, "this program has only an IPv6 address")
     return str(meant)
 
 
@@ -122,7 +122,7 @@ class ClusterListener:
             except OSError as error:
                 refusal = error.errno or errno.EACCES
             except Exception:
-                log.exception("a socket could not be looked at, and is refused")  # unanswered, its owner would hang
+                log.exception("a socket could not be inspected and is refused")  # unanswered, its owner would hang
                 refusal = errno.EACCES
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
@@ -142,7 +142,7 @@ class ClusterListener:
             fcntl.ioctl(self._notifications, NOTIF_VALID, struct.pack("=Q", number))  # it was the one who asked
             family, host, rest = _parsed(sockaddr)
             if family != theirs.family:
-                raise OSError(errno.EAFNOSUPPORT, "the address is of another family than the socket")
+                raise OSError(errno.EAFNOSUPPORT, "address and socket have different families")
             theirs.bind((replaced(family, host, self._address), *rest))
             return False
 
@@ -162,8 +162,8 @@ def start(
     """
     if platform.machine() not in MACHINES:
         raise RefusedError(
-            f"there is no filter for listening sockets on {platform.machine()}",
-            hint="a cluster needs hosts with x86-64 or 64-bit ARM processors",
+            f"no filter for listening sockets on {platform.machine()}",
+            hint="use hosts with x86-64 or 64-bit ARM processors",
         )
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
@@ -184,7 +184,7 @@ def start(
             if not descriptors:
                 raise RefusedError(
                     f"sockets cannot be confined to {address}: {message.decode(errors='replace') or 'no answer'}",
-                    hint="this needs Linux 5.6 or newer with seccomp user notification",
+                    hint="use Linux 5.6 or newer with seccomp user notification",
                 )
             return ClusterListener(address, process, descriptors[0])
         except BaseException:
@@ -228,7 +228,7 @@ def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         (scope,) = struct.unpack_from("=I", sockaddr, 24)
         return family, socket.inet_ntop(socket.AF_INET6, sockaddr[8:24]), (port, 0, scope)
-    raise OSError(errno.EINVAL, "no internet address")
+    raise OSError(errno.EINVAL, "not an internet address")
 
 
 def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_void_p) -> int:
@@ -261,7 +261,7 @@ def main(arguments: Sequence[str]) -> None:
     try:
         end_with_parent(signal.SIGKILL)
         if os.getppid() != parent:
-            raise ProcessLookupError(errno.ESRCH, "the one who started this is gone")
+            raise ProcessLookupError(errno.ESRCH, "the parent process is gone")
         notifications = _confine()
     except OSError as error:
         channel.sendall(str(error).encode())

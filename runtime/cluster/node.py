@@ -120,8 +120,8 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, stop: Shutdow
         return
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     raise InfrastructureError(
-        f"Ray did not start: {lines[-1].strip()[:300] if lines else 'it output nothing'}",
-        hint=f"its output is in {log}; the head's address and the token have to be right, and its ports free",
+        f"Ray did not start: {lines[-1].strip()[:300] if lines else 'no output'}",
+        hint=f"see {log}; check the head's address, the token, and that its ports are free",
     )
 
 
@@ -191,7 +191,7 @@ def _live(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None])
                 notify(READY)
                 if _serve(settings, process, stop):
                     return
-                notify("Ray ended by itself and is started again")
+                notify("Ray ended by itself and is restarted")
         except InfrastructureError as error:
             if not ever:
                 raise
@@ -206,11 +206,11 @@ def _check(settings: NodeSettings) -> None:
     if settings.head and settings.address.rpartition(":")[0] != settings.interface:
         raise RefusedError(
             f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
-            hint="give the first host its own address as interface",
+            hint="set the first host's interface to its own address",
         )
     longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/r")
     if len(os.fsencode(settings.folder)) > longest:
         raise RefusedError(
-            f"the path of {settings.folder} is too long for Ray's sockets",
-            hint=f"choose a folder whose path has at most {longest} bytes",
+            f"{settings.folder}: path too long for Ray's sockets",
+            hint=f"choose a folder with a path of at most {longest} bytes",
         )

@@ -120,7 +120,7 @@ class PlacedChannel:
 
     def _send(self, **request: Any) -> None:
         if self._closed:
-            raise InfrastructureError("what was placed in the cluster has ended")
+            raise InfrastructureError("the placed actor has ended")
         with _broken():
             self._socket.sendall(Frame(FrameKind.PACKET, body=json.dumps(request).encode()).encoded())
 
@@ -131,7 +131,7 @@ class PlacedChannel:
     def _receive(self) -> dict[str, Any]:
         while not self._frames:
             if not (data := self._socket.recv(READ_BYTES)):
-                raise InfrastructureError("the way into the cluster has ended")
+                raise InfrastructureError("the connection to the cluster has ended")
             self._frames += self._decoder.frames(data)
         frame = self._frames.pop(0)
         if frame.kind is FrameKind.REFUSED:
@@ -145,4 +145,4 @@ def _broken() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InfrastructureError(f"the way into the cluster broke: {error.strerror}") from error
+        raise InfrastructureError(f"the connection to the cluster broke: {error.strerror}") from error

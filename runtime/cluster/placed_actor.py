@@ -45,10 +45,10 @@ class PlacedActor:
         """Raises KeyError on a Ray node that did not join through `runtime.cluster.node`, RefusedError while that host
         leaves."""
         if not SERVANT.fullmatch(servant):
-            raise BadRequestError(f"{servant!r} is no servant of this product")
+            raise BadRequestError(f"{servant!r} is not a valid servant name")
         settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
         if settings.draining.exists():
-            raise RefusedError(f"{settings.name} is leaving the cluster", hint="it takes nothing new")
+            raise RefusedError(f"{settings.name} is leaving the cluster", hint="use another host")
         self._lock = os.open(settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._name = settings.name
@@ -92,5 +92,5 @@ class PlacedActor:
         """Returns a path below the servant's folder. Raises BadRequestError for a name that leads elsewhere."""
         for name in names:
             if not PLAIN.fullmatch(name):
-                raise BadRequestError(f"{name!r} is no name of a file here")
+                raise BadRequestError(f"invalid file name {name!r}")
         return self._servant.folder.joinpath(*names)

@@ -35,7 +35,7 @@ from runtime.settings import ClusterSettings
 
 PULSE_SECONDS = 1.0
 FEWER = "wait for what holds them, or set placement.engine_gpus or placement.learner_gpus lower"
-LOOK = "`assay cluster status` says which hosts are there"
+LOOK = "list the hosts with `assay cluster status`"
 
 
 class PlacedGateway:
@@ -67,15 +67,15 @@ class PlacedGateway:
         wanted = self._placement
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
-        failure: Exception = InfrastructureError("the cluster has no host that lives")
+        failure: Exception = InfrastructureError("the cluster has no live host")
         for node in nodes[first:] + nodes[:first]:
             try:
                 if wanted.gpus:  # Ray knows where some are free, and goes on to the next such host by itself
                     free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
-                    late = f"no host of the cluster had {free} and began what was placed there"
+                    late = f"no host of the cluster had {free} and started the actor"
                     return await self._made("SPREAD", late, FEWER)
                 strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                return await self._made(strategy, f"{node['NodeName']} did not begin what was placed there", LOOK)
+                return await self._made(strategy, f"{node['NodeName']} did not start the actor", LOOK)
             except (RayError, InfrastructureError) as error:
                 failure = error
                 self._kill()
@@ -127,14 +127,14 @@ class PlacedGateway:
             hosts = await self._loop.run_in_executor(None, living_nodes)
             if self._host not in {node["NodeName"] for node in hosts}:
                 self._lost = True
-                raise InfrastructureError(f"what was placed in the cluster is lost: {self._host} is gone")
+                raise InfrastructureError(f"the placed actor is lost: {self._host} is gone")
             if pulse is None or pulse.done():
                 if pulse is not None:
                     pulse.result()
                     heard = self._loop.time()
                 pulse = asyncio.ensure_future(self._actor.alive.remote())
             elif self._loop.time() - heard > self._placement.silent_seconds:
-                raise InfrastructureError(f"what was placed on {self._host} says nothing")
+                raise InfrastructureError(f"the actor placed on {self._host} is silent")
         return answer.result()
 
     async def _put(self, path: Path) -> str:
@@ -182,7 +182,7 @@ async def _serve(settings: ClusterSettings, placement: PlacementRequest, channel
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         await PlacedGateway(placement, reader, writer).run()
     except (*ERRORS, TimeoutError, OSError) as error:
-        said = InfrastructureError(f"what was placed in the cluster is lost: {reason_of(error)}")
+        said = InfrastructureError(f"the placed actor is lost: {reason_of(error)}")
         failure = error if isinstance(error, InfrastructureError) else said
         writer.write(Frame(FrameKind.REFUSED, body=WireFailure.of(failure).model_dump_json().encode()).encoded())
         with contextlib.suppress(OSError):

@@ -65,7 +65,7 @@ class HostPlacement:
     def join(self, name: str, capacity: Capacity) -> None:
         """Adds a new or returning host, which starts empty."""
         if name in self.hosts and self.hosts[name].health is not Health.LOST:
-            raise ValueError(f"host {name} has joined already")
+            raise ValueError(f"host {name} has already joined")
         self.hosts[name] = HostLoad(name, dict(capacity))
 
     def drain(self, name: str, draining: bool = True) -> None:
@@ -88,7 +88,7 @@ class HostPlacement:
         if host is None:
             raise InfrastructureError(
                 f"no host of the cluster can take a session of the {tier.value} tier",
-                hint="`assay cluster status` shows the hosts; each joins with `assay cluster join`",
+                hint="see the hosts with `assay cluster status`; add one with `assay cluster join`",
             )
         self.settle(session, host.name, tier)
         return host.name
@@ -96,7 +96,7 @@ class HostPlacement:
     def settle(self, session: int, name: str, tier: Tier) -> None:
         """Records a session that must live on this host, such as a branch of one there."""
         if session in self._homes:
-            raise ValueError(f"session {session} has a home already")
+            raise ValueError(f"session {session} already has a host")
         host = self.hosts[name]
         host.load[tier] += 1
         self._homes[session] = host, tier

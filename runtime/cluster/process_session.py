@@ -42,7 +42,7 @@ class ProcessSession:
         """Returns the session led by a process. Raises ProcessLookupError if it is gone."""
         found = _process(leader)
         if found is None or found.session != leader:
-            raise ProcessLookupError(f"process {leader} leads no session")
+            raise ProcessLookupError(f"process {leader} is not a session leader")
         return cls(leader, found.started, BOOT_ID.read_text().strip())
 
     def record(self, path: Path) -> None:
@@ -70,7 +70,7 @@ class ProcessSession:
                     os.kill(process.pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 raise InfrastructureError(
-                    f"process {members[0].pid} of the cluster cannot be ended", hint="see what it waits for with ps"
+                    f"process {members[0].pid} of the cluster cannot be ended", hint="inspect it with ps"
                 )
             time.sleep(0.02)
 

@@ -28,7 +28,7 @@ from runtime.sandbox import (
     Usage,
 )
 
-TREES = "list, read and write go over the network, one file at a time"
+TREES = "use list, read and write, which transfer one file at a time"
 T = TypeVar("T")
 
 
@@ -203,11 +203,11 @@ class RemoteSandbox(_Remote):
 
     def upload(self, source: Path, path: str) -> int:
         """Always refuses: trees are copied only between a machine and its own sandboxes."""
-        raise RefusedError("a tree of files cannot be sent to a sandbox on another host", hint=TREES)
+        raise RefusedError("a file tree cannot be uploaded to a sandbox on another host", hint=TREES)
 
     def download(self, path: str, target: Path) -> int:
         """Always refuses, like `upload`."""
-        raise RefusedError("a tree of files cannot be fetched from a sandbox on another host", hint=TREES)
+        raise RefusedError("a file tree cannot be downloaded from a sandbox on another host", hint=TREES)
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
         taken = SnapshotId(self._do("snapshot", durable=durable).text)
@@ -229,5 +229,5 @@ class RemoteSandbox(_Remote):
 
 def _answered(value: T | None) -> T:
     if value is None:
-        raise InfrastructureError("the host answered something else than it was asked")
+        raise InfrastructureError("the host sent an incomplete answer")
     return value

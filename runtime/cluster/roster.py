@@ -103,7 +103,7 @@ class Roster:
         elif peer is not None and frame.kind is FrameKind.DOWN:
             if not peer.name:
                 self.problem = InfrastructureError(
-                    f"the host at {peer.address} fails when it is spoken to: {frame.body.decode()}", hint=INSTALL
+                    f"the host at {peer.address} fails on contact: {frame.body.decode()}", hint=INSTALL
                 )
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:
@@ -113,9 +113,9 @@ class Roster:
         """Gives up hosts that were silent for too long."""
         for peer in list(self._peers.values()):
             if peer.received is None and now - peer.since > self._settings.connect_seconds:
-                yield from self._give_up(peer, f"it has not answered for {now - peer.since:.0f} s")
+                yield from self._give_up(peer, f"no answer for {now - peer.since:.0f} s")
             elif peer.received is not None and now - peer.received > self._settings.lost_seconds:
-                yield from self._give_up(peer, f"it was silent for {now - peer.received:.0f} s")
+                yield from self._give_up(peer, f"silent for {now - peer.received:.0f} s")
 
     def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
         """Handles the loss of the gateway, and thus of every host."""
@@ -129,11 +129,11 @@ class Roster:
         try:
             reports = m.reports(body)
         except ValueError:
-            yield from self._give_up(peer, "it does not keep to the protocol")
+            yield from self._give_up(peer, "protocol violation")
             return
         for report in reports:
             if isinstance(report, m.HostWelcome) and peer.name:
-                yield from self._give_up(peer, "it does not keep to the protocol")
+                yield from self._give_up(peer, "protocol violation")
             elif isinstance(report, m.HostWelcome):
                 yield from self._welcome(peer, report)
             elif isinstance(report, m.Turned):
@@ -155,12 +155,12 @@ class Roster:
         if earlier is not None and earlier.address != peer.address:
             self.problem = InfrastructureError(
                 f"the hosts at {earlier.address} and {peer.address} are both called {welcome.name}",
-                hint="give each its own name: `assay cluster join --name NAME`",
+                hint="give each its own name with `assay cluster join --name NAME`",
             )
             yield from self._give_up(peer, str(self.problem))
             return
         if earlier is not None:
-            yield from self._give_up(earlier, "it came back before it was missed")
+            yield from self._give_up(earlier, "it returned before its loss was noticed")
         peer.name = welcome.name
         self.nodes[peer.name] = peer.node
         self._settle_one()

@@ -39,8 +39,8 @@ def hosts(settings: ClusterSettings) -> list[HostLine]:
             listener.process.wait(settings.connect_seconds)
         except subprocess.TimeoutExpired:
             raise InfrastructureError(
-                f"the cluster at {settings.address} has not answered for {settings.connect_seconds:.0f} s",
-                hint="is its first host up?",
+                f"no answer from the cluster at {settings.address} for {settings.connect_seconds:.0f} s",
+                hint="check that its first host is up",
             ) from None
         finally:
             listener.kill()
@@ -49,7 +49,7 @@ def hosts(settings: ClusterSettings) -> list[HostLine]:
     try:
         answer = ANSWER.validate_json(written)
     except ValueError as error:
-        raise InfrastructureError("the cluster gave no answer that can be understood") from error
+        raise InfrastructureError("invalid answer from the cluster") from error
     if isinstance(answer, WireFailure):
         raise answer.exception()
     return sorted(answer, key=lambda line: (not line.alive, line.name))

@@ -41,14 +41,16 @@ def check(path: Path) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise RefusedError(
             f"the cluster's token cannot be read from {path}: {getattr(error, 'strerror', None) or error}",
-            hint="`assay cluster start` makes it on the first host; copy the file to the others and keep it secret",
+            hint="create it with `assay cluster start` on the first host; copy it to the others, and keep it secret",
         ) from error
     if not stat.S_ISREG(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.geteuid():
-        raise RefusedError(f"others can read the cluster's token in {path}", hint=f"chmod 600 {path}; chown it to you")
+        raise RefusedError(
+            f"other users can read the cluster's token in {path}", hint=f"chmod 600 {path}, and chown it to you"
+        )
     if len(token) < LEAST or not token.isascii() or not token.isprintable() or " " in token:
         raise RefusedError(
-            f"{path} holds no token: one line of at least {LEAST} characters without spaces",
-            hint="remove the file and let `assay cluster start` make a new one",
+            f"{path} has no valid token: one line of at least {LEAST} characters without spaces",
+            hint="remove the file and run `assay cluster start` to create a new one",
         )
 
 

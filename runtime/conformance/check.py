@@ -139,7 +139,7 @@ def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: 
         figures = check.run(subject)
         outcome, detail = CheckOutcome.PASS, ""
         if may_refuse:
-            outcome, detail = CheckOutcome.FAIL, "it was done, and the documentation says that it is refused"
+            outcome, detail = CheckOutcome.FAIL, "it succeeded, although the documentation says it is refused"
     except RefusedError as error:
         outcome, detail = CheckOutcome.REFUSED if may_refuse and error.hint else CheckOutcome.FAIL, _text_of(error)
     except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said

@@ -145,7 +145,7 @@ BOMBS = {
 
 @check(
     "hostile names touch nothing",
-    "Whatever names and files a guest makes, a listing and a download change nothing else on the host.",
+    "Hostile names and files never make a listing or download change anything else on the host.",
 )
 def hostile_names_touch_nothing(subject: Subject) -> Figures:
     target, beside = subject.scratch / "down", subject.scratch / "beside"

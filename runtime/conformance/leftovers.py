@@ -84,7 +84,7 @@ def closing_a_session_in_a_call_leaves_nothing(subject: Subject) -> Figures:
     except SandboxError:
         passed = time.monotonic() - started
     except TimeoutError as error:
-        raise Violation(f"a call whose session was closed goes on after {GONE_SECONDS:g} s") from error
+        raise Violation(f"a call whose session was closed still runs after {GONE_SECONDS:g} s") from error
     else:
         raise Violation(f"a call whose session was closed ended with {ended.status.value}")
     require(passed < GONE_SECONDS, f"a call whose session was closed ended after {passed:.1f} s")

@@ -128,10 +128,10 @@ def usage_is_reported(subject: Subject) -> Figures:
         usage = box.usage
     require(usage.calls == 2, f"the usage counts {usage.calls} calls of two")
     require(spun == "worked\n", f"the loop ended with {spun!r}")
-    require(usage.seconds >= 0.3, f"calls that took 0.3 s are told as {usage.seconds:.3f} s")
-    require(usage.output_bytes == 107, f"107 bytes were printed, and {usage.output_bytes} are told")
+    require(usage.seconds >= 0.3, f"calls that took 0.3 s are reported as {usage.seconds:.3f} s")
+    require(usage.output_bytes == 107, f"107 bytes were printed, but {usage.output_bytes} are reported")
     require((usage.cpu_seconds or 0) >= 0.03, f"its work took {usage.cpu_seconds} s of processor time")
-    require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is told as {usage.peak_memory_mib}")
+    require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is reported as {usage.peak_memory_mib}")
     return {"cpu_seconds": usage.cpu_seconds or 0.0, "peak_memory_mib": usage.peak_memory_mib or 0.0}
 
 
@@ -141,7 +141,7 @@ CHECKS = (
     ),
     check(
         "limit: time of a call that blocks every signal",
-        "A call that sleeps and blocks signals ends with `timeout` all the same.",
+        "A call that sleeps and blocks signals still ends with `timeout`.",
         quick=False,
     )(_ends(SLEEP, CallStatus.TIMEOUT, call_seconds=0.6, after=0.6)),
     check("limit: processor time", "A sandbox that has had its processor time ends with `cpu`.")(
@@ -168,7 +168,7 @@ CHECKS = (
         _ends(DESCRIPTORS, CallStatus.FILES, open_files=64)
     ),
     output_is_capped,
-    check("limit: death", "A call in which the interpreter ends has status `died`, whatever exit code it chose.")(
+    check("limit: death", "A call in which the interpreter exits has status `died`, with any exit code.")(
         _ends("import os\nos._exit(0)", CallStatus.DIED)
     ),
     calls_are_counted,

@@ -158,7 +158,7 @@ def a_snapshot_outlives_its_sandbox(subject: Subject) -> Figures:
 
 
 @check(
-    "unknown snapshots are refused", "A name that is no snapshot is refused, and changes nothing.", needs_snapshots=True
+    "unknown snapshots are refused", "An unknown snapshot name is refused, and changes nothing.", needs_snapshots=True
 )
 def unknown_snapshots_are_refused(subject: Subject) -> Figures:
     names = ("0" * 64, "../../../etc/passwd", "", "A" * 64, "\0" * 64)

@@ -81,7 +81,7 @@ class Addresses:
         self._texts = [_word(vars(object)["__repr__"], WRAPPED), *(_word(kind, REPR) for kind in WITH_ADDRESS)]
         self._own = _word(object, HASH).value, _word(object, REPR).value
         if self._own != (_address(known), self._texts[0].value) or self._hashing.value != self._own[0]:
-            raise ImportError("the types of this Python are laid out in a way that is not known")
+            raise ImportError("unknown type layout of this Python")
         self._asking = _address(ctypes.CDLL(None).getppid)
 
     def watch(self) -> None:

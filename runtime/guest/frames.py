@@ -79,7 +79,7 @@ class FrameReader:
             while end - start >= size:
                 header = self._header.unpack_from(view, start)
                 if not self.accepts(header):
-                    raise FrameError(f"a header that cannot be: {header[0]} bytes follow it")
+                    raise FrameError(f"invalid header: {header[0]} bytes follow")
                 body = start + size
                 if end - body < header[0]:
                     break

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     CodeRange = tuple[int, int, str, bool]
-    """Where its code begins and ends, the file that it came from, and whether it is a package."""
+    """Start and end of its code, its source file, and True for a package."""
 
 SIZE_BYTES = 8
 
@@ -130,6 +130,6 @@ def _read(descriptor: int, size: int) -> memoryview:
     while have < size:
         more = os.readv(descriptor, [data[have:]])
         if more == 0:
-            raise ImportError("modules could not be kept: the process that looked at them ended")
+            raise ImportError("modules could not be kept: the inspecting process ended")
         have += more
     return data.toreadonly()

@@ -40,7 +40,7 @@ class SingleProcess(ProcessParent):
         received = os.read(ours[1], 1 << 12)
         os.set_blocking(ours[1], False)
         if received != READY:
-            raise ImportError(received.decode() or "the process ended while it imported them")
+            raise ImportError(received.decode() or "the process ended during imports")
         self._process: Process | None = Process(pid, ours)
         self._pid, self._status = pid, -1
         """Process id and status; the status is set once it has been reaped."""

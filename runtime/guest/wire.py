@@ -128,7 +128,7 @@ def list_body(path: str, *, entries: int) -> bytes:
 def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
     """Packs fields and content. Raises ValueError for a zero byte, which no path or argument can have."""
     if any("\0" in field for field in fields):
-        raise ValueError("a path or argument with a zero byte in it")
+        raise ValueError("a path or argument has a zero byte")
     packed = b"".join(field.encode("utf-8", "surrogateescape") + b"\0" for field in fields)
     return FIELDS.pack(len(packed)) + packed + content
 
@@ -140,7 +140,7 @@ class Replies(FrameReader):
         super().__init__(REPLY, max_bytes)
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """True if the header is acceptable and its output is no longer than the whole body."""
+        """True if the output fits into the body and the body into the cap."""
         return bool(header[3] <= header[0] <= self.most)
 
     def replies(self, data: bytes) -> list[Reply]:

@@ -76,7 +76,7 @@ class Zygote(ProcessParent):
         theirs.close()
         received = self._line.recv(MESSAGE_BYTES)
         if received != READY:
-            raise ImportError(received.decode() or "the zygote ended while it imported them")
+            raise ImportError(received.decode() or "the fork server ended during imports")
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
         ours, theirs = pipes()
@@ -94,7 +94,7 @@ class Zygote(ProcessParent):
         """Handles one answer. Raises ConnectionError if the fork server has ended."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
-            raise ConnectionError("the zygote has ended")
+            raise ConnectionError("the fork server has ended")
         pid, number = ANSWER.unpack(answer)
         if pid:
             self._reaping.pop(pid)(number)

@@ -81,7 +81,7 @@ def install_set(
     for pin in pins:
         if not PIN.fullmatch(pin):
             raise RefusedError(
-                f"{pin[:80]!r} is no exact version", hint="Write `name==1.2.3`, a line for each package."
+                f"{pin[:80]!r} is not an exact version", hint="Write `name==1.2.3`, one line per package."
             )
     guest = inspect_python(python)
     digest = hashlib.sha256("\n".join([*sorted(pins), *_contents(added), guest.version]).encode()).hexdigest()[:16]
@@ -144,7 +144,7 @@ def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -
             size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     except OSError as error:
         raise InfrastructureError(
-            f"the packages of {name} could not be kept in {folder}: {error}",
+            f"the packages of {name} could not be stored in {folder}: {error}",
             hint="Free some disk space, and try again.",
         ) from error
     return InstalledSet(digest=digest, folder=target, mib=-(-size >> 20))
@@ -189,7 +189,7 @@ def _names(folder: Path) -> list[Path]:
 def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None:
     asked = ["install", "-qq", "--no-deps", "--no-compile", "--only-binary=:all:", "--disable-pip-version-check"]
     asked += ["--implementation", "cp", "--python-version", ".".join(version.split(".")[:2]), "--target", str(folder)]
-    hint = f"Read pip's message; pip config says where it looks for packages for {python}."
+    hint = f"Read pip's message, and see `pip config` for its package sources for {python}."
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-m", "pip", *asked, *pins],
@@ -200,7 +200,7 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        raise RefusedError(f"the packages were not there within {INSTALL_SECONDS} s", hint=hint) from error
+        raise RefusedError(f"fetching the packages took more than {INSTALL_SECONDS} s", hint=hint) from error
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         raise RefusedError(f"the packages could not be fetched: {' '.join(said[-2:])[:400]}", hint=hint)
@@ -212,9 +212,9 @@ def _add(folder: Path, added: Mapping[str, bytes]) -> None:
     for path, data in added.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
-            raise RefusedError(f"{path[:80]!r} is no place in a set of packages")
+            raise RefusedError(f"{path[:80]!r} is not a valid path in a package set")
         if parts[0] in there:
-            raise RefusedError(f"{parts[0][:80]!r} is in the packages already", hint="Give it another name.")
+            raise RefusedError(f"{parts[0][:80]!r} is already in the packages", hint="Give it another name.")
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
@@ -256,10 +256,10 @@ def _require_imports(folder: Path, python: str, imports: Sequence[str]) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise RefusedError(
-            f"what was fetched was not imported within {INSTALL_SECONDS} s", hint="Try it again on a quieter machine."
+            f"importing the packages took more than {INSTALL_SECONDS} s", hint="Try again on a less busy machine."
         ) from error
     if done.returncode != 0:
-        said = (done.stderr.splitlines() or ["nothing was said"])[-1]
+        said = (done.stderr.splitlines() or ["no message"])[-1]
         raise RefusedError(
-            f"{python} cannot import what was fetched: {said[:300]}", hint="The versions have to fit each other."
+            f"{python} cannot import the packages: {said[:300]}", hint="Choose versions that fit each other."
         )

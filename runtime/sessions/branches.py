@@ -47,12 +47,12 @@ def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
     for name in files:
         checked_path(f"/work/{name}")
         if "/" in name:
-            raise BadRequestError(f"{name[:80]!r} is no plain name of a file in /work")
+            raise BadRequestError(f"{name[:80]!r} is not a plain file name in /work")
     pages = sum(-(-len(data) // PAGE_BYTES) for data in files.values())
     if pages * PAGE_BYTES >= work_mib << 20:
         raise LimitError(
-            f"the files of {pages * PAGE_BYTES >> 20} MiB leave no room in /work, which has {work_mib} MiB",
-            hint="Give fewer or smaller files, or raise work_mib in the settings of sandboxes.",
+            f"{pages * PAGE_BYTES >> 20} MiB of files do not fit into /work, which has {work_mib} MiB",
+            hint="Give fewer or smaller files, or raise sandbox.work_mib.",
         )
     return tuple(NewFile(name, bytes(files[name])) for name in sorted(files))
 
@@ -111,4 +111,4 @@ class Before:
         """Returns seeds for `n` sessions that start from the undo point."""
         if isinstance(self._taken, Seed):
             return self._taken.times(n)
-        return self._taken or BadRequestError("nothing was kept of this session before a call")
+        return self._taken or BadRequestError("no state was kept before a call of this session")

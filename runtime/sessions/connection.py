@@ -32,7 +32,7 @@ START_SECONDS = 60.0
 AGAIN_SECONDS = 30.0
 """Time to wait for a dead shared broker, which its service may restart, in seconds."""
 PAUSE_SECONDS = 0.2
-GONE_HINT = "See what the broker wrote, in its log or on this terminal."
+GONE_HINT = "See the broker's log or this terminal."
 Use = Callable[[BrokerClient], Ticket | None]
 
 
@@ -78,7 +78,7 @@ class BrokerConnection:
         try:
             problem = first.result(timeout=START_SECONDS)
         except TimeoutError:
-            problem = InfrastructureError("the broker says nothing", hint=GONE_HINT)
+            problem = InfrastructureError("the broker does not answer", hint=GONE_HINT)
         if problem is not None:
             self.close()
             raise problem
@@ -234,7 +234,7 @@ class BrokerConnection:
     def _has_died(self, client: BrokerClient) -> None:
         if client is not self._client:
             return
-        log.warning("the broker has gone; another is asked for when it is needed")
+        log.warning("the broker is gone; the next request connects to another")
         self._client = None
         self._died()
 
@@ -252,6 +252,6 @@ def _await(path: Path, until: float) -> socket.socket:
         except RefusedError as error:
             if time.monotonic() >= until:
                 if until:
-                    raise InfrastructureError(f"the broker has gone: {error}", hint=error.hint) from error
+                    raise InfrastructureError(f"the broker is gone: {error}", hint=error.hint) from error
                 raise
         time.sleep(PAUSE_SECONDS)

@@ -50,7 +50,7 @@ def checked_path(path: str) -> str:
     parts = full.split("/")[1:]
     plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts)
     if not plain or "\0" in full or len(full) > PATH_CHARS or len(parts) > DEPTH or not sendable(full):
-        raise BadRequestError(f"{path[:200]!r} is no plain path: no empty parts, no dots, no links")
+        raise BadRequestError(f"{path[:200]!r} is not a plain path: use no empty parts, dots or links")
     return full
 
 
@@ -91,13 +91,13 @@ class SandboxFiles(ABC):
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
         full = checked_path(path)
         if max_bytes < 1:
-            raise BadRequestError(f"at least 1 byte can be read, not {max_bytes}")
+            raise BadRequestError(f"max_bytes must be at least 1 ({max_bytes})")
         data = bytearray()
         while True:
             outcome = self._piece(full, len(data), min(PIECE_BYTES, max_bytes + 1 - len(data)))
             data += outcome.output
             if len(data) > max_bytes or (outcome.report.isdigit() and int(outcome.report[:20]) > max_bytes):
-                raise FileTooLargeError(f"{path} has more than the {max_bytes} bytes asked for")
+                raise FileTooLargeError(f"{path} has more than {max_bytes} bytes")
             if len(outcome.output) < PIECE_BYTES:
                 return bytes(data)
 
@@ -130,7 +130,7 @@ class SandboxFiles(ABC):
         try:
             listing = transfer.records(outcome.output)
         except FrameError as error:
-            raise InfrastructureError(f"{path} is listed in no known way: {error}") from error
+            raise InfrastructureError(f"invalid listing of {path}: {error}") from error
         if len(listing) > self.limits.entries:
             raise LimitError(f"{path} has more than {self.limits.entries} files and folders")
         return listing
@@ -145,7 +145,7 @@ class SandboxFiles(ABC):
 
     def _write(self, path: str, data: bytes) -> None:
         if len(data) > (room := self._caps().bytes):
-            raise LimitError(f"{path} cannot be written: {len(data)} bytes are more than the {room} that there are")
+            raise LimitError(f"{path} cannot be written: {len(data)} bytes exceed the limit of {room}")
         staged, last = self._stage(data, path)
         outcome = self._ask(Op.WRITE, wire.write_body(path, last, parents=True, staged=staged), FILE_SECONDS)
         _require_ok(outcome, path, "written")
@@ -164,4 +164,4 @@ def _require_ok(outcome: CallOutcome, path: str, what: str) -> None:
     if outcome.kind is ReplyKind.REFUSED:
         raise refusal(outcome, f"{path} cannot be {what}")
     if outcome.kind is not ReplyKind.OK:
-        raise InfrastructureError(f"the sandbox ended while {path} was {what}", hint="Take a new one.")
+        raise InfrastructureError(f"the sandbox ended while {path} was {what}", hint="Open a new sandbox.")

@@ -51,8 +51,8 @@ def copy_of(snapshot: SnapshotId, *, reseed: bool = False) -> SnapshotCopy:
     try:
         return SnapshotCopy(snapshot=snapshot, reseed=reseed)
     except ValidationError:
-        hint = "A snapshot is named by 64 hexadecimal digits."
-        raise BadRequestError(f"{snapshot[:80]!r} is no snapshot", hint=hint) from None
+        hint = "Use the 64 hexadecimal digits of a snapshot."
+        raise BadRequestError(f"{snapshot[:80]!r} is not a snapshot name", hint=hint) from None
 
 
 BUILT_IN = (
@@ -60,7 +60,7 @@ BUILT_IN = (
 )  # fmt: skip
 """Limits fixed when a sandbox was built, which override requested ones."""
 OLD_SECONDS = 0.05
-UNDER_WAY = "a call is under way in the sandbox: nobody could have its answer in a copy"
+UNDER_WAY = "a call is running in the sandbox: a copy could not return its answer"
 
 
 class OwnSandbox(SandboxFiles, ClosesOnExit):
@@ -91,7 +91,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         def measure(worker: Worker, done: Measured) -> None:
             self._waiter.launcher.usage(worker.handle, done)
 
-        silence = f"nobody says what sandbox {self.id} has used"
+        silence = f"no usage report for sandbox {self.id}"
         used: Usage = awaited(self._waiter.reactor, partial(self._account.report, measure), END_SECONDS, silence)
         return used
 
@@ -178,7 +178,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         """Keeps `copies` of a snapshot ready until it is forgotten or 0 are requested; each costs its memory."""
         wanted = copy_of(snapshot).snapshot
         if not 0 <= copies <= 64:
-            raise BadRequestError(f"0 to 64 copies can be kept ready, not {copies}")
+            raise BadRequestError(f"copies must be 0 to 64 ({copies})")
         self._require_open()
         self._waiter.ask(partial(self._waiter.launcher.prepare, wanted, copies), "copies ahead of need")
 
@@ -201,7 +201,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[OwnSandbox]:
         if not 1 <= n <= MAX_FORKS:
-            raise BadRequestError(f"a sandbox is forked into 1 to {MAX_FORKS} others, not {n}")
+            raise BadRequestError(f"a sandbox can be forked into 1 to {MAX_FORKS} others, not {n}")
         self._require_open()
         copy = copy_of(snapshot, reseed=True)
         workers = self._waiter.workers(copy, n, caller=self._caller, priority=self._priority)
@@ -239,17 +239,17 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         """Validates a program request locally. Raises BadRequestError, RefusedError or LimitError."""
         texts = [*argv, *env, *env.values(), cwd, user]
         if not argv or not argv[0] or any("\0" in text or not sendable(text) for text in texts):
-            raise BadRequestError("a program has a name, and all that it is told is text without a NUL")
+            raise BadRequestError("a program needs a name, and its arguments and environment must be text without NUL")
         if any(not name or "=" in name for name in env):
-            raise BadRequestError("a variable of the environment has a name without an equals sign")
+            raise BadRequestError("an environment variable needs a name without an equals sign")
         profile = self._worker.profile
         if not profile.users and user not in ("", "guest", str(UID)):
             raise RefusedError(
                 f"{user[:80]!r} cannot run programs here: this sandbox has one user",
-                hint="Only a sandbox with a userland under gVisor has others; leave the user out.",
+                hint="Omit the user: only a sandbox with a userland under gVisor has others.",
             )
         if len(stdin) > (most := profile.memory_mib << 19):
-            raise LimitError(f"{len(stdin)} bytes are more than the {most} that a program's input may have here")
+            raise LimitError(f"{len(stdin)} bytes of input exceed this sandbox's limit of {most}")
 
     def _counted(self) -> bool:
         """Counts a call; False if none is left."""
@@ -307,7 +307,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     def _termination_of(self, worker: Worker) -> Termination:
         """Waits for a lost sandbox's termination, which soon becomes known."""
-        silence = f"the broker does not say how sandbox {self.id} ended"
+        silence = f"no termination report for sandbox {self.id}"
         return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
 
     def _believed(self, outcome: CallOutcome) -> CallOutcome:
@@ -315,7 +315,9 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             if outcome.kind is LossCause.BROKER or not outcome.blamed:
-                raise InfrastructureError(f"sandbox {self.id} is gone", hint="Take a new one, or restore a snapshot.")
+                raise InfrastructureError(
+                    f"sandbox {self.id} is gone", hint="Open a new sandbox, or restore a snapshot."
+                )
         return outcome
 
     def _program_facts(self, outcome: CallOutcome) -> tuple[int | None, int]:
@@ -325,4 +327,4 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
             facts = json.loads(outcome.report)
             return int(facts["exit_code"]), int(facts["stdout_bytes"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InfrastructureError(f"sandbox {self.id} does not say how the program ended") from error
+            raise InfrastructureError(f"sandbox {self.id} sent no valid report of the program's end") from error

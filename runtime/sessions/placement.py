@@ -38,13 +38,13 @@ from runtime.sessions.usage_meter import UsageMeter
 ORDER = {tier: port for port, tier in enumerate(Tier)}
 RETRIES = 2
 """Number of times a call may lose its sandbox through others before it moves to a tier with fewer of them."""
-UNREPEATABLE = "the session has to go on in another place, and what it computed before ends otherwise there"
+UNREPEATABLE = "the session must move to another place, but its history gives different results there"
 KNOWN_SECONDS = 10.0
 """Timeout of a place for an acknowledgement, in seconds."""
-BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
-STARVED = "others had the processors until the time of a call was over, and the session's state is gone with it"
+BROKER_GONE = "the broker of this session's sandbox is gone, and the session's state with it"
+STARVED = "other work used the CPUs until a call's time was over, and the session's state is lost"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
-TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
+TAKE_A_NEW_ONE = "Open a new session, which starts a broker if needed."
 
 
 class SessionPlacement:
@@ -113,12 +113,12 @@ class SessionPlacement:
         elif undo:
             done(self._before.seeds(n))
         else:
-            gone = InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first.")
+            gone = InfrastructureError("the session's sandbox and its state have ended", hint="Call the session first.")
             self._begin_here(n, gone, done)
 
     def _begin_here(self, n: int, gone: SandboxError, done: Callable[[list[Seed] | SandboxError], None]) -> None:
-        """Creates seeds for `n` sessions from this session's state: from its history if complete, else from a snapshot.
-        `gone` is the error if its sandbox has ended."""
+        """Creates seeds for `n` sessions from a complete history, else from a snapshot. `gone` is the error of an ended
+        sandbox."""
         files, port = self._supplies.files, self._port
         knows_all = port is not None and port.known == len(self._history) and not self._supplies.under_way
         if self.tier is not Tier.SANDBOX or port is None or not knows_all:
@@ -141,7 +141,7 @@ class SessionPlacement:
 
     def _keep(self, call: SessionCall) -> None:
         self._before.give_up()
-        gone = InfrastructureError("the sandbox had ended before the call, and its state with it")
+        gone = InfrastructureError("the sandbox and its state had ended before the call")
         self._begin_here(1, gone, partial(self._seeds_ready, call))
 
     def _seeds_ready(self, call: SessionCall, seeds: list[Seed] | SandboxError) -> None:
@@ -308,10 +308,8 @@ class SessionPlacement:
             self._break_with(InfrastructureError(UNREPEATABLE, hint="Open a new session."))
 
     def _compile_aside(self, call: SessionCall) -> None:
-        """Compiles source that the host could not parse in a shared interpreter, where the session has no state.
-
-        A compute-only process may open no file, and Python's parser looks for the source that it reports.
-        """
+        """Compiles source that the host could not parse in a shared interpreter without session state: a compute-only
+        process may open no file, and Python's parser looks for the source that it reports."""
 
         def on_ready(port: Port | SandboxError) -> None:
             if isinstance(port, SandboxError):
@@ -377,15 +375,14 @@ class SessionPlacement:
         self.leave()
         if call.losses > RETRIES:
             if self.tier is Tier.SANDBOX:
-                self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
+                self._fail(InfrastructureError("the call lost its sandbox repeatedly", hint="Run `assay doctor`."))
                 return
             call.losses = 0
             self._raise_to(Tier.PROCESS if self.tier is Tier.SHARED else Tier.SANDBOX)
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """Reports a sandbox that ended while idle, by a limit or by its own code, which may kill the first process. The
-        call did not run."""
+        """Reports a sandbox that ended while idle, by a limit or by its own code. The call did not run."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:

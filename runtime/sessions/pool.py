@@ -86,7 +86,7 @@ class Sessions(ClosesOnExit):
         if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
         if self._slots.waiting >= self.settings.waiting:
-            raise BusyError(f"{self._slots.waiting} sessions wait for a place already", hint=BUSY_HINT)
+            raise BusyError(f"{self._slots.waiting} sessions are already waiting for a place", hint=BUSY_HINT)
         if tier is Tier.SHARED and not self._interpreters.begun:
             self._reactor.here(self._interpreters.begin)
         seed = Seed(tier, files=begun_with)
@@ -198,7 +198,7 @@ class Sessions(ClosesOnExit):
         if self._closed:
             raise BadRequestError("the pool of sessions is closed")
         if len(caller) > CALLER_CHARS:
-            raise BadRequestError(f"the name of a caller has at most {CALLER_CHARS} characters")
+            raise BadRequestError(f"a caller's name may have at most {CALLER_CHARS} characters")
 
     def _new(self, terms: PortRequest, seed: Seed) -> LiveSession:
         session = LiveSession(terms, seed, self, self._reactor)

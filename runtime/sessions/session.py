@@ -50,7 +50,7 @@ class LiveSession(ClosesOnExit):
     def usage(self) -> Usage:
         """Current usage. Raises InfrastructureError if the broker does not report it in time."""
         report = partial(self._account.report, self._ports.measure)
-        used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"nobody says what {self.id} has used")
+        used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"no usage report for {self.id}")
         return used
 
     def start(
@@ -74,7 +74,7 @@ class LiveSession(ClosesOnExit):
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
         if not 1 <= n <= MAX_FORKS:
-            raise BadRequestError(f"a session is forked into 1 to {MAX_FORKS} others, not {n}")
+            raise BadRequestError(f"a session can be forked into 1 to {MAX_FORKS} others, not {n}")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
         fork = SessionFork(n, Future(), undo)
@@ -84,7 +84,7 @@ class LiveSession(ClosesOnExit):
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._reactor.here(partial(self.abandon, "it was closed while the call waited"))
+            self._reactor.here(partial(self.abandon, "closed while the call was waiting"))
 
     def begin(self) -> None:
         """Takes its place before the first call."""

@@ -25,7 +25,7 @@ from runtime.sessions.worker import Worker
 from runtime.settings import RuntimeSettings
 
 OPEN_SECONDS = 20.0
-BUSY_HINT = "Close sessions that are done, open fewer at once, or raise the number of places in the settings."
+BUSY_HINT = "Close finished sessions, open fewer concurrently, or raise the number of places in the settings."
 
 
 @dataclass(eq=False)
@@ -68,7 +68,7 @@ class Slots:
     def claim(self, terms: PortRequest, on_ready: OnPort) -> SlotClaim:
         claim = SlotClaim(self, terms, on_ready)
         if self.waiting >= self._settings.waiting:
-            claim.answer(BusyError(f"{self.waiting} sessions wait for a place already", hint=BUSY_HINT))
+            claim.answer(BusyError(f"{self.waiting} sessions are already waiting for a place", hint=BUSY_HINT))
             return claim
         claim.entry = self._turns[terms.tier].add(claim, caller=terms.caller, priority=terms.priority)
         self._serve(terms.tier)

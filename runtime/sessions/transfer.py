@@ -52,11 +52,11 @@ def records(data: bytes) -> list[ListedName]:
     found, at = [], 0
     while at < len(data):
         if len(data) - at < wire.ENTRY.size:
-            raise FrameError("a listing ends in the middle of a record")
+            raise FrameError("truncated record in a listing")
         kind, size, length = wire.ENTRY.unpack_from(data, at)
         at += wire.ENTRY.size
         if len(data) - at < length:
-            raise FrameError("a listing ends in the middle of a name")
+            raise FrameError("truncated name in a listing")
         found.append(ListedName(data[at : at + length], KINDS.get(kind, FileKind.OTHER), size))
         at += length
     return found
@@ -72,9 +72,9 @@ def checked_parts(path: bytes) -> list[str]:
     try:
         parts = path.decode().split("/")
     except UnicodeDecodeError:
-        raise BadRequestError(f"a name that is no text is not copied: {path[:80]!r}") from None
+        raise BadRequestError(f"a non-text name is not copied: {path[:80]!r}") from None
     if len(parts) > DEPTH:
-        raise BadRequestError(f"folders inside one another more than {DEPTH} deep are not copied: {path[:80]!r}")
+        raise BadRequestError(f"folders nested more than {DEPTH} deep are not copied: {path[:80]!r}")
     for part in parts:
         plain = part not in ("", ".", "..") and part.isprintable() and len(part.encode()) <= NAME_BYTES
         if not plain:
@@ -112,7 +112,7 @@ def _parent_of(target: Path) -> tuple[int, str]:
     try:
         return os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), target.name
     except OSError as error:
-        raise BadRequestError(f"{target.parent} is no folder: {error.strerror}") from error
+        raise BadRequestError(f"{target.parent} is not a folder: {error.strerror}") from error
 
 
 @contextlib.contextmanager
@@ -121,9 +121,9 @@ def _made(parent: int, name: str, target: Path) -> Iterator[int]:
     try:
         os.mkdir(name, FOLDER_MODE, dir_fd=parent)
     except FileExistsError:
-        raise BadRequestError(f"{target} exists already; a download makes a folder of its own") from None
+        raise BadRequestError(f"{target} already exists; a download creates its own folder") from None
     except OSError as error:
-        raise BadRequestError(f"{target} cannot be made: {error.strerror}") from error
+        raise BadRequestError(f"{target} cannot be created: {error.strerror}") from error
     top = os.open(name, FOLDER, dir_fd=parent)
     try:
         yield top
@@ -186,7 +186,7 @@ def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int
     try:
         top = os.open(source, FOLDER)
     except OSError as error:
-        raise BadRequestError(f"{source} is no folder to upload: {error.strerror}") from error
+        raise BadRequestError(f"{source} is not a folder to upload: {error.strerror}") from error
     try:
         files = _plan(top, caps)
         left = caps.bytes
@@ -257,7 +257,7 @@ def _copy_in(top: int, parts: Sequence[str], left: int) -> bytes:
         while len(data) <= left and (more := os.read(file, min(CHUNK_BYTES, left + 1 - len(data)))):
             data += more
         if found.st_size > left or len(data) > left:
-            raise LimitError(f"{name!r} is more than may still be copied")
+            raise LimitError(f"{name!r} exceeds what may still be copied")
         return bytes(data)
     finally:
         os.close(file)

@@ -83,7 +83,9 @@ class Waiter:
                 workers.append(found)
         except TimeoutError:
             self.reactor.call(give_up)
-            raise BusyError(f"no sandbox was free for {QUEUE_SECONDS:g} s", hint="Close some, or ask later.") from None
+            raise BusyError(
+                f"no sandbox was free for {QUEUE_SECONDS:g} s", hint="Close some, or try again later."
+            ) from None
         except BaseException:
             self.reactor.call(give_up)
             raise

@@ -341,8 +341,8 @@ class Worker:
         return call.patience > 1 and call.op is Op.RUN and self.profile.mode == "sandbox"
 
     def _look_at(self, call: SessionRequest) -> None:
-        """Measures a call's own time, and ends it or sets its next deadline. If the broker does not answer in time, all
-        wall clock counts."""
+        """Measures a call's own time, and ends it or sets its next deadline. Without an answer in time, all wall clock
+        counts."""
         own = self._own_times.setdefault(call, OwnTime(Pace(call.limit, call.limit * call.patience, self.profile.cpus)))
         now = time.monotonic()
         if own.is_asked and now - call.since >= own.pace.own:
