@@ -1,9 +1,8 @@
-"""A person's approval or rejection of a candidate, as it is signed, and every reason for which it has no effect.
+"""Signed approvals and rejections of a candidate, and every reason to refuse one. Pure.
 
-What always holds: it counts only for the very decision that was shown, about that candidate, once, and only with the
-signature of a person's valid key; an approval moreover only under the policy in force, until it expires. It is checked
-when it is given, and again whenever a decision rests on it: a record of it says what was signed, or it counts for
-nothing. Pure.
+Invariants: a statement counts only for the decision that was shown, for that candidate, once, and with the signature of
+a person's valid key. An approval also needs the policy in force and expires. Statements are checked when given and
+again whenever a decision rests on one: a record that differs from what was signed counts for nothing.
 """
 
 from __future__ import annotations
@@ -32,27 +31,27 @@ RECORDED = {
     "key": Refusal.PERSON,
     "nonce": Refusal.REPLAYED,
 }
-"""The fields of a record of an approval, and what it is refused for where one is not what was signed."""
+"""Recorded approval fields, each with the refusal used when it differs from what was signed."""
 
 Digest = Field(pattern=r"^[0-9a-f]{64}$")
 
 
 class SignedApproval(PersonStatement):
-    """What a person signs."""
+    """Statement that a person signs to approve or reject a candidate."""
 
     format: Literal["assay-word-1"] = "assay-word-1"
     verdict: Literal["approve", "reject"]
     candidate: str = Digest
     """Manifest digest of the model."""
     decision: str = Digest
-    """Digest of the decision that the person was shown, with every gate's figure."""
+    """Digest of the decision shown to the person, with every gate's figure."""
     policy: str = Digest
-    """Digest of the policy that it was made under."""
+    """Digest of the policy under which the decision was made."""
 
 
 @dataclass(frozen=True)
 class ApprovalSubject:
-    """What the statement has to be about, and under which rules."""
+    """Values that a valid statement must match, and the rules for approvals."""
 
     verdict: Literal["approve", "reject"]
     candidate: str
@@ -60,7 +59,7 @@ class ApprovalSubject:
     policy: str
     valid_hours: float
     who: Sequence[str]
-    """Names of persons who may approve; `*` for everybody in the register."""
+    """Names of persons who may approve; `*` means everybody in the register."""
 
 
 def verify_approval(
@@ -73,40 +72,39 @@ def verify_approval(
     now: str,
     latest: str,
 ) -> tuple[SignedApproval, KnownKey]:
-    """The statement in the envelope and the key that signed it, when it counts. Raises StatementRefused with the
-    reason's name.
+    """Returns the approval in the envelope and its signing key, if it counts.
 
-    `used` are the nonces on record, `last_at` when each person made their last statement about the candidate, `latest`
-    the latest time on record; times are UTC in ISO 8601.
+    Raises StatementRefused with the reason's name. `used` are the nonces on record, `last_at` the time of each person's
+    last statement about the candidate, `latest` the latest time on record; times are UTC in ISO 8601.
     """
     signed, key = read_approval(envelope, register)
     last = (last_at or {}).get(signed.person)
     if signed.nonce in used or (last is not None and moment(signed.made_at) < moment(last)):
         raise StatementRefused(
             Refusal.REPLAYED,
-            "it was given before, or is older than the person's last one about this candidate",
-            hint="sign a new one on what you are shown now",
+            "already given, or older than the person's last statement about this candidate",
+            hint="sign a new statement on what is shown now",
         )
     if signed.candidate != question.candidate:
         raise StatementRefused(
             Refusal.CANDIDATE,
-            f"it is about {signed.candidate[:12]}, not about {question.candidate[:12]}",
-            hint="look at this candidate, and sign for it",
+            f"the statement is about {signed.candidate[:12]}, not {question.candidate[:12]}",
+            hint="review this candidate, then sign",
         )
     if signed.verdict != question.verdict:
-        text = f"it says {signed.verdict}, not {question.verdict}"
-        raise StatementRefused(Refusal.DECISION, text, hint="send it to where it belongs")
+        text = f"the statement says {signed.verdict}, not {question.verdict}"
+        raise StatementRefused(Refusal.DECISION, text, hint="submit it with the command for that verdict")
     if signed.verdict == "approve" and signed.policy != question.policy:
         raise StatementRefused(
             Refusal.POLICY,
-            f"it was given under the policy {signed.policy[:12]}, and {question.policy[:12]} is in force",
-            hint="evaluate the candidate under the policy in force, look at the decision, then sign",
+            f"made under policy {signed.policy[:12]}, but {question.policy[:12]} is in force",
+            hint="evaluate the candidate under the policy in force, review the decision, then sign",
         )
     if signed.decision != question.decision:
         raise StatementRefused(
             Refusal.DECISION,
-            f"there is a newer decision about {signed.candidate[:12]} than the one you were shown",
-            hint="look at it, then sign again",
+            f"a newer decision about {signed.candidate[:12]} has replaced the one shown",
+            hint="review the new decision, then sign again",
         )
     _require_named(signed, question.who)
     require_timely(signed, valid_hours=question.valid_hours, now=now, latest=latest)
@@ -116,12 +114,12 @@ def verify_approval(
 def read_approval(
     envelope: bytes, register: Register, *, also_revoked: bool = False
 ) -> tuple[SignedApproval, KnownKey]:
-    """Who signed, and what: the shape, the key and the signature, and nothing about the time now. Raises
+    """Returns the signed approval and its key after checking shape, key and signature, but not the time. Raises
     StatementRefused."""
     signed, read = open_statement(envelope, APPROVAL_TYPE, SignedApproval, hint="use `assay model`")
     key = register.signers(read, also_revoked=also_revoked)[0]
     if moment(signed.expires_at) <= moment(signed.made_at):
-        raise StatementRefused(Refusal.EXPIRED, "it expires before it was made", hint="sign a new one")
+        raise StatementRefused(Refusal.EXPIRED, "expires before it was made", hint="sign a new statement")
     require_own_name(signed, key)
     return signed, key
 
@@ -129,11 +127,10 @@ def read_approval(
 def verify_recorded_approval(
     record: Mapping[str, str], register: Register, *, who: Sequence[str]
 ) -> tuple[SignedApproval, KnownKey]:
-    """The statement behind a record of it, and its key, which may have been revoked since. Whoever can write the
-    database could have written the record: the envelope, the key's fingerprint and the fields of the statement.
+    """Returns a recorded approval and its key, which may have been revoked since.
 
-    Raises StatementRefused with the reason's name where it was not signed as it must be, or the record says anything
-    else.
+    Anyone who can write the database can forge a record, so the envelope, the key's fingerprint and the statement's
+    fields are all compared. Raises StatementRefused with the reason's name if the signature or any field is wrong.
     """
     signed, key = read_approval(record["envelope"].encode(), register, also_revoked=True)
     was_signed = {**signed.model_dump(), "key": key.fingerprint}
@@ -141,15 +138,16 @@ def verify_recorded_approval(
         if was_signed[field] != record[field]:
             raise StatementRefused(
                 name,
-                f"the record has {record[field]!r}, and what was signed is {was_signed[field]!r}",
-                hint="somebody wrote into the database: sign again, on what you are shown now",
+                f"the record's {field} ({record[field]!r}) differs from the signed value ({was_signed[field]!r})",
+                hint="the database was modified: sign again on what is shown now",
             )
     _require_named(signed, who)
     return signed, key
 
 
 def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: str) -> dict[str, datetime]:
-    """By person, until when their rejections were taken back by an approval, which may have expired since."""
+    """Returns, by person, the time up to which an approval took back their rejections; that approval may have
+    expired."""
     found: dict[str, datetime] = {}
     for one, key in signed:
         made = moment(one.made_at)
@@ -159,8 +157,11 @@ def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: s
 
 
 def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str, taken_back: Mapping[str, datetime]) -> bool:
-    """Whether a statement on record counts for a decision made at that time: an approval while its key is valid, from
-    when it was made until it expires; a rejection until its person approves (`taken_back_until`)."""
+    """True if a recorded statement counts for a decision made at time `at`.
+
+    An approval counts while its key is valid, until it expires; a rejection until its person approves
+    (`taken_back_until`).
+    """
     made, until, then = moment(signed.made_at), moment(signed.expires_at), moment(at)
     if signed.verdict == "reject":
         return signed.person not in taken_back or made >= taken_back[signed.person]
@@ -168,7 +169,7 @@ def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str, taken_back: M
 
 
 def in_utc(text: str) -> str:
-    """The time in one form, so that times compare as text."""
+    """Returns an ISO 8601 time in one UTC form, so that times compare as text."""
     return moment(text).isoformat(timespec="microseconds")
 
 
@@ -177,5 +178,5 @@ def _require_named(signed: SignedApproval, who: Sequence[str]) -> None:
         raise StatementRefused(
             Refusal.NOT_NAMED,
             f"the policy does not name {signed.person} among those who may approve",
-            hint="approval.who in the policy file names them",
+            hint="see approval.who in the policy file",
         )

@@ -1,9 +1,8 @@
-"""How a checkpoint came to be, as an in-toto Statement v1 with a SLSA Provenance v1 predicate in a DSSE envelope. Pure.
+"""Provenance of a checkpoint: in-toto Statement v1 with a SLSA Provenance v1 predicate in a DSSE envelope. Pure.
 
-What always holds: the statement is about the model's manifest and about every file in it, by SHA-256; it is signed by
-the trainer's key; it is checked offline with that key's public half and nothing else. What is in it is the trainer's
-own statement: it says what was used, and proves only that the holder of that key said so and nobody changed it since.
-docs/keys.md states the SLSA level.
+Invariants: the statement covers the model's manifest and every file in it by SHA-256; the trainer's key signs it; it is
+checked offline with that key's public half alone. It proves only that the key's holder made these claims and that
+nobody changed them since. docs/keys.md states the SLSA level.
 
 Formats: in-toto Attestation Framework v1 (statement.md), SLSA Provenance v1 (slsa.dev/spec/v1.0/provenance), DSSE v1.0.
 """
@@ -35,19 +34,19 @@ from policies.refusals import Refusal, StatementRefused
 IN_TOTO_TYPE = "application/vnd.in-toto+json"
 PROVENANCE = "https://slsa.dev/provenance/v1"
 BUILD_TYPE = "urn:assay:night:1"
-"""What the parameters mean: docs/keys.md."""
+"""Build type of the predicate; docs/keys.md defines its parameters."""
 MANIFEST = "manifest.json"
 
 
 class LineageSource(PolicyRecord):
-    """Something that went into the checkpoint: the base model, tasks, the recipe, the code, the policy."""
+    """Input of a checkpoint: the base model, tasks, the recipe, the code or the policy."""
 
     name: str
     sha256: str
 
 
 class Lineage(PolicyRecord):
-    """What the trainer says about one checkpoint."""
+    """Provenance of one checkpoint, as the trainer states it."""
 
     stage: str
     step: int
@@ -55,11 +54,11 @@ class Lineage(PolicyRecord):
     seed: int
     sources: tuple[LineageSource, ...]
     code: str
-    """The version of this program; the digest of its source is among the sources."""
+    """Version of this program; its source digest is among the sources."""
     machine: dict[str, str]
-    """Architecture, kernel, Python and the libraries that compute."""
+    """Architecture, kernel, Python and numeric libraries of the machine."""
     builder: str
-    """Fingerprint of the daemon's key: which installation it was."""
+    """Fingerprint of the daemon's key, which identifies the installation."""
     started: str
     finished: str
     """UTC, ISO 8601."""
@@ -67,26 +66,25 @@ class Lineage(PolicyRecord):
 
 @dataclass(frozen=True)
 class VerifiedStatement:
-    """A statement whose signature holds."""
+    """In-toto statement with a verified signature."""
 
     subjects: Mapping[str, str]
-    """Names and their SHA-256."""
+    """SHA-256 by file name."""
     predicate: Mapping[str, Any]
 
 
 def attest(manifest: str, files: Mapping[str, str], lineage: Lineage, signer: Signer) -> bytes:
-    """The envelope about a model folder: its manifest's digest, and those of the files in it by name."""
+    """Returns the signed envelope for a model folder: digests of its manifest and of its files by name."""
     return sign_statement({MANIFEST: manifest, **files}, PROVENANCE, _predicate(lineage), signer)
 
 
 def verify_attestation(envelope: bytes, key: PublicKey, *, manifest: str | None = None) -> VerifiedStatement:
-    """What the envelope says, when the key signed it and, if given, it is about that manifest. Raises
-    StatementRefused."""
+    """Returns the statement if the key signed it and, if given, it covers that manifest. Raises StatementRefused."""
     found = verify_statement(envelope, key, PROVENANCE)
     if manifest is not None and found.subjects.get(MANIFEST) != manifest:
         raise StatementRefused(
             Refusal.CANDIDATE,
-            f"it is about the model {found.subjects.get(MANIFEST, '')[:12]}, not about {manifest[:12]}",
+            f"the attestation is about model {found.subjects.get(MANIFEST, '')[:12]}, not {manifest[:12]}",
             hint="name the attestation of this model",
         )
     return found
@@ -95,7 +93,8 @@ def verify_attestation(envelope: bytes, key: PublicKey, *, manifest: str | None 
 def sign_statement(
     subjects: Mapping[str, str], predicate_type: str, predicate: Mapping[str, Any], signer: Signer
 ) -> bytes:
-    """The envelope of an in-toto statement about files, by name and SHA-256. Raises ValueError for what is none."""
+    """Returns the envelope of an in-toto statement about files by name and SHA-256. Raises ValueError for an invalid
+    statement."""
     described = [ResourceDescriptor(name=name, digest={"sha256": subjects[name]}).pb for name in sorted(subjects)]
     statement = Statement(described, predicate_type, dict(predicate))
     statement.validate()
@@ -103,7 +102,7 @@ def sign_statement(
 
 
 def verify_statement(envelope: bytes, key: PublicKey, predicate_type: str) -> VerifiedStatement:
-    """What the envelope says, when the key signed it and it is of that type. Raises StatementRefused."""
+    """Returns the statement if the key signed it and its predicate has the given type. Raises StatementRefused."""
     read = open_envelope(envelope, IN_TOTO_TYPE)
     require_signatures(read, [key])
     try:
@@ -112,12 +111,10 @@ def verify_statement(envelope: bytes, key: PublicKey, predicate_type: str) -> Ve
         statement.validate()
     except (ParseError, ValueError) as error:
         raise StatementRefused(
-            Refusal.SHAPE, f"it is no in-toto statement: {error}", hint="name an attestation"
+            Refusal.SHAPE, f"not an in-toto statement: {error}", hint="name an attestation"
         ) from error
     if statement.pb.predicate_type != predicate_type:
-        raise StatementRefused(
-            Refusal.SHAPE, f"it states something else than {predicate_type}", hint="name another file"
-        )
+        raise StatementRefused(Refusal.SHAPE, f"predicate type is not {predicate_type}", hint="name another file")
     subjects = {one.name: one.digest.get("sha256", "") for one in statement.pb.subject}
     return VerifiedStatement(subjects, MessageToDict(statement.pb.predicate))
 

@@ -1,18 +1,17 @@
-"""The audit log's form: entries that are chained by their hashes and signed, and how to find the first bad one.
+"""Audit log format: hash-chained, signed entries, and the search for the first bad one.
 
     {"entry":{"at":..., "kind":..., "number":n, "previous":"<sha256 of the line before>", "what":{...}},"signature":...}
 
-What always holds: a line is JSON in its one form and ends with a line feed; `number` counts from 0; `previous` is the
-SHA-256 of the whole line before, 64 zeros for the first; the signature (Ed25519, hexadecimal) is over `DOMAIN` and the
-entry's JSON. So each line is a signed head of everything before it, and a change, a deletion, an insertion or another
-order breaks the chain at a place that can be named. That lines are missing at the end is seen only by somebody who
-knows the head from elsewhere: the ledger keeps the newest line, an export ends with it, and a person can write down
-`number:sha256` of any line. Pure.
+Invariants: a line is canonical JSON that ends with a line feed; `number` counts from 0; `previous` is the SHA-256 of
+the whole previous line, 64 zeros for the first; the signature (Ed25519, hexadecimal) covers `DOMAIN` and the entry's
+JSON. Each line thus signs everything before it, and a change, deletion, insertion or reordering breaks the chain at a
+known entry. Missing lines at the end are visible only to a reader who knows the head from elsewhere: the ledger keeps
+the newest line, an export ends with it, and a person can write down `number:sha256` of any line. Pure.
 
-A head by itself (`write_head`) is signed too, with the digest of the log's first line: it is kept where whoever can
-write the log cannot, and shows that an end was cut off, or that an old copy of everything was put back.
+A detached head (`write_head`) is signed together with the digest of the log's first line. It is stored where writers of
+the log have no access, and reveals a truncated log or a restored old copy.
 
-Not promised: whoever has the daemon's key can write another history.
+Not promised: the holder of the daemon's key can write another history.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from policies.contract.decision import PolicyRecord
 from policies.envelopes import canonical
 
 DOMAIN = b"assay-audit-1\n"
-"""Before what is signed, so that no signature made for anything else passes here."""
+"""Signature domain prefix: a signature made for anything else never verifies here."""
 EXPORT_DOMAIN = b"assay-audit-export-1\n"
 HEAD_DOMAIN = b"assay-audit-head-1\n"
 HEAD_BYTES = 512
-"""Of a head by itself: one sector, so that it is overwritten whole."""
+"""Size of a detached head in bytes: one sector, so that an overwrite is atomic."""
 START = "0" * 64
 MAX_LINE = 4 << 20
 
@@ -51,7 +50,7 @@ class AuditEntry(PolicyRecord):
 
 @dataclass(frozen=True)
 class Head:
-    """Which line is the newest: its number and the SHA-256 of its bytes."""
+    """Number of the newest line and the SHA-256 of its bytes."""
 
     number: int
     digest: str
@@ -64,28 +63,28 @@ class Head:
         """Reads `number:sha256`. Raises ValueError."""
         number, separator, digest = text.partition(":")
         if not (separator and number.isascii() and number.isdigit() and len(digest) == 64 and _is_hex(digest)):
-            raise ValueError("a head is written NUMBER:SHA256, with 64 hexadecimal digits")
+            raise ValueError("invalid head: write NUMBER:SHA256 with 64 hexadecimal digits")
         return cls(int(number), digest)
 
     @classmethod
     def of(cls, line: bytes) -> Head:
-        """Gives the head of a line that this program wrote. Raises ValueError."""
+        """Returns the head of a line that this program wrote. Raises ValueError."""
         return cls(_read(line)[0].number, digest_of(line))
 
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a check of a log came to."""
+    """Result of an audit log check."""
 
     entries: int
-    """Good entries from the beginning on."""
+    """Number of good entries from the beginning."""
     head: Head | None
-    """The newest good one."""
+    """Head of the newest good entry."""
     bad: int | None = None
-    """The number of the first entry that is bad or missing; None when everything holds."""
+    """Number of the first bad or missing entry; None if the log is intact."""
     problem: str = ""
     back: int | None = None
-    """The first entry whose time is before an earlier one's: the clock was set back. It is no fault of the log."""
+    """First entry with a time before an earlier entry's: the clock was set back, which is not a fault of the log."""
 
     @property
     def holds(self) -> bool:
@@ -97,14 +96,14 @@ def digest_of(line: bytes) -> str:
 
 
 def write(entry: AuditEntry, key: Ed25519PrivateKey) -> bytes:
-    """The line of this entry, with its line feed."""
+    """Returns the signed log line of an entry, with its line feed."""
     fields = entry.model_dump(mode="json")
     signature = key.sign(DOMAIN + canonical(fields)).hex()
     return canonical({"entry": fields, "signature": signature}) + b"\n"
 
 
 def read(line: bytes) -> AuditEntry:
-    """The entry of a line, whose signature is not checked. Raises ValueError, with what is wrong, for another form."""
+    """Parses a log line into its entry without checking the signature. Raises ValueError that names the problem."""
     return _read(line)[0]
 
 
@@ -117,10 +116,10 @@ def check(
     entries: list[AuditEntry] | None = None,
     after: Head | None = None,
 ) -> LogCheck:
-    """Reads a log line by line, from the first one on or from the one that follows `after`. `known` are heads that are
-    known from elsewhere: each must be in it as it is. The good entries go into `entries`.
+    """Checks a log line by line, from its first line or from the one after `after`.
 
-    Without `signatures` only those of the last line are checked, which is enough for somebody who holds its head.
+    `known` are heads known from elsewhere, each of which must be in the log. Good entries are appended to `entries`.
+    Without `signatures` only the last line's signature is checked, which is enough for a caller that holds its head.
     """
     expected = {head.number: head.digest for head in known}
     number, previous = (0, START) if after is None else (after.number + 1, after.digest)
@@ -136,14 +135,14 @@ def check(
         except ValueError as error:
             return stop(str(error))
         if entry.number != number:
-            return stop(f"it has the number {entry.number}: entries were deleted, inserted or moved")
+            return stop(f"number is {entry.number}: entries were deleted, inserted or moved")
         if entry.previous != previous:
-            return stop("it does not follow from the entry before: one of the two was changed, or something between")
+            return stop("does not follow the previous entry: one of the two, or an entry between them, was changed")
         if signatures and not _fits(public, signature, DOMAIN + signed):
-            return stop("its signature does not fit: it was changed, or written with another key")
+            return stop("invalid signature: the entry was changed, or written with another key")
         digest = digest_of(line)
         if expected.get(number, digest) != digest:
-            return stop("it is another entry than the one that is known from elsewhere")
+            return stop("differs from the entry known from elsewhere")
         if back is None and entry.at < latest:
             back = number
         latest = max(latest, entry.at)
@@ -151,19 +150,19 @@ def check(
             entries.append(entry)
         number, before, previous, last = number + 1, previous, digest, line
     if missing := sorted(one for one in expected if one >= number):
-        return stop(f"the log ends here, and entry {missing[0]} is known from elsewhere: the end was cut off")
+        return stop(f"the log ends here, but entry {missing[0]} is known from elsewhere: the log was truncated")
     if number == 0:
         return stop("the log is empty")
     if not signatures:
         _, signature, signed = _read(last)
         if not _fits(public, signature, DOMAIN + signed):
             number, previous = number - 1, before
-            return stop("its signature does not fit: it was changed, or written with another key")
+            return stop("invalid signature: the entry was changed, or written with another key")
     return LogCheck(number, Head(number - 1, previous), back=back)
 
 
 def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[bytes]:
-    """The lines of a log, and then one that says which was the last: whoever has the file sees if some are missing."""
+    """Yields the lines of a log, then a signed line with its head, so that a truncated export is detected."""
     head = None
     for line in lines:
         head = Head.of(line)
@@ -174,7 +173,7 @@ def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[
 
 
 def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = ()) -> LogCheck:
-    """Checks an exported log, in which only the end says that it is the end."""
+    """Checks an exported log, whose last line marks its end."""
     lines = list(content)
     tail = lines.pop() if lines else b""
     try:
@@ -183,25 +182,25 @@ def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: I
         found = check([*lines, tail] if lines or tail else [], public, known=known)
         if not found.holds:
             return found
-        return LogCheck(found.entries, found.head, found.entries, f"the line that ends an export is not there: {error}")
+        return LogCheck(found.entries, found.head, found.entries, f"the closing line of the export is missing: {error}")
     found = check(lines, public, known=(*known, head))
     if found.holds and found.head != head:
-        return LogCheck(found.entries, found.head, head.number + 1, "it comes after the end of the export")
+        return LogCheck(found.entries, found.head, head.number + 1, "comes after the end of the export")
     return found
 
 
 def write_head(log: str, head: Head, key: Ed25519PrivateKey) -> bytes:
-    """A head by itself, in `HEAD_BYTES`; `log` is the SHA-256 of the log's first line."""
+    """Returns a signed detached head of `HEAD_BYTES` bytes; `log` is the SHA-256 of the log's first line."""
     fields = {"digest": head.digest, "log": log, "number": head.number}
     signature = key.sign(HEAD_DOMAIN + canonical(fields)).hex()
     return canonical({"head": fields, "signature": signature}).ljust(HEAD_BYTES - 1) + b"\n"
 
 
 def read_head(content: bytes, public: Ed25519PublicKey) -> tuple[str, Head]:
-    """The log's first digest, and the head. Raises ValueError for anything that this key did not sign as one."""
+    """Returns the digest of the log's first line, and the head. Raises ValueError unless this key signed it."""
     fields, signature = _tail(content.rstrip(), {"digest", "log", "number"})
     if not _fits(public, signature, HEAD_DOMAIN + canonical(fields)):
-        raise ValueError("its signature does not fit: it, or the daemon's key, is another one")
+        raise ValueError("invalid signature: the head was changed, or the daemon's key was replaced")
     return str(fields["log"]), Head.read(f"{fields['number']}:{fields['digest']}")
 
 
@@ -210,37 +209,37 @@ def is_export(last_line: bytes) -> bool:
 
 
 def _read(line: bytes) -> tuple[AuditEntry, bytes, bytes]:
-    """Entry, signature, and the bytes that were signed. Raises ValueError."""
+    """Returns the entry, its signature and the signed bytes. Raises ValueError."""
     if len(line) > MAX_LINE:
-        raise ValueError(f"it is longer than {MAX_LINE} bytes")
+        raise ValueError(f"longer than {MAX_LINE} bytes")
     if not line.endswith(b"\n"):
-        raise ValueError("it has no end: it was cut off")
+        raise ValueError("no line end: truncated")
     value = _json(line[:-1])
     if not isinstance(value, dict) or value.keys() != {"entry", "signature"}:
-        raise ValueError("it is no entry of an audit log")
+        raise ValueError("not an audit log entry")
     try:
         entry = AuditEntry.model_validate(value["entry"])
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
-        raise ValueError(f"it is no entry of an audit log: {'.'.join(map(str, fault['loc']))}") from error
+        raise ValueError(f"not an audit log entry: {'.'.join(map(str, fault['loc']))}") from error
     return entry, _signature(value["signature"]), canonical(value["entry"])
 
 
 def _read_tail(line: bytes, public: Ed25519PublicKey) -> Head:
     if not line.endswith(b"\n"):
-        raise ValueError("it was cut off")
+        raise ValueError("truncated")
     fields, signature = _tail(line[:-1], {"at", "digest", "number"})
     if not _fits(public, signature, EXPORT_DOMAIN + canonical(fields)):
-        raise ValueError("its signature does not fit")
+        raise ValueError("invalid signature")
     return Head.read(f"{fields['number']}:{fields['digest']}")
 
 
 def _tail(text: bytes, names: set[str]) -> tuple[dict[str, Any], bytes]:
-    """The fields of a head, and the signature that stands beside them. Raises ValueError."""
+    """Returns the fields of a head and the signature beside them. Raises ValueError."""
     value = _json(text)
     fields = value.get("head") if isinstance(value, dict) and value.keys() == {"head", "signature"} else None
     if not isinstance(fields, dict) or fields.keys() != names:
-        raise ValueError("the file does not end with it")
+        raise ValueError("the last line is not a head")
     return fields, _signature(value["signature"])
 
 
@@ -249,15 +248,15 @@ def _json(text: bytes) -> Any:
         value = json.loads(text)
         again = canonical(value)
     except (ValueError, RecursionError) as error:
-        raise ValueError("it is not readable: it was changed or damaged") from error
+        raise ValueError("unreadable: changed or damaged") from error
     if again != text:
-        raise ValueError("it is not written in the one form that is read: it was changed")
+        raise ValueError("not canonical JSON: it was changed")
     return value
 
 
 def _signature(text: Any) -> bytes:
     if not isinstance(text, str) or len(text) != 128 or not _is_hex(text):
-        raise ValueError("its signature is none")
+        raise ValueError("malformed signature")
     return bytes.fromhex(text)
 
 

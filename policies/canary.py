@@ -1,17 +1,16 @@
-"""Decides who answers which job in a promoted model's first days, and when the jobs speak against it. Pure.
+"""Assigns jobs between champion and canary in a promoted model's first days, and decides when to drop the canary. Pure.
 
-A canary first works the champion's last jobs again, then answers a share of the real ones. What is compared is whether
-an answer was verified. Jobs that a solver did, that nobody wanted any more, or that broken infrastructure lost, say
-nothing about either model and count nowhere.
+A canary first replays the champion's last jobs, then answers a share of the real ones. Only verified or not verified is
+compared. Jobs that a solver answered, that were withdrawn, or that an infrastructure error lost count for neither
+model.
 
-The odds against "no worse". A job that was worked by both and verified for one of them only is lost or gained; of a
-model that is no worse, it is lost with a chance of at most a half. A real job goes to the canary by a hash that nobody
-can choose, with a chance of `share`; so a job that failed was the canary's with a chance of at most `share`, and one
-that was verified was the champion's with a chance of at most 1 - `share`, however hard the jobs are and however that
-changes over the days. Each of the three is a bet on a coin with a known largest chance; the product of such bets is a
-test martingale or falls below one (Shafer et al. 2011, Statistical Science 26:84; uniform mixture: Robbins 1970). By
-Ville's inequality (1939) the odds of a model that is no worse ever reach 1 / alpha with a chance of at most alpha, and
-they may be looked at after every job.
+The odds against "no worse". A replayed job verified for only one of the two is lost or gained; for a model that is no
+worse, the chance of a loss is at most one half. A real job goes to the canary by an unpredictable hash with probability
+`share`; so a failed job was the canary's with probability at most `share`, and a verified one was the champion's with
+probability at most 1 - `share`, however hard the jobs are and however that changes over the days. Each of the three is
+a bet on a coin with a known largest chance; the product of such bets is a test martingale or falls below one (Shafer et
+al. 2011, Statistical Science 26:84; uniform mixture: Robbins 1970). By Ville's inequality (1939) the odds of a model
+that is no worse ever reach 1 / alpha with probability at most alpha, even when looked at after every job.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ Step = Literal["replay", "share", "passed", "dropped"]
 
 
 class Counts(PolicyRecord):
-    """What is known about a canary so far."""
+    """Job counts of a canary so far."""
 
     replayed: int = 0
-    """Earlier jobs that it has worked again, of those that count."""
+    """Replayed earlier jobs that count."""
     to_replay: int = 0
-    """Those that it has not ended yet."""
+    """Earlier jobs whose replay has not finished."""
     gained: int = 0
-    """Verified for it and not for the champion, of the replayed."""
+    """Replayed jobs verified for the canary but not for the champion."""
     lost: int = 0
     canary_passed: int = 0
-    """Real jobs in its share; so are the next three, of both."""
+    """Verified real jobs in the canary's share; the next three fields also count real jobs."""
     canary_failed: int = 0
     champion_passed: int = 0
     champion_failed: int = 0
@@ -55,14 +54,13 @@ class Counts(PolicyRecord):
 
 
 def arm(job: str, share: float, seed: str) -> Arm:
-    """Who answers the job of that id: the same whenever it is asked, and unforeseeable for whoever does not know
-    `seed`, which is the canary's id."""
+    """Assigns a job to a model, deterministically and unpredictably without `seed`, the canary's id."""
     drawn = int.from_bytes(hashlib.sha256(f"{seed}\n{job}".encode()).digest()[:8], "big")
     return "canary" if drawn < share * 2**64 else "champion"
 
 
 def is_wanted(rules: ServiceRules, champion_jobs: int) -> bool:
-    """Whether a promoted model begins beside the champion: there must be jobs to compare it on."""
+    """True if a promoted model starts as a canary: the champion has enough jobs to compare on."""
     return rules.canary and champion_jobs >= rules.min_jobs
 
 
@@ -76,13 +74,16 @@ def log_odds_of_drop(counts: Counts, share: float) -> float:
 
 
 def odds_of_drop(counts: Counts, share: float) -> float:
-    """Gives the odds to 1, as a figure that JSON can hold."""
+    """Returns the odds to 1 against "no worse", capped so that JSON can hold them."""
     return math.exp(min(log_odds_of_drop(counts, share), 700.0))
 
 
 def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) -> Step:
-    """Where a canary stands. `share_since` is when it got its first share of real jobs, empty before; times are UTC in
-    ISO 8601. Raises ValueError for a time that is none."""
+    """Returns the current step of a canary.
+
+    `share_since` is the time it got its first real jobs, empty before; times are UTC in ISO 8601. Raises ValueError for
+    an invalid time.
+    """
     if log_odds_of_drop(counts, rules.share) >= -math.log(rules.alpha):
         return "dropped"
     if counts.to_replay:
@@ -95,19 +96,18 @@ def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) 
 
 
 def describe(counts: Counts, rules: ServiceRules) -> str:
-    """The figures in a sentence."""
+    """Summarizes a canary's figures in one sentence."""
     odds = f"{odds_of_drop(counts, rules.share):.3g}"
     return (
-        f"{counts.replayed} jobs worked again, {counts.gained} gained and {counts.lost} lost; of real jobs it verified "
+        f"{counts.replayed} jobs replayed, {counts.gained} gained and {counts.lost} lost; of real jobs it verified "
         f"{counts.canary_passed} of {counts.canary_jobs}, the champion {counts.champion_passed} of "
-        f"{counts.champion_jobs}; odds of {odds} to 1 that it is worse, {1 / rules.alpha:g} take it back"
+        f"{counts.champion_jobs}; odds of {odds} to 1 that it is worse, dropped at {1 / rules.alpha:g}"
     )
 
 
 @lru_cache(maxsize=100_000)
 def _log_bet(hits: int, misses: int, chance: float) -> float:
-    """Gives the logarithm of a uniform mixture of bets on a coin that comes up with a chance of at most `chance`, after
-    so many throws.
+    """Returns the log of a uniform mixture of bets on a coin whose chance of a hit is at most `chance`.
 
     The integral of (t/p)^hits ((1-t)/(1-p))^misses over t from p to 1, divided by 1 - p; with whole numbers the tail of
     the beta distribution is a sum over a binomial's.

@@ -1,4 +1,4 @@
-"""What is learned from: the policy's rules on families of tasks, applied. Pure."""
+"""Applies the policy's training-data rules on tasksets. Pure."""
 
 from __future__ import annotations
 
@@ -10,32 +10,31 @@ from policies.policy import Policy
 
 EVERY = "*"
 WHOLE = 100.0
-"""Percent."""
+"""A full step, in percent."""
 
 
 def shares_of(rules: DataRules, known: Collection[str]) -> dict[str, float]:
-    """Percent of a step's questions that each family may be, by name; a family that is not there is not trained on."""
+    """Returns each taskset's largest share of a step in percent; absent tasksets are not trained on."""
     allowed = [name for name in known if EVERY in rules.families or name in rules.families]
     shares = {name: min(rules.max_share, rules.shares.get(name, WHOLE)) for name in allowed}
     return {name: share for name, share in shares.items() if share > 0}
 
 
 def require_trainable(policy: Policy, known: Collection[str], name: str) -> None:
-    """Raises PolicyError for rules about families that do not exist, and for shares that leave a step unfilled. `name`
-    is what messages call the file."""
+    """Raises PolicyError for rules about unknown tasksets, and for shares that cannot fill a step. `name` is the file's
+    name in messages."""
     rules = policy.data
     require_known({*rules.families} - {EVERY}, known, f"{name}: data.families", "family")
     require_known(rules.shares, known, f"{name}: data.shares", "family")
     if EVERY in rules.families and len(rules.families) > 1:
         raise PolicyError(
-            f"{name}: data.families: {EVERY!r} is every family, and others are named beside it",
-            hint=f"write [{EVERY!r}] alone, or the names alone",
+            f"{name}: data.families: {EVERY!r} already means every family, but others are named too",
+            hint=f"write only [{EVERY!r}], or only the names",
         )
     shares = shares_of(rules, known)
     if sum(shares.values()) < WHOLE:
         shares_text = ", ".join(f"{family} {share:g} %" for family, share in shares.items()) or "no family"
         raise PolicyError(
-            f"{name}: data: the families that may be trained on are together at most {sum(shares.values()):g} % of a "
-            f"step: {shares_text}",
+            f"{name}: data: the allowed families fill at most {sum(shares.values()):g} % of a step: {shares_text}",
             hint="raise max_share, or the shares, or name more families",
         )

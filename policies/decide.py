@@ -1,13 +1,15 @@
-"""Makes a decision from findings, by the policy's ordered rules: the first that fits decides, and where none fits the
-candidate is held. Nothing is promoted unless every gate that the policy asks for was asked and passed.
+"""Turns gate findings into a decision by the policy's ordered rules.
+
+The first matching rule decides; without a match the candidate is held. Nothing is promoted unless every requested gate
+ran and passed.
 
     promote      all gates passed
     hold         something is not shown yet: more questions, fresher evidence, a person's approval
-    reject       something is shown to be wrong with the candidate, or a person said no
+    reject       something is shown to be wrong with the candidate, or a person rejected it
     quarantine   nothing may build on it before a person has looked
 
-Broken infrastructure holds and does not quarantine: it says nothing about the candidate, and another evaluation cures
-it.
+Infrastructure errors hold and never quarantine: they say nothing about the candidate, and another evaluation resolves
+them.
 """
 
 from __future__ import annotations
@@ -23,11 +25,12 @@ from policies.policy import Policy
 
 FAMILY = "non_regression/"
 FEW = 2
-"""Families that a decision's sentence names one by one; each finding has its own reason all the same."""
+"""Largest number of tasksets that a decision's sentence names individually; each finding still has its own reason."""
 
 
 def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, made_at: str) -> Decision:  # noqa: A002
-    """The decision on this evidence under this policy. `made_at` is UTC in ISO 8601; raises ValueError if not."""
+    """Returns the decision on this evidence under this policy. `made_at` is UTC in ISO 8601; raises ValueError if
+    not."""
     return Decision(
         id=id,
         candidate=evidence.candidate,
@@ -40,15 +43,17 @@ def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, m
 
 
 def after_service(decision: Decision, taken_back: TakenBack, policy: Policy, *, id: str) -> Decision:  # noqa: A002
-    """What follows for a candidate that got into service by this decision and was taken out of it: the gates' findings
-    as they were, and that of its service, under the policy's rules."""
+    """Returns the new decision for a candidate that was taken out of service.
+
+    Keeps the earlier gate findings, adds the service finding, and applies the policy's rules.
+    """
     remaining = [finding for finding in decision.findings if finding.gate != service.GATE.name]
     update = {"id": id, "policy": policy.digest, "made_at": taken_back.at}
     return decision.model_copy(update=update | _concluded((*remaining, service.finding(taken_back)), policy))
 
 
 def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, Any]:
-    """The fields of a decision that follow from what the gates found."""
+    """Returns the decision fields that follow from gate findings."""
     outcome = outcome_of(findings, policy)
     against = _against(outcome, findings)
     return {
@@ -64,12 +69,12 @@ def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, A
 
 
 def must_be_found(policy: Policy) -> frozenset[str]:
-    """The gates without whose finding nothing is promoted; `non_regression` stands for all families."""
+    """Gates whose findings are required for promotion; `non_regression` covers all tasksets."""
     return frozenset(gate.name for gate in policy.gates.asked if not gate.conditional)
 
 
 def outcome_of(findings: Sequence[GateFinding], policy: Policy) -> DecisionOutcome:
-    """What the first rule that fits says; hold where none fits, and hold unless the findings are complete."""
+    """Returns the outcome of the first matching rule; hold without a match, or if findings are incomplete."""
     rule = rule_that_fits(findings, policy.promotion)
     if rule is None:
         return DecisionOutcome.HOLD
@@ -80,7 +85,7 @@ def outcome_of(findings: Sequence[GateFinding], policy: Policy) -> DecisionOutco
 
 
 def rule_that_fits(findings: Sequence[GateFinding], rules: PromotionRules) -> OutcomeRule | None:
-    """The first rule that fits the findings."""
+    """Returns the first rule that matches the findings, or None."""
     return next((rule for rule in rules.rules if _fits(rule, findings)), None)
 
 
@@ -96,7 +101,7 @@ def _gate(finding: GateFinding) -> str:
 
 
 def _against(outcome: DecisionOutcome, findings: Sequence[GateFinding]) -> list[GateFinding]:
-    """The findings that stand in the way: those that failed, or when none did, those that are undecided."""
+    """Findings that block promotion: the failed ones, or else the undecided ones."""
     if outcome is DecisionOutcome.PROMOTE:
         return []
     failed = [finding for finding in findings if finding.outcome is GateOutcome.FAILED]
@@ -107,9 +112,9 @@ def _reason(outcome: DecisionOutcome, findings: Sequence[GateFinding], against: 
     if outcome is DecisionOutcome.PROMOTE:
         return f"all {len(findings)} gates passed"
     if not against and {one.outcome for one in findings} == {GateOutcome.PASSED}:
-        return "every gate passed, and no rule of the policy promotes, or a gate was not asked"
+        return "every gate passed, but no rule of the policy promotes, or a gate did not run"
     if not against:
-        return "not every gate was asked"
+        return "not every gate ran"
     return _joined(
         against,
         lambda one: f"{one.gate}: {one.reason}",
@@ -125,7 +130,7 @@ def _joined(
     of_one: Callable[[GateFinding], str],
     of_families: Callable[[Sequence[GateFinding]], str],
 ) -> str:
-    """A part for each finding; more than a few families are one part, at the end."""
+    """Joins one part per finding with semicolons; many tasksets are summarized in one part at the end."""
     families = [finding for finding in against if finding.gate.startswith(FAMILY)]
     parts = [of_one(finding) for finding in against if finding not in families]
     parts += [of_families(families)] if len(families) > FEW else map(of_one, families)

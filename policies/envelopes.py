@@ -1,9 +1,9 @@
-"""Signed statements: JSON in a DSSE envelope, signed with Ed25519 keys that are written as OpenSSH writes them.
+"""Signed statements: JSON in a DSSE envelope with Ed25519 signatures and OpenSSH-format keys.
 
-What always holds: an envelope is read only in the one form in which it is written, so that changing any byte of it is
-seen; a signature is over the payload together with its type, so that a statement of one kind never passes as another
-(DSSE v1.0, `PAE`). The envelope is securesystemslib's, the arithmetic is OpenSSL's. That library is imported with the
-first envelope: it tries what each provider of keys in a cloud offers, and most programs here read no envelope.
+Invariants: an envelope is accepted only in its canonical form, so any changed byte is detected; a signature covers the
+payload and its type, so a statement of one kind never passes as another (DSSE v1.0, `PAE`). securesystemslib implements
+the envelope, OpenSSL the arithmetic. The library is imported with the first envelope, because it probes cloud key
+providers and most programs here read no envelope.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from securesystemslib.dsse import Envelope
 
 MAX_BYTES = 1 << 20
-"""Of an envelope."""
+"""Largest envelope, in bytes."""
 PREFIX = "application/vnd.assay."
 
 
 @dataclass(frozen=True)
 class PublicKey:
-    """An Ed25519 key's public half. Equal keys are equal, whatever comment stood behind them."""
+    """Ed25519 public key. Comments do not affect equality."""
 
     line: str
     """`ssh-ed25519 AAAA...`, without a comment."""
@@ -57,19 +57,19 @@ class PublicKey:
 
     @classmethod
     def read(cls, text: str) -> PublicKey:
-        """Reads a line of an OpenSSH `.pub` file. Raises ValueError for anything but an Ed25519 key."""
+        """Parses a line of an OpenSSH `.pub` file. Raises ValueError unless it is an Ed25519 key."""
         try:
             loaded = load_ssh_public_key(text.strip().encode())
         except (ValueError, UnsupportedAlgorithm) as error:
-            raise ValueError(f"this is no public key in OpenSSH's form: {error}") from error
+            raise ValueError(f"not a public key in OpenSSH format: {error}") from error
         if not isinstance(loaded, Ed25519PublicKey):
-            raise ValueError("this is no Ed25519 key")
+            raise ValueError("not an Ed25519 key")
         return cls.of(loaded)
 
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signs: the public half, and what makes a signature of 64 bytes over a message."""
+    """Public key with a function that signs a message (64-byte signature)."""
 
     public: PublicKey
     sign: Callable[[bytes], bytes]
@@ -81,16 +81,16 @@ class Signer:
 
 @dataclass(frozen=True)
 class OpenEnvelope:
-    """An envelope that was read. Nothing about its signatures is checked yet."""
+    """Parsed envelope with unverified signatures."""
 
     kind: str
     payload: bytes
     signers: tuple[str, ...]
-    """The fingerprints that it names, in order."""
+    """Fingerprints of the named signing keys, in order."""
     raw: bytes
 
     def signed_by(self, key: PublicKey) -> bool:
-        """Whether it holds a signature of that key over this payload."""
+        """True if the envelope carries that key's valid signature over its payload."""
         from securesystemslib.exceptions import VerificationError
         from securesystemslib.signer import SSlibKey  # type: ignore[attr-defined]
 
@@ -103,60 +103,60 @@ class OpenEnvelope:
 
 
 def canonical(value: Any) -> bytes:
-    """JSON in its one form: sorted names, no white space, ASCII. Raises ValueError for NaN and infinities."""
+    """Returns canonical JSON: sorted names, no white space, ASCII. Raises ValueError for NaN and infinities."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")
 
 
 def sign_envelope(payload: bytes, kind: str, signer: Signer) -> bytes:
-    """The envelope of this payload, signed once. `kind` is a media type."""
+    """Returns an envelope of the payload with one signature. `kind` is a media type."""
     from securesystemslib.dsse import Envelope
 
     return _signed(Envelope(payload, kind, {}), signer)
 
 
 def add_signature(envelope: bytes, signer: Signer) -> bytes:
-    """Adds one more signature. Raises StatementRefused for what is no envelope."""
+    """Adds one signature to an envelope. Raises StatementRefused for an invalid envelope."""
     open_envelope(envelope)
     return _signed(_parse(envelope), signer)
 
 
 def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
-    """Reads an envelope of that kind, or of any. Raises StatementRefused (`SHAPE`) for another form."""
+    """Parses an envelope of the given kind, or of any. Raises StatementRefused (`SHAPE`) for another form."""
     if len(envelope) > MAX_BYTES:
-        raise _shapeless(f"it has more than {MAX_BYTES} bytes")
+        raise _shapeless(f"larger than {MAX_BYTES} bytes")
     try:
         read = _parse(envelope)
         again = _written(read)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise _shapeless(f"it is no DSSE envelope ({type(error).__name__})") from error
+        raise _shapeless(f"not a DSSE envelope ({type(error).__name__})") from error
     odd = any(not isinstance(name, str) or one.unrecognized_fields for name, one in read.signatures.items())
     if again != envelope or not read.signatures or odd:
-        raise _shapeless("it is not written in the one form that is read, or was changed")
+        raise _shapeless("not in canonical form, or changed after signing")
     if kind is not None and read.payload_type != kind:
-        raise _shapeless(f"it is a statement of another kind ({read.payload_type!r})")
+        raise _shapeless(f"a statement of another kind ({read.payload_type!r})")
     return OpenEnvelope(read.payload_type, read.payload, tuple(read.signatures), envelope)
 
 
 def payload_of(read: OpenEnvelope) -> Any:
-    """The payload's JSON, when it is written in the one form. Raises StatementRefused (`SHAPE`)."""
+    """Returns the payload's JSON value if it is canonical. Raises StatementRefused (`SHAPE`)."""
     try:
         value = json.loads(read.payload)
         again = canonical(value)
     except (ValueError, RecursionError) as error:
-        raise _shapeless("what is signed is no JSON") from error
+        raise _shapeless("the signed payload is not JSON") from error
     if again != read.payload:
-        raise _shapeless("what is signed is not written in the one form that is read")
+        raise _shapeless("the signed payload is not canonical JSON")
     return value
 
 
 def require_signatures(read: OpenEnvelope, keys: Sequence[PublicKey]) -> None:
-    """Raises StatementRefused (`SIGNATURE`) unless each of these keys signed."""
+    """Raises StatementRefused (`SIGNATURE`) unless every given key signed the envelope."""
     for key in keys:
         if not read.signed_by(key):
             raise StatementRefused(
                 Refusal.SIGNATURE,
-                f"the signature named {key.fingerprint} does not fit: it is forged, or what was signed has been edited",
-                hint="sign again what you were shown",
+                f"invalid signature of {key.fingerprint}: it is forged, or the payload was edited",
+                hint="sign what you were shown again",
             )
 
 
@@ -179,4 +179,4 @@ def _parse(envelope: bytes) -> Envelope:
 
 
 def _shapeless(why: str) -> StatementRefused:
-    return StatementRefused(Refusal.SHAPE, why, hint="sign with `assay`, and send what it wrote as it is")
+    return StatementRefused(Refusal.SHAPE, why, hint="sign with `assay`, and send its output unchanged")

@@ -1,4 +1,4 @@
-"""What is wrong with a written policy, and what to do about it."""
+"""Errors in a written policy, with hints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 
 class PolicyError(Exception):
-    """The policy file cannot be used; the message says where and why, and `hint` what to do."""
+    """Unusable policy file: the message gives place and reason, `hint` the remedy."""
 
     exit_code = 2
 
@@ -16,11 +16,11 @@ class PolicyError(Exception):
 
 
 def require_known(names: Iterable[str], known: Collection[str], where: str, what: str) -> None:
-    """Raises PolicyError for a rule about something that does not exist: it would protect nothing. `where` is the
-    place in the file, and `what` the sort of thing."""
+    """Raises PolicyError for a rule about an unknown name, which would protect nothing. `where` is the place in the
+    file, `what` the kind of thing named."""
     unknown = sorted(set(names).difference(known))
     if unknown:
         raise PolicyError(
-            f"{where}: there is no {what} {unknown[0]!r}",
+            f"{where}: unknown {what} {unknown[0]!r}",
             hint=f"correct it to one of {', '.join(sorted(known))}, or remove it",
         )

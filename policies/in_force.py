@@ -1,11 +1,11 @@
-"""What the audit log says is in force, folded entry by entry: the aliases, and which records count, each by its digest.
+"""Folds audit log entries into the state in force: aliases, and which records count, each by its digest.
 
-What always holds: a record counts from the entry that names it, in the words of that entry, and nothing else makes one
-count; the order of records is the order of their entries. So a list of records follows from the log, and the ledger
-only lends the text to each. Pure: entries come in whose chain was checked, in their order, each once.
+Invariants: a record counts from the entry that names it, with that entry's content, and for no other reason; records
+are ordered like their entries. The log thus determines the list of records, and the ledger only supplies their text.
+Pure: entries arrive verified, in order, each once.
 
-An entry that makes a record count has `row`: {"table", "key", "sha256", "group"}; `ledger.adopted` has many of them in
-`rows`, for what was there before the log named records. Of a checkpoint it has "attestation", too.
+An entry that makes a record count has `row`: {"table", "key", "sha256", "group"}; `ledger.adopted` has many in `rows`,
+for records older than this scheme. A checkpoint's row also has "attestation".
 """
 
 from __future__ import annotations
@@ -18,43 +18,43 @@ from policies.audit import AuditEntry
 
 BEGIN, ADOPTED, ALIASES = "log.begin", "ledger.adopted", "aliases"
 CERTIFICATE = "certificate"
-"""Of a taskset: `taskset`, what it makes (`made`), and whether it `holds`."""
+"""Taskset certificate entry: `taskset`, its digest (`made`), and `holds`."""
 KEY_ADMITTED, KEY_REVOKED = "key.admitted", "key.revoked"
 POLICY_FIRST_USE, POLICY_SIGNED = "policy.first_use", "policy.signed"
 STATEMENTS = frozenset({BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED})
-"""Kinds whose entries are kept whole: whose keys count, and which policy."""
+"""Entry kinds kept whole: they determine valid keys and the policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What the newest entry about a record says of it."""
+    """Newest log entry about a record."""
 
     sha256: str
-    """Of the text that the ledger keeps."""
+    """SHA-256 of the text that the ledger keeps."""
     group: str
-    """What lists of them are asked for by: a candidate, a cycle, weights."""
+    """Lookup key for lists of records: a candidate, a cycle or weights."""
     number: int
-    """Of the first entry about it."""
+    """Number of the first entry about the record."""
 
 
 @dataclass
 class InForce:
-    """Grows by `add`, and by nothing else."""
+    """State folded from the audit log. Changes only through `add`."""
 
     aliases: dict[str, str | None] = field(default_factory=dict)
     moves: list[dict[str, str | None]] = field(default_factory=list)
-    """Of aliases, oldest first: the names that each set, `reason`, `at`."""
+    """Alias changes, oldest first: the names set, `reason`, `at`."""
     records: dict[str, dict[str, Bound]] = field(default_factory=dict)
-    """By table and key, in the order in which they came to count."""
+    """Records by table and key, in the order in which they came into force."""
     attestations: dict[str, str] = field(default_factory=dict)
-    """SHA-256 of the attestation that each checkpoint came on record with."""
+    """SHA-256 of each checkpoint's attestation, by checkpoint."""
     statements: list[AuditEntry] = field(default_factory=list)
     earlier: list[AuditEntry] = field(default_factory=list)
-    """Decisions and approvals that an earlier version logged without naming their rows; none once `adopted`."""
+    """Decisions and approvals logged by an earlier version without row names; empty once `adopted`."""
     certificates: dict[str, str] = field(default_factory=dict)
-    """By taskset: the version and digest that it was last certified in; nothing of one that then failed."""
+    """Last certified version and digest by taskset; absent after a failed certification."""
     adopted: bool = False
-    """Whether the log names every record that counts; it then has a head outside the data folder, too."""
+    """True if the log names every record that counts; a head outside the data folder then exists too."""
 
     def add(self, entry: AuditEntry) -> None:
         what: dict[str, Any] = entry.what
@@ -82,7 +82,7 @@ class InForce:
         return self.records.get(table, {}).get(key)
 
     def keys(self, table: str, group: str | None = None) -> list[str]:
-        """Newest first; those of one group if it is given."""
+        """Returns the keys of a table, newest first, optionally of one group."""
         known = self.records.get(table, {})
         return [key for key in reversed(known) if group is None or known[key].group == group]
 

@@ -1,7 +1,7 @@
-"""Writes a policy file of version 4 as one of version 5 that means the same, with its comments, and says what differs.
+"""Migrates a policy file from version 4 to version 5, with its comments, and lists the differences.
 
-What always holds: every value is the old file's; what is not from there (a gate that no file may leave out any more) is
-among the differences. Nothing is put into force here: people sign the new file like any other edit.
+Invariants: every value is the old file's; anything else (a gate that is now required) is among the differences. Nothing
+is put into force here: people sign the new file like any other edit.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from policies.policy import DEFAULT, MIGRATED, VERSION, as_version_5, parse, rea
 from policies.toml_files import read_toml
 
 Place = tuple[str, ...]
-"""Where a line stands: the parts of its section's name, then its key."""
+"""Position of a line: the parts of its section's name, then its key."""
 Comments = dict[Place, tuple[list[str], str]]
-"""Of each place: the lines above it, and what stands behind it."""
+"""Comments by place: the lines above, and the trailing comment."""
 
 _MOVED = {
     ("promotion", "integrity", "max_age_hours"): ("gates", "freshness", "max_age_hours"),
@@ -35,46 +35,46 @@ _KEY = re.compile(r"""\s*(?:([A-Za-z0-9_-]+)|"([^"\\]+)")\s*=(.*)""")
 @dataclass(frozen=True)
 class MigratedPolicy:
     text: str
-    """The new file."""
+    """New file content."""
     differences: tuple[str, ...]
-    """A sentence for each."""
+    """Differences from the old file, one sentence each."""
 
 
 def migrate(content: bytes, name: str) -> MigratedPolicy:
-    """The file as one of this version; `name` is what messages call it. Raises PolicyError for what is no file of a
-    version that can be migrated."""
+    """Returns the file in the current version; `name` is its name in messages. Raises PolicyError unless its version
+    can be migrated."""
     if version_of(content) == VERSION:
-        raise PolicyError(f"{name}: it is of version {VERSION} already", hint="it needs no migration")
+        raise PolicyError(f"{name}: already version {VERSION}", hint="use the file unchanged")
     if version_of(content) not in MIGRATED:
         parse(content, name)
     parse(content, name, in_force=True)
     text = content.decode()
     old = read_toml(text)
     new, packaged = as_version_5(old), read_toml(read_content()[0].decode())
-    differences = ["gates: each has a section [gates.NAME]; a named gate is asked, as by `required = true` before"]
+    differences = ["gates: each has a section [gates.NAME]; naming a gate requires it, like `required = true` before"]
     for gate in GATES:
         if gate.name in new["gates"]:
             continue
         if gate.never_missing:
             new["gates"][gate.name] = packaged["gates"][gate.name]
-            differences.append(f"{gate.name}: asked from now on; {gate.never_missing}")
+            differences.append(f"{gate.name}: now required; {gate.never_missing}")
         else:
-            differences.append(f"{gate.name}: left out, because the old file did not ask for it")
+            differences.append(f"{gate.name}: omitted, because the old file did not require it")
     gone = [rule["when"] for rule in old["promotion"]["rules"] if rule not in new["promotion"]["rules"]]
     if gone:
-        differences.append(f"rules: without those on {', '.join(gone)}, which could not apply")
+        differences.append(f"rules: dropped those on {', '.join(gone)}, which could not apply")
     gates = {gate.name: new["gates"][gate.name] for gate in GATES if gate.name in new["gates"]}
     first = {"version": VERSION, "promotion": new["promotion"], "gates": gates}
     new = {**first, **{key: value for key, value in new.items() if key not in first}}
     written = "\n".join(_written(new, _comments(text))) + "\n"
     if read_toml(written) != new:
-        raise PolicyError(f"{name}: it cannot be migrated as it is", hint=f"carry it over to a copy of {DEFAULT}")
+        raise PolicyError(f"{name}: cannot be migrated", hint=f"copy its values into a copy of {DEFAULT}")
     parse(written.encode(), name)
     return MigratedPolicy(written, tuple(differences))
 
 
 def _comments(text: str) -> Comments:
-    """The old file's comments, by the new place of the line that they belong to."""
+    """Returns the old file's comments, keyed by the new place of their line."""
     found: Comments = {}
     section: Place = ()
     above: list[str] = []
@@ -99,7 +99,7 @@ def _comments(text: str) -> Comments:
 
 
 def _row(text: str) -> str:
-    """A rule in its one form."""
+    """Normalizes a rule's TOML text."""
     try:
         return _toml(read_toml(f"x = {text}")["x"])
     except ValueError:
@@ -115,7 +115,7 @@ def _new_place(place: Place) -> Place:
 
 
 def _comment_of(value: str) -> str:
-    """The comment behind a value; a sharp in a text is none."""
+    """Returns the comment after a value; a `#` inside a string is not a comment."""
     for match in re.finditer("#", value):
         try:
             read_toml(f"x = {value[: match.start()]}")
@@ -126,7 +126,7 @@ def _comment_of(value: str) -> str:
 
 
 def _written(table: dict[str, Any], comments: Comments, place: Place = ()) -> list[str]:
-    """The lines of a table: its own keys first, then the tables in it."""
+    """Returns the lines of a table: its own keys first, then its subtables."""
     lines: list[str] = []
 
     def add(at: Place, text: str, column: int = 30) -> None:

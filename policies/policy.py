@@ -1,8 +1,8 @@
-"""The written policy: one TOML file that says what may happen. Its digest stands in every decision.
+"""Promotion policy: one TOML file that states what is allowed. Every decision records its digest.
 
-A file is whole or it is refused: unknown, missing and misspelt keys are errors with their line, so that what is in
-force is exactly what a person reads. Nothing is merged from elsewhere, and no value is converted on the way in. A file
-names the gates that it asks for; one that it does not name is not asked. Later releases read it as it is.
+A file is valid as a whole or refused: unknown, missing and misspelt keys are errors with their line, so the file shows
+exactly what is in force. Nothing is merged from elsewhere, and no value is converted. A file names the gates it
+requests; unnamed gates do not run. Later releases read it unchanged.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from policies.gates.registry import GATES, gates_model
 from policies.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_toml
 
 DEFAULT = "default_policy.toml"
-"""The packaged policy, in force where a data folder has none of its own."""
+"""Packaged policy, in force if a data folder has none."""
 
 VERSION = 5
 MIGRATED = (4,)
-"""Earlier versions that are still read where they are in force; `policies.migration` writes them anew."""
+"""Earlier versions accepted only while in force; `policies.migration` converts them."""
 TOO_OLD = (1, 2, 3)
 
 SHOWN = 12
-"""Faults that are listed one by one: they fit on a screen."""
+"""Largest number of faults listed individually, about one screen."""
 
 
 class Policy(Section):
@@ -59,7 +59,7 @@ class Policy(Section):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the bytes of the file; of the JSON when the policy was not read from one."""
+        """SHA-256 of the file's bytes, or of the JSON if the policy was not read from a file."""
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
@@ -67,22 +67,22 @@ class Policy(Section):
         return self.gates[approval.GATE]
 
     def rules_of(self, gate: Gate[S]) -> S:
-        """The section of a gate. Raises LookupError for one that the policy does not ask for."""
+        """Returns a gate's section. Raises LookupError for a gate that the policy does not request."""
         return self.gates[gate]
 
     def asks_for(self, measurement: str) -> bool:
-        """Whether any gate of the policy needs that field of `Measurements`."""
+        """True if any requested gate needs that field of `Measurements`."""
         return any(gate.measures == measurement for gate in self.gates.asked)
 
 
 @lru_cache
 def policy_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[Policy]:
-    """The type of a policy file with the registry's gates. Unless `complete`, any of them may be missing."""
+    """Returns the type of a policy file with the registry's gates. Unless `complete`, every gate is optional."""
     return create_model("Policy", __base__=Policy, gates=(gates_model(registry, complete=complete), ...))
 
 
 def version_of(content: bytes) -> int | None:
-    """The version that a file names; None where it names none or cannot be read."""
+    """Returns the version that a policy file names; None if absent or unreadable."""
     try:
         written = read_toml(content.decode()).get("version")
     except ValueError:
@@ -91,13 +91,13 @@ def version_of(content: bytes) -> int | None:
 
 
 def load(path: Path | None = None) -> Policy:
-    """The policy in that file, or the packaged one. Raises PolicyError with the line and what to do about it."""
+    """Loads the policy file, or the packaged one. Raises PolicyError with the line and a hint."""
     return parse(*read_content(path))
 
 
 def read_content(path: Path | None = None) -> tuple[bytes, str]:
-    """The bytes of that file, or of the packaged one, and what messages call it. Raises PolicyError, also for what is
-    no regular file, or too large."""
+    """Returns the bytes of the file (or of the packaged one) and its name in messages. Raises PolicyError, also for a
+    file that is not regular or too large."""
     if path is None:
         return resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}"
     try:
@@ -119,9 +119,9 @@ def _require_small(content: bytes, name: str) -> None:
 
 
 def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
-    """The policy in these bytes; `name` is what messages call the file. Raises PolicyError.
+    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError.
 
-    A file of an earlier version is read only where it is `in_force`: it then means what it always meant.
+    A file of an earlier version is accepted only if it is `in_force`, with its original meaning.
     """
     _require_small(content, name)
     try:
@@ -142,7 +142,7 @@ def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[
         raise _explained(error.errors(include_url=False), name, text, registry) from error
     except (LookupError, TypeError, AttributeError) as error:
         hint = f"begin with a copy of the packaged {DEFAULT}"
-        raise PolicyError(f"{name}: it is no policy of version {written}", hint=hint) from error
+        raise PolicyError(f"{name}: not a policy of version {written}", hint=hint) from error
     if not migrated and (faults := list(_rule_faults(policy))):
         raise _explained(faults, name, text, registry)
     policy._digest = hashlib.sha256(content).hexdigest()
@@ -150,8 +150,8 @@ def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[
 
 
 def as_version_5(data: dict[str, Any]) -> dict[str, Any]:
-    """What a file of version 4 says, in version 5: `required = false` is a gate that is not named. Raises LookupError,
-    TypeError or AttributeError for what is none."""
+    """Converts version 4 data to version 5: a gate with `required = false` is omitted. Raises LookupError, TypeError or
+    AttributeError for invalid data."""
     old = data["promotion"]
     gates = {name: old[name] for name in ("improvement", "evidence", "non_regression", "approval")}
     gates["integrity"] = {"max_infra_errors": old["integrity"]["max_infra_errors"]}
@@ -171,29 +171,29 @@ def as_version_5(data: dict[str, Any]) -> dict[str, Any]:
 def _earlier(written: int, where: str) -> PolicyError:
     if written in MIGRATED:
         return PolicyError(
-            f"{where}: version: a file of version {written} has no effect any more, unless it is in force already",
-            hint="`assay policy migrate` writes it as one of this version",
+            f"{where}: version: version {written} is accepted only while it is in force",
+            hint="run `assay policy migrate`",
         )
     return PolicyError(
-        f"{where}: version: a file of version {written} is not read any more",
+        f"{where}: version: version {written} is no longer supported",
         hint=f"begin with a copy of the packaged {DEFAULT} and carry your values over (docs/governance.md)",
     )
 
 
 def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
-    """Rules about gates that there are not, or that the file does not ask for: they would protect nothing."""
+    """Yields rules about unknown or unrequested gates, which would protect nothing."""
     known = [gate.name for gate in policy.gates.registry]
     asked = {gate.name for gate in policy.gates.asked}
     for number, rule in enumerate(policy.promotion.rules):
         if rule.when not in asked and rule.when not in ("any", "all"):
-            message = f"this file does not ask for the gate {rule.when!r}"
+            message = f"this file does not name the gate {rule.when!r}"
             if rule.when not in known:
-                message = f"there is no gate {rule.when!r}{_near(rule.when, known)}"
+                message = f"unknown gate {rule.when!r}{_near(rule.when, known)}"
             yield {"type": "rule", "loc": ("promotion", "rules", number, "when"), "msg": message}
 
 
 def _explained(faults: list[Any], name: str, text: str, registry: tuple[Gate[Any], ...]) -> PolicyError:
-    """Says each fault with its key and line, and what to do about the first."""
+    """Returns a PolicyError that lists each fault with key and line, and hints at the first."""
     lines = []
     for fault in faults[:SHOWN]:
         place = tuple(map(str, fault["loc"]))
@@ -209,10 +209,10 @@ def _message(fault: Any, place: tuple[str, ...], registry: tuple[Gate[Any], ...]
     if len(place) == 2 and place[0] == "gates":
         gates = {gate.name: gate for gate in registry}
         if fault["type"] == "missing":
-            return f"this gate cannot be left out: {gates[place[1]].never_missing}"
+            return f"this gate is required: {gates[place[1]].never_missing}"
         if fault["type"] == "extra_forbidden":
-            return f"there is no such gate{_near(place[1], list(gates))}"
-    messages = {"extra_forbidden": "there is no such key", "missing": "this key is missing"}
+            return f"unknown gate{_near(place[1], list(gates))}"
+    messages = {"extra_forbidden": "unknown key", "missing": "missing key"}
     return messages.get(fault["type"]) or str(fault["msg"]).removeprefix("Value error, ")
 
 
@@ -227,12 +227,12 @@ def _advice(fault: Any) -> str:
     if fault["type"] == "rule":
         return f"remove the rule, or add the section [gates.NAME] as in the packaged {DEFAULT}"
     if any(isinstance(part, int) for part in fault["loc"]):
-        return f"write the rule after those of the packaged {DEFAULT}"
+        return f"write the rule like those of the packaged {DEFAULT}"
     if fault["type"] == "missing":
         added = f"the section [gates.{key}]" if section == ["gates"] else f"{key!r} to {place}"
         return f"add {added}, as in the packaged {DEFAULT}"
     if fault["type"] == "extra_forbidden":
-        return f"remove {key!r} from {place}, or correct its spelling after the packaged {DEFAULT}"
+        return f"remove {key!r} from {place}, or correct its spelling as in the packaged {DEFAULT}"
     if key == "allow_unsandboxed":
         return "set it to false: model code never runs without isolation"
     return f"correct the value of {key!r} in {place}"

@@ -1,4 +1,4 @@
-"""Why a signed statement is refused: each reason has a name, which the person is told and the audit log keeps."""
+"""Refusal reasons for signed statements: named in messages and in the audit log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 class Refusal(StrEnum):
     SHAPE = "not a signed statement"
     SIGNATURE = "signature"
-    """Forged, or edited after it was signed: from the outside these are the same."""
+    """Forged, or edited after signing: the two cannot be distinguished."""
     MACHINE_KEY = "a machine's key"
     UNKNOWN_KEY = "unknown key"
     REVOKED = "revoked key"
@@ -30,7 +30,7 @@ class Refusal(StrEnum):
 
 
 class StatementRefused(Exception):
-    """A statement that has no effect. `name` is the reason's name, `hint` what to do."""
+    """Signed statement without effect. `name` is the reason's name, `hint` the remedy."""
 
     exit_code = 4
 

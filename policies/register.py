@@ -1,13 +1,13 @@
-"""Whose keys are known: a register of persons that grows by signed statements and forgets nothing.
+"""Key register of persons: append-only, built from signed statements.
 
-What always holds: a key belongs to one person, for ever; the machine's own keys (the daemon's, the trainer's) are never
-a person's; a key is admitted by itself, which shows that its owner holds it, and by as many persons as the policy asks
-for an approval, or by all when fewer were ever known; a revoked key never comes back. Everybody who was ever known is
-counted, whether or not their key was revoked since, so that nobody lowers the number by revoking another's key. Pure:
-the statements come from the audit log, in its order.
+Invariants: a key belongs to one person forever; the machine's own keys (daemon, trainer) never become a person's. A key
+is admitted by its own signature, which proves possession, and by as many persons as the policy requires for an
+approval, or by all if fewer were ever known. A revoked key never returns. Everybody ever known is counted, even after a
+revocation, so nobody can lower the number by revoking another person's key. Pure: the statements come from the audit
+log, in its order.
 
-Trust on first use: while nobody is known, the first key is admitted by its own signature. Whoever can reach the control
-socket before the owner does could be that first person; `assay key ls` shows who it was.
+Trust on first use: while nobody is known, the first key is admitted by its own signature. Anyone who reaches the
+control socket before the owner could be that first person; `assay key ls` shows who it was.
 """
 
 from __future__ import annotations
@@ -28,48 +28,47 @@ KEY_TYPE = f"{PREFIX}key+json"
 class Register:
     keys: tuple[KnownKey, ...] = ()
     machines: Mapping[str, str] = field(default_factory=dict)
-    """Fingerprints of the machine's own keys, and whose they are: `daemon`, `trainer`."""
+    """Roles (`daemon`, `trainer`) by fingerprint of the machine's own keys."""
 
     def known(self, fingerprint: str) -> KnownKey | None:
         return next((key for key in self.keys if key.fingerprint == fingerprint), None)
 
     @property
     def persons(self) -> tuple[str, ...]:
-        """Those with a valid key, by name."""
+        """Sorted names of persons with a valid key."""
         return tuple(sorted({key.person for key in self.keys if key.valid}))
 
     def person_of(self, fingerprint: str, *, also_revoked: bool = False) -> KnownKey:
-        """The valid key of a person. Raises StatementRefused: a machine's, unknown, revoked."""
+        """Returns the valid key of a person. Raises StatementRefused for a machine's, unknown or revoked key."""
         if fingerprint in self.machines:
             raise StatementRefused(
                 Refusal.MACHINE_KEY,
-                f"{fingerprint} is the {self.machines[fingerprint]}'s own key, and no machine's key counts here",
-                hint="sign with a person's key: `assay key new` makes one",
+                f"{fingerprint} is the {self.machines[fingerprint]}'s own key; machine keys do not count here",
+                hint="sign with a person's key; create one with `assay key new`",
             )
         key = self.known(fingerprint)
         if key is None:
             raise StatementRefused(
                 Refusal.UNKNOWN_KEY,
-                f"{fingerprint} is nobody's that is known here",
-                hint="`assay key ls` shows whose keys are; `assay key new` makes one, `assay key admit` adds it",
+                f"{fingerprint} is not in the register",
+                hint="see `assay key ls`; create a key with `assay key new`, add it with `assay key admit`",
             )
         if not (key.valid or also_revoked):
             raise StatementRefused(
                 Refusal.REVOKED,
                 f"the key of {key.person} ({fingerprint}) was revoked at {key.revoked_at}",
-                hint="sign with another key; a revoked one never comes back",
+                hint="sign with another key; a revoked key never returns",
             )
         return key
 
     def signers(self, read: OpenEnvelope, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
-        """The persons' valid keys that signed, in order. Raises StatementRefused for any signature that is not one of
-        those."""
+        """Returns the persons' valid keys that signed, in order. Raises StatementRefused for any other signature."""
         keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
         require_signatures(read, [PublicKey(key.key) for key in keys])
         return keys
 
     def require_persons(self, keys: tuple[KnownKey, ...], people: int) -> tuple[str, ...]:
-        """The names behind these keys. Raises StatementRefused when they are fewer than `people`, or than were ever
+        """Returns the persons behind the keys. Raises StatementRefused if fewer than `people`, or than were ever
         known."""
         names = tuple(dict.fromkeys(key.person for key in keys))
         needed = max(min(people, len({key.person for key in self.keys})), 1)
@@ -77,26 +76,24 @@ class Register:
             hint = "have another person run the same command on the file that was written"
             if len(self.persons) < needed:
                 hint = (
-                    f"{len(self.persons)} of those ever known have a valid key, which is not enough: "
-                    "`assay audit renew` begins a log in which nobody is known yet"
+                    f"only {len(self.persons)} of the persons ever known have a valid key: "
+                    "start a log without persons with `assay audit renew`"
                 )
             raise StatementRefused(Refusal.SIGNERS, f"{len(names)} of {needed} people signed", hint=hint)
         return names
 
     def after(self, envelope: bytes, *, people: int) -> Register:
-        """The register when this statement has taken effect. Raises StatementRefused."""
+        """Returns the register after this key statement. Raises StatementRefused."""
         read = open_envelope(envelope, KEY_TYPE)
         try:
             statement = KeyStatement.model_validate(payload_of(read))
             key = PublicKey.read(statement.key)
         except (ValidationError, ValueError) as error:
             raise StatementRefused(
-                Refusal.SHAPE, f"it is no statement about a key: {_first(error)}", hint="use `assay key`"
+                Refusal.SHAPE, f"not a key statement: {_first(error)}", hint="use `assay key`"
             ) from error
         if key.line != statement.key:
-            raise StatementRefused(
-                Refusal.SHAPE, "the key has a comment, or is not written plainly", hint="use `assay key`"
-            )
+            raise StatementRefused(Refusal.SHAPE, "the key has a comment or extra characters", hint="use `assay key`")
         if statement.action == "revoke":
             return self._revoked(read, statement, key)
         return self._admitted(read, statement, key, people)
@@ -107,8 +104,8 @@ class Register:
         if self.known(key.fingerprint) is not None:
             raise StatementRefused(
                 Refusal.KNOWN_KEY,
-                f"{key.fingerprint} is in the register already",
-                hint="a key belongs to one person, and a revoked one never comes back: make another",
+                f"{key.fingerprint} is already in the register",
+                hint="create another key: a key belongs to one person, and a revoked one never returns",
             )
         require_signatures(read, [key])
         others = replace(read, signers=tuple(name for name in read.signers if name != key.fingerprint))
@@ -132,7 +129,7 @@ class Register:
             raise StatementRefused(
                 Refusal.PERSON,
                 f"{key.fingerprint} is {known.person}'s, not {statement.person}'s",
-                hint="`assay key ls`",
+                hint="see `assay key ls`",
             )
         signers = self.signers(read)
         if sum(one.valid for one in self.keys) == 1:

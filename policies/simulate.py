@@ -1,13 +1,13 @@
-"""How often a policy would be fooled, and how often it would miss: made-up nights through the gates' own outcomes.
+"""Simulates nights under a policy to estimate false promotions and missed gains.
 
-A null candidate is no better and no worse: each question that tells the two models apart falls to either side alike. A
-candidate with a gain wins them with the share that makes up the gain. Questions are independent and spread evenly over
-the families. What the figures take for granted: every gate that is not about counts passes, and a person approves of
-everything; so a real owner is fooled less often than these figures say.
+A null candidate is neither better nor worse: each discordant question falls to either side equally. A candidate with a
+gain wins the share of them that makes up the gain. Questions are independent and spread evenly over the tasksets. Every
+gate that does not depend on counts is assumed to pass, and a person to approve everything; real deployments promote
+fewer null candidates.
 
-The outcomes are those of the gates, and the order of rules is that of `decide` (tested against it);
-only the questions are drawn as counts. About 100,000 nights take a few seconds, as equal counts are judged once. numpy
-is imported by the first draw (see `bootstrap`).
+Outcomes come from the gates' own code, and the order of rules is that of `decide` (tested against it); only questions
+are drawn as counts. About 100,000 nights take a few seconds, because equal counts are judged once. The first draw
+imports numpy (see `bootstrap`).
 """
 
 from __future__ import annotations
@@ -37,64 +37,64 @@ if TYPE_CHECKING:
 
 
 class Assumed(PolicyRecord):
-    """What a simulation is about. Points and percent of 100."""
+    """Parameters of a simulation. Points and percent of 100."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     items: int = Field(800, ge=1, le=100_000)
-    """Sealed questions a night."""
+    """Sealed questions per night."""
     families: int = Field(7, ge=1, le=100)
-    """Families that the questions are spread over."""
+    """Number of tasksets that share the questions."""
     discordant: float = Field(20.0, gt=0, le=100)
-    """Percent of the questions that one model answers and the other does not."""
+    """Percentage of questions that only one model answers."""
     gain: float = Field(4.0, gt=0, le=100)
-    """Points, of the candidate that should be found."""
+    """Points gained by the candidate to be found."""
     within: int = Field(5, ge=1, le=90)
-    """Nights in which it should be found."""
+    """Nights within which it should be promoted."""
     nights: int = Field(90, ge=1, le=400)
-    """Of a quarter."""
+    """Nights per quarter."""
     quarters: int = Field(2_000, ge=1, le=100_000)
-    """How many to simulate."""
+    """Quarters to simulate."""
     seed: int = Field(0, ge=0)
-    """Of the made-up questions."""
+    """Seed of the random draws."""
 
     @model_validator(mode="after")
     def _fits(self) -> Assumed:
         if self.gain > self.discordant:
             raise ValueError(f"a gain of {self.gain:g} points needs at least {self.gain:g} % discordant questions")
         if self.items < self.families:
-            raise ValueError("there are more families than questions")
+            raise ValueError("more families than questions")
         return self
 
 
 class Simulated(PolicyRecord):
-    """Shares are of 1; their intervals are Wilson's at 95 %."""
+    """Results of a simulation. Shares are of 1; their intervals are Wilson's at 95 %."""
 
     assumed: Assumed
     null_promoted_share: float
-    """Of the quarters: those in which a candidate that is no better was promoted; the larger of the next two."""
+    """Share of quarters that promoted a candidate that is no better; the larger of the `fresh` and `held` shares."""
     null_promoted_low: float
     null_promoted_high: float
     null_promoted_share_fresh: float
-    """With another null candidate every night."""
+    """Null share with a new candidate every night."""
     null_promoted_share_held: float
-    """With held candidates asked again, as the policy says."""
+    """Null share with held candidates asked again, as the policy allows."""
     power: float
-    """Of the candidates with the gain: those that were promoted within the nights."""
+    """Share of candidates with the gain that were promoted within the nights."""
     power_low: float
     power_high: float
     found_by_night: tuple[float, ...]
-    """The same after each night."""
+    """Power after each night."""
     rejected_share: float
-    """Of the candidates with the gain: those that were rejected within the nights."""
+    """Share of candidates with the gain that were rejected within the nights."""
 
 
 NightCounts = tuple[PairCounts, ...]
-"""One candidate's counts over its nights so far: of all questions, then of each family."""
+"""Counts of one candidate over its nights so far: all questions, then each taskset."""
 
 
 class SimulatedJudge:
-    """The outcome on counts alone, under one policy: every other gate passed, every person approved."""
+    """Decides on counts alone under one policy: all other gates pass and every person approves."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -106,7 +106,7 @@ class SimulatedJudge:
         )
 
         def drawn(counts: PairCounts) -> tuple[float, float]:
-            # Families here differ in nothing: drawing whole ones would be of no other width.
+            # Simulated families are identical: resampling whole ones would give the same width.
             return of_questions(counts.gained, counts.lost, counts.items, alpha=gain.alpha)
 
         remembered = lru_cache(maxsize=500_000)
@@ -117,7 +117,7 @@ class SimulatedJudge:
         self._outcome = lru_cache(maxsize=4_096)(self._outcome_of)
 
     def outcome(self, counts: NightCounts, before: int) -> DecisionOutcome:
-        """What is decided about a candidate with these counts and so many before it in its quarter."""
+        """Returns the decision for these counts with `before` earlier candidates in the quarter."""
         families = frozenset(map(self._family, counts[1:]))
         odds = self._odds(counts[0], self._rules.candidates if before >= self._rules.candidates else 0)
         return self._outcome(self._gain(counts[0]), odds, families)
@@ -130,7 +130,7 @@ class SimulatedJudge:
 
 
 def simulate(policy: Policy, assumed: Assumed, progress: Callable[[str], None] = lambda text: None) -> Simulated:
-    """Simulates both; `progress` is told what is being done."""
+    """Simulates null and better candidates; `progress` receives a message per phase."""
     import numpy as np
 
     rng = np.random.default_rng(assumed.seed)
@@ -168,7 +168,7 @@ def simulate(policy: Policy, assumed: Assumed, progress: Callable[[str], None] =
 
 
 def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float) -> Counts:
-    """[nights, families, 3]: questions, gained and lost of each night's families."""
+    """Draws counts [nights, families, 3]: questions, gained and lost per night and taskset."""
     import numpy as np
 
     share, rest = divmod(assumed.items, assumed.families)
@@ -179,7 +179,7 @@ def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float
 
 
 def _null_quarter(judge: SimulatedJudge, drawn: Counts, *, most_nights: int) -> bool:
-    """Whether any candidate of the quarter was promoted; held ones are asked again on at most so many nights."""
+    """True if the quarter promoted any candidate; held ones are asked again for at most `most_nights` nights."""
     so_far, asked, before = None, 0, 0
     for night in _each_night(drawn):
         so_far, asked = _added(so_far, night), asked + 1
@@ -193,7 +193,7 @@ def _null_quarter(judge: SimulatedJudge, drawn: Counts, *, most_nights: int) -> 
 
 
 def _search(judge: SimulatedJudge, drawn: Counts) -> tuple[int, DecisionOutcome]:
-    """On which night a candidate was decided on, and how; hold when it was not, or was given up."""
+    """Returns the night and outcome of a candidate's decision; hold if it was undecided or abandoned."""
     so_far = None
     for night, counts in enumerate(_each_night(drawn)):
         so_far = _added(so_far, counts)
@@ -206,7 +206,7 @@ def _search(judge: SimulatedJudge, drawn: Counts) -> tuple[int, DecisionOutcome]
 
 
 def _each_night(drawn: Counts) -> list[NightCounts]:
-    """Each night on its own."""
+    """Converts drawn counts into one `NightCounts` per night."""
     nights = zip(drawn.sum(axis=1).tolist(), drawn.tolist(), strict=True)
     return [tuple(PairCounts(*counts) for counts in (whole, *families)) for whole, families in nights]
 

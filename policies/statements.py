@@ -1,7 +1,7 @@
-"""What one person signs: a statement in their own name that may be given until it expires. Pure.
+"""Statements signed by one person in their own name, with an expiry. Pure.
 
-What always holds: it has one signature, by the person whom it names; the time comes in, with the latest time that was
-ever on record, so that a clock that was set back brings nothing to life again.
+Invariants: a statement has exactly one signature, by the person it names; the current time and the latest recorded time
+are arguments, so setting the clock back revives nothing.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from policies.envelopes import OpenEnvelope, canonical, open_envelope, payload_o
 from policies.refusals import Refusal, StatementRefused
 
 SLACK = timedelta(seconds=60)
-"""What two readings of one clock may differ by, as when a time server corrects it."""
+"""Tolerated difference between two clock readings, as after a time server's correction."""
 
 
 class PersonStatement(PolicyRecord):
     person: str = Field(pattern=NAME)
     nonce: str = Field(pattern=r"^[0-9a-f]{32}$")
-    """Random; no two statements have the same."""
+    """Random and unique per statement."""
     made_at: str
     expires_at: str
-    """Until when it may be given."""
+    """Latest time at which the statement may be submitted."""
 
     @classmethod
     def valid_for(cls, hours: float, *, made_at: str, **fields: Any) -> Self:
-        """A statement that may be given for so many hours. Raises ValueError for a bad name."""
+        """Returns a statement that expires after `hours`. Raises ValueError for an invalid name."""
         until = moment(made_at) + timedelta(hours=hours)
         return cls(**fields, made_at=made_at, expires_at=until.isoformat(timespec="milliseconds"))
 
@@ -43,44 +43,47 @@ P = TypeVar("P", bound=PersonStatement)
 
 
 def open_statement(envelope: bytes, kind: str, model: type[P], *, hint: str) -> tuple[P, OpenEnvelope]:
-    """What it says; nothing about the signature. Raises StatementRefused (`SHAPE`)."""
+    """Parses a statement without verifying its signature. Raises StatementRefused (`SHAPE`)."""
     read = open_envelope(envelope, kind)
     if len(read.signers) != 1:
-        raise StatementRefused(Refusal.SHAPE, "it has one signature", hint="each person signs a statement of their own")
+        raise StatementRefused(
+            Refusal.SHAPE, "it must have exactly one signature", hint="have each person sign their own statement"
+        )
     try:
         statement = model.model_validate(payload_of(read))
         moment(statement.made_at), moment(statement.expires_at)
     except (ValidationError, ValueError, OverflowError) as error:
-        raise StatementRefused(Refusal.SHAPE, "what is signed is something else", hint=hint) from error
+        raise StatementRefused(Refusal.SHAPE, "the signed payload has another form", hint=hint) from error
     return statement, read
 
 
 def require_own_name(statement: PersonStatement, key: KnownKey) -> None:
-    """Raises StatementRefused (`PERSON`) when the key is another person's."""
+    """Raises StatementRefused (`PERSON`) if the key belongs to another person."""
     if statement.person != key.person:
         raise StatementRefused(
             Refusal.PERSON,
-            f"it is in the name of {statement.person}, and signed by {key.person}",
+            f"the statement names {statement.person}, but {key.person} signed it",
             hint="sign in your own name",
         )
 
 
 def require_timely(statement: PersonStatement, *, valid_hours: float, now: str, latest: str) -> None:
-    """Raises StatementRefused: the clock was set back, or it is from the future, valid for too long, or expired."""
+    """Raises StatementRefused if the clock was set back, or the statement is from the future, valid for too long, or
+    expired."""
     made, until, today = moment(statement.made_at), moment(statement.expires_at), moment(now)
     if today < moment(latest) - SLACK:
         raise StatementRefused(
             Refusal.CLOCK,
-            f"it is {now} by this machine's clock, and the audit log's latest entry is of {latest}",
+            f"this machine's clock says {now}, but the audit log's latest entry is from {latest}",
             hint="set the clock right, then sign again",
         )
     if made > today + SLACK:
-        text = f"it was made at {statement.made_at}, which is not yet"
-        raise StatementRefused(Refusal.FUTURE, text, hint="set the clocks right, sign again")
+        text = f"made at {statement.made_at}, which is in the future"
+        raise StatementRefused(Refusal.FUTURE, text, hint="set the clocks right, then sign again")
     if until - made > timedelta(hours=valid_hours) + SLACK:
         hours = (until - made).total_seconds() / 3600
-        text = f"it would be valid for {hours:.1f} hours, more than the {valid_hours:g} allowed"
-        raise StatementRefused(Refusal.LIFETIME, text, hint="sign a new one")
+        text = f"valid for {hours:.1f} hours, more than the {valid_hours:g} allowed"
+        raise StatementRefused(Refusal.LIFETIME, text, hint="sign a new statement")
     if max(today, moment(latest)) > until:
-        text = f"it was valid until {statement.expires_at}"
-        raise StatementRefused(Refusal.EXPIRED, text, hint="look again, and sign a new one")
+        text = f"valid until {statement.expires_at}"
+        raise StatementRefused(Refusal.EXPIRED, text, hint="review it again, then sign a new statement")

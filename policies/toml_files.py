@@ -1,7 +1,7 @@
-"""Reading what people write as TOML.
+"""Reads hand-written TOML files.
 
-What always holds: only a regular file is read, without waiting for a pipe or a device, and no more of it than was asked
-for; a text that cannot be read is told with a TomlError, whatever is wrong with it.
+Invariants: only regular files are read, without blocking on a pipe or device, and no more than the requested bytes;
+every unreadable text raises TomlError.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from pathlib import Path
 from typing import Any
 
 MOST_BYTES = 1 << 20
-"""Of a file that a person writes by hand."""
+"""Largest hand-written file, in bytes."""
 MOST_PARTS = 200
-"""Of a dotted key: the parser's time and memory grow with the square of them."""
+"""Most parts of a dotted key: the parser's time and memory grow quadratically with them."""
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_\\-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MOST_PARTS}}}")
 
 
 class TomlError(ValueError):
-    """A text is no TOML, or holds what is not read; the message says where, or what."""
+    """Invalid or unsupported TOML; the message says where, or what."""
 
 
 def beginning(path: Path, most: int) -> bytes:
-    """A regular file as far as `most` bytes and one: more than `most` is a file that is too large.
+    """Reads at most `most` + 1 bytes of a regular file; a longer result means the file is too large.
 
-    Raises OSError, also for what is no regular file.
+    Raises OSError, also if the file is not regular.
     """
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as source:
         mode = os.fstat(source.fileno()).st_mode
         if not stat.S_ISREG(mode):
-            raise OSError(errno.EINVAL, "it is no regular file", str(path))
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
         return source.read(most + 1)
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Raises TomlError."""
+    """Parses TOML text. Raises TomlError."""
     if _LONG_KEY.search(text):
         raise TomlError(f"a key has more than {MOST_PARTS} parts")
     try:
@@ -55,7 +55,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def _fits(found: dict[str, Any]) -> None:
-    """TOML's whole numbers have 64 bits; the parser takes longer ones."""
+    """Rejects integers beyond TOML's 64 bits, which the parser accepts."""
     left: list[Any] = [found]
     while left:
         one = left.pop()
@@ -66,8 +66,10 @@ def _fits(found: dict[str, Any]) -> None:
 
 
 def line_of(location: tuple[str, ...], text: str) -> int | None:
-    """The line of a key or of a list's entry, or of its section's head where the key is missing; None when neither is
-    written plainly, one entry a line."""
+    """Returns the line of a key or list entry, or of its section's head if the key is missing.
+
+    None if neither is written plainly, one entry per line.
+    """
     numbers = [place for place, part in enumerate(location) if part.isdigit()]
     if numbers:
         above = line_of(location[: numbers[0]], text)

@@ -1,11 +1,9 @@
-"""A person's validation of a job: whether its check says what was meant, as it is signed, and every reason for which it
-has no effect.
+"""A person's signed validation that a job's check means what was intended, and every reason to refuse one. Pure.
 
-Verification asks whether an answer meets its check; validation asks whether the check says what the question means, and
-only a person can tell. What always holds: it names the job and the digest of its content (question, check, files), so
-that it says nothing about any other; it carries the very page that the person was shown; it counts with the signature
-of a person's valid key, never of a machine's; it has to be given before it expires, and is replaced only by a newer
-one. Pure.
+Verification tests an answer against its check; validation asks if the check captures the question, which only a person
+can tell. Invariants: a validation names the job and the digest of its content (question, check, files), so it applies
+to no other; it carries the page that the person was shown; it needs the signature of a person's valid key, never of a
+machine's; it must be submitted before it expires, and only a newer one replaces it.
 """
 
 from __future__ import annotations
@@ -32,15 +30,15 @@ Line = str
 
 
 class ShownExample(PolicyRecord):
-    """One thing that the verifier was asked about while the person was shown the check."""
+    """Example that the verifier judged while the person was shown the check."""
 
     sort: Literal["example", "mutant"]
-    """`example`: something like what is wanted. `mutant`: something changed, which a sharp check rejects."""
+    """`example`: similar to a wanted answer. `mutant`: altered, so that a sharp check rejects it."""
     what: str = Field(max_length=500)
-    """How it was made."""
+    """Description of how the example was made."""
     text: str = Field(max_length=4_000)
     outcome: str = Field(max_length=40)
-    """The verifier's, as it was said."""
+    """Verifier outcome, unmodified."""
     reason: str = Field(max_length=1_000)
 
     @property
@@ -49,7 +47,7 @@ class ShownExample(PolicyRecord):
 
 
 class Page(PolicyRecord):
-    """What the person was shown. All of it is text, some of it hostile. What is signed calls the examples `looks`."""
+    """Page shown to the person. All of it is text, some of it hostile. The signed JSON calls the examples `looks`."""
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
@@ -59,10 +57,10 @@ class Page(PolicyRecord):
     words: tuple[Line, ...] = Field(max_length=1_000)
     """The check in plain words."""
     first: tuple[Line, ...] = Field(max_length=50)
-    """What has to be said before anything else: a check that accepts what it should not."""
+    """Warnings shown first, such as a check that accepts too much."""
     examples: tuple[ShownExample, ...] = Field(max_length=200, validation_alias="looks", serialization_alias="looks")
     notes: tuple[Line, ...] = Field(default=(), max_length=50)
-    """What could not be tried."""
+    """Notes on examples that could not be tried."""
     verifier: str = Field(max_length=300)
 
     def digest(self) -> str:
@@ -70,7 +68,7 @@ class Page(PolicyRecord):
 
 
 class SignedValidation(PersonStatement):
-    """What a person signs. What was given in time stays valid."""
+    """Signed validation of a job. Stays valid once submitted in time."""
 
     format: Literal["assay-meaning-1"] = "assay-meaning-1"
     verdict: Literal["meant", "not_meant"]
@@ -82,7 +80,7 @@ class SignedValidation(PersonStatement):
 
 @dataclass(frozen=True)
 class ValidationSubject:
-    """What the validation has to be about."""
+    """Values that a validation must match."""
 
     job: str
     content: str
@@ -93,25 +91,22 @@ class ValidationSubject:
 
 
 def open_validation(envelope: bytes) -> tuple[SignedValidation, OpenEnvelope]:
-    """What it says; nothing about the signature. Raises StatementRefused (`SHAPE`)."""
+    """Parses a validation without verifying its signature. Raises StatementRefused (`SHAPE`)."""
     hint = "use `assay jobs validate`"
     signed, read = open_statement(envelope, VALIDATION_TYPE, SignedValidation, hint=hint)
     if any(datetime.fromisoformat(time).tzinfo is None for time in (signed.made_at, signed.expires_at)):
-        raise StatementRefused(Refusal.SHAPE, "it has a time without its zone", hint=hint)
+        raise StatementRefused(Refusal.SHAPE, "a time has no time zone", hint=hint)
     return signed, read
 
 
 def read_validation(envelope: bytes, key: PublicKey) -> SignedValidation:
-    """The validation, when that key signed it: for those who have a bundle and a person's public key. Raises
-    StatementRefused.
-
-    Whether the key was revoked since is not seen here.
-    """
+    """Returns the validation if that key signed it, for a holder of a bundle and a person's public key. Raises
+    StatementRefused. A later revocation of the key is not visible here."""
     signed, read = open_validation(envelope)
     if read.signers != (key.fingerprint,):
         raise StatementRefused(
             Refusal.UNKNOWN_KEY,
-            f"it is signed with {read.signers[0]}, not with {key.fingerprint}",
+            f"signed with {read.signers[0]}, not with {key.fingerprint}",
             hint="name the public key of the person who validated it",
         )
     require_signatures(read, [key])
@@ -121,10 +116,10 @@ def read_validation(envelope: bytes, key: PublicKey) -> SignedValidation:
 def verify_validation(
     envelope: bytes, asked: ValidationSubject, register: Register, *, before: bytes | None, now: str, latest: str
 ) -> tuple[SignedValidation, KnownKey]:
-    """The validation and the key that signed it, when it counts. Raises StatementRefused with the reason's name.
+    """Returns the validation and its signing key, if it counts. Raises StatementRefused with the reason's name.
 
-    `before` is the one on record about this job, which a newer one replaces; `latest` the latest time on record. Times
-    are UTC in ISO 8601.
+    `before` is the recorded validation of this job, which a newer one replaces; `latest` the latest time on record.
+    Times are UTC in ISO 8601.
     """
     signed, read = open_validation(envelope)
     key = register.signers(read)[0]
@@ -132,22 +127,22 @@ def verify_validation(
     if before is not None and moment(signed.made_at) <= moment(open_validation(before)[0].made_at):
         raise StatementRefused(
             Refusal.REPLAYED,
-            "it was given before, or is older than the one on record",
-            hint="sign a new one on what you are shown now",
+            "already given, or older than the one on record",
+            hint="sign a new statement on what is shown now",
         )
     if signed.job != asked.job:
-        text = f"it is about {signed.job!r}, not about {asked.job!r}"
-        raise StatementRefused(Refusal.JOB, text, hint="look at this job, and sign again")
+        text = f"the validation is about {signed.job!r}, not {asked.job!r}"
+        raise StatementRefused(Refusal.JOB, text, hint="review this job, then sign again")
     if (signed.content, signed.page.question, signed.page.files) != (asked.content, asked.question, asked.files):
         raise StatementRefused(
             Refusal.CONTENT,
-            "what was shown is not what the job has: its question, its check or a file is another",
-            hint="look at the job again, then sign",
+            "the page shown does not match the job: its question, check or files differ",
+            hint="review the job again, then sign",
         )
     if signed.page.words != asked.words:
         raise StatementRefused(
             Refusal.CONTENT,
-            "the check was shown in other words than this version has for it",
+            "the check was shown in a wording that differs from this version's",
             hint="use the `assay` of the daemon's version, and sign again",
         )
     require_timely(signed, valid_hours=asked.valid_hours, now=now, latest=latest)

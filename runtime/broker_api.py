@@ -1,7 +1,7 @@
-"""Defines what sessions ask of the broker, as a protocol between `runtime.sessions` and `runtime.broker`.
+"""Protocol between `runtime.sessions` and `runtime.broker`: the requests that a session makes to a broker.
 
-All of it is called, and calls back, on the reactor's thread of the one who asks; nothing blocks. What always holds:
-every call back comes exactly once; a broker that is gone ends every wait with an InfrastructureError.
+Calls and callbacks happen on the caller's reactor thread and never block. Invariants: every callback runs exactly once;
+the loss of the broker ends every wait with an InfrastructureError.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from runtime.sandbox import Priority, SnapshotId
 
 
 class SnapshotCopy(FrozenModel):
-    """Asks for a sandbox that goes on from a snapshot, in the place of the profile of a fresh one."""
+    """Request for a sandbox restored from a snapshot, used in place of a fresh sandbox's profile."""
 
     snapshot: Annotated[SnapshotId, Field(pattern=r"^[0-9a-f]{64}$")]
     reseed: bool = False
-    """With other random numbers than its siblings."""
+    """Gives the copy random numbers that differ from its siblings'."""
 
 
 @dataclass(eq=False)
 class Handle:
-    """Is a ready sandbox that the broker has given us: its worker waits for requests on these descriptors."""
+    """Ready sandbox received from the broker; its worker waits for requests on these descriptors."""
 
     id: str
     profile: Profile
     requests: int
-    """Non-blocking; ours to close."""
+    """Non-blocking descriptor, owned and closed by the client."""
     replies: int
-    """Likewise."""
+    """Non-blocking descriptor, owned and closed by the client."""
 
 
 @dataclass(frozen=True)
 class Termination:
-    """Says how a sandbox ended."""
+    """Cause and final usage of a sandbox that ended."""
 
     cause: Cause
     usage: BoxUsage
@@ -50,18 +50,18 @@ OnReady = Callable[[Handle | SandboxError], None]
 
 
 class Ticket(Protocol):
-    """Stands for a request that waits."""
+    """Waiting launch request."""
 
     def cancel(self) -> None:
-        """Gives it up; what was started for it goes to somebody else or is ended. No call back follows."""
+        """Cancels the request without a callback; its sandbox goes to another caller or is ended."""
 
 
 class BrokerApi(Protocol):
     def launch(self, wanted: Profile | SnapshotCopy, *, caller: str, priority: Priority, on_ready: OnReady) -> Ticket:
-        """Asks for a sandbox, from the warm pool where there is one. BusyError when too many wait."""
+        """Requests a sandbox, from the warm pool if possible. Raises BusyError when too many requests wait."""
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
-        """Keeps that many restored copies ready from now on; 0 ends it."""
+        """Keeps `copies` restored copies of a snapshot ready from now on; 0 stops that."""
 
     def snapshot(
         self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
@@ -74,13 +74,15 @@ class BrokerApi(Protocol):
     ) -> None: ...
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
-        """Says whether it computes mostly when no other sandbox does."""
+        """Sets low CPU priority: with `others_first` the sandbox runs mostly when no other wants the CPU."""
 
     def rest(self, handle: Handle, rests: bool, done: Callable[[SandboxError | None], None]) -> None:
-        """Says whether nobody speaks to it for now: then it gets next to no processor, until it is told otherwise."""
+        """Throttles an idle sandbox to almost no CPU while `rests` is set."""
 
     def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
-        """Kills it now and closes its descriptors; calls back once nothing inside runs any more, with why it ended:
-        `asked` unless the broker or the kernel had ended it before. A broker that is gone answers `died`."""
+        """Kills a sandbox and closes its descriptors; the callback runs once nothing inside runs any more.
+
+        The cause is `asked` unless the broker or the kernel had ended the sandbox before; `died` if the broker is lost.
+        """
 
     def close(self) -> None: ...

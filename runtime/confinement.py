@@ -1,6 +1,6 @@
-"""Takes rights from a process of ours before it meets hostile text; the kernel keeps it, and none of it can be undone.
+"""Drops rights of a host process before it reads hostile text; the kernel enforces this irrevocably.
 
-`runtime.guest.filters` says what the filters of system calls hold.
+`runtime.guest.filters` defines the system-call filters.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = ["allow_reading_only", "end_with_parent", "stay_in_namespaces"]
 
 
 def allow_reading_only() -> None:
-    """Leaves reading only: from here on this process can open no file for writing, start no process or program, signal
-    no other and have no socket. Raises OSError when the kernel refuses the filter."""
+    """Restricts this process to reading: no files opened for writing, processes, programs, signals to others or
+    sockets. Raises OSError if the kernel refuses the filter."""
     confine.begin()
     confine.Filter(filters.reading_only(os.uname().machine)).install()
 
 
 def stay_in_namespaces() -> None:
-    """Sees to it that from here on this process and all that it starts make no namespaces or mounts and reach no
-    other's memory; they may install further filters. Raises OSError when the kernel refuses the filter."""
+    """Forbids this process and its children new namespaces, mounts and access to other processes' memory. They may
+    install further filters. Raises OSError if the kernel refuses the filter."""
     confine.begin()
     confine.Filter(filters.one_world(os.uname().machine, filters=True)).install()

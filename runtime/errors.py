@@ -1,21 +1,21 @@
-"""Names what can go wrong in the runtime, and who has to act.
+"""Exception classes of the runtime, by who has to act.
 
-Code that fails inside a sandbox is data: its call returns a `CallResult` whose status says how. Exceptions are for the
-caller's own mistakes and for what broke under both of them:
+Code that fails inside a sandbox is data: its call returns a `CallResult` with a status. Exceptions are for the caller's
+own mistakes and for infrastructure errors:
 
-    SandboxError                anything below; `hint` is a sentence for the person who reads it
-    ├── BadRequestError         the caller asked for something that cannot be: a limit below zero, a closed session
-    │   ├── FileMissingError    there is no such file, folder or program in the sandbox; a FileNotFoundError, too
-    │   ├── FileDeniedError     its mode, or a rule, does not allow it; a PermissionError, too
-    │   ├── FileIsFolderError   a folder stands where a file was meant; an IsADirectoryError, too
-    │   ├── FileTooLargeError   it has more bytes than were asked for
+    SandboxError                any of the below; `hint` is a sentence for the person who reads it
+    ├── BadRequestError         the caller asked for something impossible: a limit below zero, a closed session
+    │   ├── FileMissingError    no such file, folder or program in the sandbox; also a FileNotFoundError
+    │   ├── FileDeniedError     its mode, or a rule, denies access; also a PermissionError
+    │   ├── FileIsFolderError   a folder in place of a file; also an IsADirectoryError
+    │   ├── FileTooLargeError   more bytes than requested
     │   └── UnknownUserError    the sandbox has no such user
-    ├── LimitError              the caller has had what its limits or quotas give
-    ├── BusyError               too many wait already; try again later, with less
-    ├── RefusedError            isolation cannot be had, or a rule forbids it; never retried, never worked around
-    └── InfrastructureError     a sandbox died, a disk or a GPU is full, runsc broke; may be retried, is never a reward
-        ├── BrokerLostError     the broker that was asked is gone, and all that it had with it
-        └── HostLostError       a host of the cluster is gone, and all that it had; another one may take the same
+    ├── LimitError              the caller has used up its limits or quotas
+    ├── BusyError               too many requests wait; try again later, with less
+    ├── RefusedError            isolation is unavailable, or a rule forbids it; never retried, never worked around
+    └── InfrastructureError     a sandbox died, a disk or GPU is full, runsc failed; may be retried, is never a reward
+        ├── BrokerLostError     the broker is gone, with all its sandboxes
+        └── HostLostError       a host of the cluster is gone, with all its sandboxes; another may take over
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from typing import Literal
 ErrorName = Literal[
     "bad_request", "missing", "denied", "folder", "too_large", "no_user", "limit", "busy", "refused", "infrastructure"
 ]
-"""What the classes are called on a wire."""
+"""Wire names of the exception classes."""
 
 
 class HintedError(Exception):
-    """Is an error that was foreseen, of any package but `policies`: a message, what to do, and a command's exit
-    code."""
+    """Expected error of any package but `policies`, with a hint and a command's exit code."""
 
     exit_code = 5
-    """As in docs/cli.md: 2 for what was asked wrongly, 4 for what is refused, 5 for what broke."""
+    """Exit code as in docs/cli.md: 2 for a bad request, 4 for a refusal, 5 for an infrastructure error."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -107,5 +106,5 @@ ERRORS: dict[ErrorName, type[SandboxError]] = {
 
 
 def name_of(error: BaseException) -> ErrorName:
-    """Says what an error is called on a wire; one that is no SandboxError is the infrastructure's fault."""
+    """Returns an error's wire name; any error that is not a SandboxError counts as infrastructure."""
     return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "infrastructure")

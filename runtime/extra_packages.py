@@ -1,7 +1,7 @@
-"""Says how packages are installed that only some uses of the program need.
+"""Install commands for optional packages.
 
-What always holds: the command names those packages, and the interpreter that this runs from: by the program's own name
-an index may have another's.
+Invariants: the command names the packages themselves and the running interpreter, because an index may hold another
+project under this program's name.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ PROGRAM = "assay"
 
 
 def install_command(extra: str, interpreter: str = sys.executable, needs: Iterable[str] | None = None) -> str:
-    """The command that installs what an extra of pyproject.toml asks for. `needs` are requirements as metadata has
-    them; otherwise this program's own."""
+    """Returns the command that installs an extra of pyproject.toml. `needs` are metadata requirements, by default this
+    program's own."""
     from importlib import metadata
 
     if needs is None:

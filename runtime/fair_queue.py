@@ -1,9 +1,9 @@
-"""Says who is next when places are short: by priority first, and within one priority callers take turns.
+"""Queue for scarce places: highest priority first, round-robin among callers of one priority.
 
-What always holds: everything that was added is taken once, or removed; what one caller adds with one priority is taken
-in that order; between two turns of one caller, every other caller who waits with the same priority has had one. So
-nobody who adds much delays those who add little. A lower priority waits as long as a higher one has anything: it is
-not promised a share. No clock, no lock: its owner calls it from one place at a time.
+Invariants: every added item is taken once, or removed; a caller's items of one priority keep their order; between two
+turns of a caller, every other waiting caller of that priority has had one. So heavy callers barely delay light ones. A
+lower priority waits while a higher one has items: it has no guaranteed share. No clock, no lock: the owner serializes
+calls.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class QueueEntry(NamedTuple):
-    """Names an item in the queue, for `remove`."""
+    """Key of a queued item, for `remove`."""
 
     priority: Priority
     caller: str
@@ -28,7 +28,7 @@ class FairQueue(Generic[Item]):
     def __init__(self) -> None:
         self._numbers = itertools.count()
         self._callers: dict[Priority, dict[str, dict[int, Item]]] = {priority: {} for priority in sorted(Priority)}
-        """In each priority the callers in the order of their turns; of each, its items in the order they came."""
+        """Callers by priority in turn order, each with its items in order of arrival."""
         self._size = 0
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class FairQueue(Generic[Item]):
         return entry
 
     def take(self) -> Item:
-        """Takes the next one, which waits no longer. Raises IndexError when nothing waits."""
+        """Removes and returns the next item. Raises IndexError when the queue is empty."""
         for callers in self._callers.values():
             if callers:
                 caller = next(iter(callers))
@@ -54,7 +54,7 @@ class FairQueue(Generic[Item]):
         raise IndexError("nobody waits")
 
     def remove(self, entry: QueueEntry) -> bool:
-        """Removes it; whether it still waited. Taken or removed before, it is no mistake."""
+        """Removes an item; True if it was still queued. An item already taken or removed is not an error."""
         callers = self._callers[entry.priority]
         items = callers.get(entry.caller, {})
         if entry.number not in items:

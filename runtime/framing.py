@@ -1,8 +1,7 @@
-"""Cuts streams into frames: the one way in which bytes become messages, wherever a pipe or a socket keeps no
-boundaries.
+"""Splits streams into frames: turns bytes into messages where a pipe or socket has no message boundaries.
 
-A guest has the same code, so it lies there. What has no part in it: the broker's packets, whose boundaries the kernel
-keeps (SOCK_SEQPACKET), and those who read one frame at a time from a blocking socket.
+The code lives in the guest package, because guests use it too. Not for the broker's packets (SOCK_SEQPACKET keeps
+boundaries), nor for readers of one frame at a time from a blocking socket.
 """
 
 from __future__ import annotations

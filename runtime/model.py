@@ -1,4 +1,4 @@
-"""Is what records, messages and settings have in common."""
+"""Common base of records, messages and settings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FrozenModel(BaseModel):
-    """Is checked when it is made, never changes, and knows no fields but its own."""
+    """Immutable pydantic model that is validated on creation and forbids unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 @dataclass(frozen=True)
 class UnitName:
-    """Says in what a figure that people set is counted, where its name does not end in that."""
+    """Unit of a user-set number whose name does not end in one."""
 
     name: str

@@ -1,7 +1,7 @@
-"""Runs Python's own parser, one text at a time.
+"""Lock around Python's own parser, for one text at a time.
 
-CPython 3.11 counts the depth of its parser for the whole interpreter and loses count when two threads parse at once:
-one of them gets SystemError ("recursion depth mismatch"). So whoever parses in a process of ours holds this lock.
+CPython 3.11 counts parser depth per interpreter and miscounts when two threads parse concurrently: one gets SystemError
+("recursion depth mismatch"). Every host process that parses therefore takes this lock.
 """
 
 from __future__ import annotations

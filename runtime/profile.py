@@ -1,4 +1,4 @@
-"""Says what one sandbox is for and what it may use, and what it had used and why when it ended.
+"""Profile of one sandbox: its purpose and resources, its usage, and why it ended.
 
 Equal profiles give equal sandboxes: each names a golden image.
 """
@@ -26,35 +26,35 @@ SetDigest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{16}\z")]
 
 
 class PackageSet(FrozenModel):
-    """Names packages that a guest's root has in place of the usual ones, and which of them are imported ahead."""
+    """Packages that replace the usual ones in a guest's root, and modules to import ahead."""
 
     digest: SetDigest
-    """Of a set that was installed on the broker's host; see `runtime.backends.packages`."""
+    """Digest of a set installed on the broker's host; see `runtime.backends.packages`."""
     preload: tuple[ModuleName, ...] = Field((), max_length=64)
     memory_mib: int = Field(64, ge=0, le=1 << 14)
-    """What the modules take that are imported ahead; it comes on top of what a sandbox may use."""
+    """Memory of the preloaded modules in MiB, in addition to the sandbox's limit."""
 
 
 MOST_MIB, MOST_COUNT, MOST_CPUS, MOST_SECONDS, MOST_AHEAD = 1 << 24, 1 << 22, 4_096, 1e9, 1_024
-"""More than any machine has: a profile may come from another user."""
+"""Upper bounds beyond any machine: a profile may come from another user."""
 
 
 class Profile(FrozenModel):
     backend: BackendName = BackendName.GVISOR
     mode: Mode
     program: ProgramName | None = None
-    """One of the broker's programs instead of the guests' Python; `mode` is `sandbox` then."""
+    """Program of the broker instead of the guests' Python; `mode` is `sandbox` then."""
     userland: bool = False
-    """A root with the distribution's shell and small programs; under gVisor with users, too, the guest's root among
-    them. Only where `mode` is `sandbox`."""
+    """Root with the distribution's shell and small programs, under gVisor also with users including the guest's root.
+    Requires mode `sandbox`."""
     packages: SetDigest | None = None
-    """A root with this set of packages. Only where `mode` is `sandbox`."""
+    """Root with this set of packages. Requires mode `sandbox`."""
     preload: tuple[ModuleName, ...] = Field((), max_length=64)
-    """Modules that are imported before the first call, and so are part of the golden image."""
+    """Modules imported before the first call, and therefore part of the golden image."""
     memory_mib: int = Field(ge=16, le=MOST_MIB)
-    """Of the whole sandbox, gVisor's own part (about 30 MiB) included."""
+    """Memory of the whole sandbox in MiB, including gVisor's own part (about 30 MiB)."""
     process_memory_mib: int = Field(ge=16, le=MOST_MIB)
-    """Address space of one process inside."""
+    """Address space of one process inside, in MiB."""
     pids: int = Field(ge=1, le=MOST_COUNT)
     cpus: float = Field(gt=0, le=MOST_CPUS)
     tmp_mib: int = Field(ge=1, le=MOST_MIB)
@@ -63,30 +63,32 @@ class Profile(FrozenModel):
     output_bytes: int = Field(ge=64, le=MOST_MIB << 20)
     slice_seconds: float = Field(0.25, gt=0, le=MOST_SECONDS)
     ahead: int = Field(0, ge=0, le=MOST_AHEAD)
-    """Processes forked before anybody asks."""
+    """Number of processes forked ahead of demand."""
     most_ahead: int = Field(0, ge=0, le=MOST_AHEAD)
-    """So many once they turn out to be too few; less than `ahead` is as much as `ahead`."""
+    """Number of processes forked ahead once `ahead` proves too few; at least `ahead`."""
     cpu_seconds: float | None = Field(None, ge=0, le=MOST_SECONDS)
-    """CPU time of the sandbox; the broker kills it at its end. None: no end."""
+    """CPU time of the sandbox, after which the broker kills it. None: unlimited."""
     life_seconds: float | None = Field(None, ge=0, le=MOST_SECONDS)
-    """Likewise, wall clock from its hand-over."""
+    """Wall-clock time of the sandbox from its hand-over, after which the broker kills it. None: unlimited."""
 
     @property
     def users(self) -> bool:
-        """Whether programs can be started for other users than the ordinary one. nsjail's guests have one user of the
-        host each, and no capability to become another."""
+        """True if programs can run as other users than the ordinary one.
+
+        nsjail's guests have one user of the host each, and no capability to become another.
+        """
         return self.userland and self.backend is BackendName.GVISOR
 
     @model_validator(mode="after")
     def _only_a_sandbox_has_a_userland(self) -> Self:
         if self.userland and (self.mode != "sandbox" or self.program is not None):
-            raise ValueError("only a guest with a sandbox of its own has programs and users")
+            raise ValueError("a userland needs mode `sandbox` and no program")
         if self.packages is not None and (self.mode != "sandbox" or self.program is not None or self.userland):
-            raise ValueError("only a guest with a sandbox of its own, and without a userland, has packages of its own")
+            raise ValueError("packages need mode `sandbox`, and neither a program nor a userland")
         return self
 
     def worker_limits(self) -> str:
-        """Writes what the worker enforces itself, as its second argument."""
+        """Formats the limits that the worker enforces itself, as its second argument."""
         limits = {
             "output_bytes": self.output_bytes,
             "memory_bytes": self.process_memory_mib << 20,
@@ -101,25 +103,25 @@ class Profile(FrozenModel):
 
 
 class Cause(StrEnum):
-    """Says why a box ended, as the host knows it."""
+    """Cause of a box's end, as observed by the host."""
 
     ASKED = "asked"
-    """Its holder, or the broker, wanted it gone."""
+    """Ended by its holder or the broker."""
     MEMORY = "memory"
     CPU = "cpu"
     EXPIRED = "expired"
     DIED = "died"
-    """By itself."""
+    """Ended by itself."""
 
 
 class BoxUsage(FrozenModel):
-    """Holds what the control groups say. Zeros where the kernel does not tell."""
+    """Usage from the control groups; zeros where the kernel reports nothing."""
 
     cpu_seconds: float = 0.0
     memory_mib: float = 0.0
     peak_memory_mib: float = 0.0
     oom_kills: int = 0
     pids_denied: int = 0
-    """How often the kernel refused a new process."""
+    """Number of new processes that the kernel refused."""
     waits: dict[int, float] = Field(default_factory=dict)
-    """Where it was asked for: by thread, the seconds for which it stood ready and had no processor."""
+    """Seconds runnable without a CPU, by thread; only on request."""

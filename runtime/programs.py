@@ -1,9 +1,8 @@
-"""Describes programs of our own that a broker runs in boxes beside the guests' Python: the verifiers' tools.
+"""Host programs that a broker runs in boxes beside the guests' Python: the verifiers' tools.
 
-What always holds: a client names a program, and the broker's own settings say what that is; no client chooses a path of
-the host. A program says `READY` on its standard output once it is warm, and nothing before; then it answers there what
-it is asked on its standard input, in a protocol of its own. It sees its folders read-only, an empty /tmp of its own,
-and nothing else of the host.
+Invariants: a client names a program, and only the broker's settings define it; no client chooses a host path. A program
+prints `READY` on standard output once warm, and nothing before; then it answers requests from standard input there, in
+its own protocol. It sees its folders read-only and its own empty /tmp, and nothing else of the host.
 """
 
 from __future__ import annotations
@@ -17,33 +16,33 @@ from runtime.guest import wire
 from runtime.model import FrozenModel
 
 READY = wire.pack_reply(wire.NO_NONCE, wire.ReplyKind.READY)
-"""What a guest says first, so that a broker greets both alike."""
+"""First output of a guest, so that a broker handles guests and programs alike."""
 ProgramName = Annotated[str, StringConstraints(pattern=r"\A[a-z][a-z0-9-]{0,39}\z")]
 
 
 class Program(FrozenModel):
     name: ProgramName
     argv: tuple[str, ...] = Field(min_length=1)
-    """The first is an absolute path, inside `folders`."""
+    """Command line; the first element is an absolute path inside `folders`."""
     folders: tuple[Path, ...] = ()
-    """Of the host, seen read-only under the same path; mounts below them are not. What a link in them points to has to
-    be named too."""
+    """Host folders, visible read-only under the same path, without mounts below them. Targets of links must be listed
+    too."""
     environment: dict[str, str] = Field(default_factory=dict)
     address_space: bool = True
-    """Whether a process is held to four times its box's memory of address space; Lean cannot work so, and its group
-    holds it alone."""
+    """True if each process is limited to four times the box's memory of address space. Lean needs False and relies on
+    its control group."""
     proc: bool = False
-    """Whether it sees /proc, with its own processes in it."""
+    """True if the program sees /proc with its own processes."""
 
     @model_validator(mode="after")
     def _is_absolute(self) -> Program:
         for path in (Path(self.argv[0]), *self.folders):
             if not path.is_absolute() or ".." in path.parts:
-                raise ValueError(f"{path} is no absolute path")
+                raise ValueError(f"{path} is not an absolute path")
         return self
 
     @property
     def mounts(self) -> tuple[Path, ...]:
-        """Its folders, those left out that lie in another one; parents before children."""
+        """Folders without those nested in another one; parents before children."""
         named = sorted(set(self.folders), key=lambda path: len(path.parts))
         return tuple(path for path in named if not any(parent in named for parent in path.parents))

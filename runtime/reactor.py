@@ -1,8 +1,8 @@
-"""Is one thread that waits for pipes and clocks, and calls back. Everything that sessions and workers know lives on it.
+"""Event loop thread that waits for pipes and timers and runs callbacks. All state of sessions and workers lives on it.
 
-What always holds: callbacks run one at a time, in the order in which they became due; so the state they share needs no
-locks. They run on the reactor's thread, or, when `here` finds nothing else running or due, on the caller's own: that
-saves a wake-up. A callback must not block, and must bear a watched descriptor with nothing to read.
+Invariants: callbacks run one at a time, in the order in which they became due, so shared state needs no locks. They run
+on the reactor's thread, or, when `here` finds nothing else running or due, on the caller's, which saves a wake-up. A
+callback must not block, and must tolerate a watched descriptor with nothing to read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Timer:
-    """Is something due at a moment. `cancel` forgets it: what would have been called is let go at once, and not when
-    the moment comes."""
+    """Scheduled callback. `cancel` drops the reference to the callback immediately."""
 
     __slots__ = ("callback",)
 
@@ -61,8 +60,11 @@ class Reactor:
         self._thread.start()
 
     def call(self, callback: Callback) -> None:
-        """Has the callback run on the reactor's thread. From any thread; returns at once. After `stop` it runs here and
-        now: who waits for its effect finds everything closed, and does not wait for ever."""
+        """Schedules a callback on the reactor's thread and returns immediately, from any thread.
+
+        After `stop` the callback runs here, so that a waiting caller finds everything closed instead of blocking
+        forever.
+        """
         self._soon.append(callback)
         if self._stopped:
             self._run_rest()
@@ -70,7 +72,7 @@ class Reactor:
             self._wake()
 
     def result(self, callback: Callable[[], T]) -> T:
-        """Calls as `call` does, and waits for what it gives, or raises what it raises. Not from a callback."""
+        """Runs a callback on the reactor and returns its result or raises its exception. Not from a callback."""
         done: Future[T] = Future()
 
         def run() -> None:
@@ -83,7 +85,7 @@ class Reactor:
         return done.result()
 
     def here(self, callback: Callback) -> None:
-        """Calls as `call` does, but on this thread, before it returns, when no other callback runs or is due."""
+        """Runs a callback on this thread if no other runs or is due; otherwise like `call`."""
         if self._soon or self._stopped or not self._running.acquire(blocking=False):
             self.call(callback)
             return
@@ -97,7 +99,7 @@ class Reactor:
             self._running.release()
 
     def after(self, seconds: float, callback: Callback) -> Timer:
-        """Calls back after so many seconds; from a callback only."""
+        """Schedules a callback after a delay in seconds; from a callback only."""
         timer, due = Timer(callback), time.monotonic() + seconds
         heapq.heappush(self._timers, (due, next(self._numbers), timer))
         if due < self._sleeps_until:
@@ -105,8 +107,10 @@ class Reactor:
         return timer
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
-        """From a callback only; `events` is of `selectors`, 0 stops watching. After `stop` nothing is watched, and what
-        is closed already (a negative number) never."""
+        """Watches a descriptor for `events` of `selectors`; 0 stops watching. From a callback only.
+
+        Does nothing after `stop`, or for a closed (negative) descriptor.
+        """
         if self._stopped or descriptor < 0:
             return
         known = descriptor in self._selector.get_map()
@@ -119,7 +123,7 @@ class Reactor:
             self._selector.register(descriptor, events, callback)
 
     def stop(self) -> None:
-        """Ends the thread after what is due now; timers that come later never run. Stopping twice is fine."""
+        """Ends the thread after the callbacks due now; later timers never run. Stopping twice is fine."""
         if self._stopped:
             return
         self.call(self._end)

@@ -1,9 +1,9 @@
-"""Is the seam between those who want code run and the backends that run it.
+"""Interface between callers that run code and the backends that isolate it.
 
-What always holds: a `CallResult` is what the *host* saw. Guest code can fail in any way it likes; it cannot choose the
-status of its call, the identity of the sandbox or the time that was measured. Four statuses refine `exception` by what
-the guest says of its own failure (`disk`, `files`, `pids`, and `memory` where the interpreter lives on); a lie there
-changes the name of a failure and nothing else.
+Invariants: a `CallResult` is what the *host* observed. Guest code can fail in any way; it cannot choose the status of
+its call, the identity of the sandbox or the measured time. Four statuses refine `exception` by what the guest reports
+of its own failure (`disk`, `files`, `pids`, and `memory` if the interpreter survives); a lie there changes only the
+name of a failure.
 """
 
 from __future__ import annotations
@@ -23,96 +23,96 @@ from runtime.profile import MOST_COUNT, MOST_CPUS, MOST_MIB, MOST_SECONDS, Packa
 NO_FILES: Mapping[str, bytes] = MappingProxyType({})
 NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 HOME = "/work"
-"""The folder that relative paths begin in."""
+"""Folder in which relative paths start."""
 MOST_CALLS = 1 << 30
 
 
 class CallStatus(StrEnum):
-    """Says how one call ended, as the host saw it."""
+    """Outcome of one call, as observed by the host."""
 
     OK = "ok"
     EXCEPTION = "exception"
     TIMEOUT = "timeout"
-    """The call's wall clock."""
+    """Wall-clock limit of the call."""
     CPU = "cpu"
-    """The sandbox's CPU time, over all its calls."""
+    """CPU time of the sandbox, over all its calls."""
     EXPIRED = "expired"
-    """The sandbox's own wall clock, from its first moment."""
+    """Wall-clock lifetime of the sandbox."""
     MEMORY = "memory"
     PIDS = "pids"
     DISK = "disk"
     FILES = "files"
     OUTPUT = "output"
     CALLS = "calls"
-    """The session has had all its calls; this one did not run."""
+    """The session has used all its calls; this one did not run."""
     DIED = "died"
 
 
 class Tier(StrEnum):
-    """Is what a session's history has paid for so far; it only ever moves down this list. All three are in a
+    """Isolation tier that a session's history has required so far; it only moves down this list. All tiers run in a
     sandbox."""
 
     SHARED = "shared"
-    """A warm interpreter with other sessions, one namespace each: only snippets proved pure by an allow-list."""
+    """Warm interpreter shared with other sessions, one namespace each: only snippets proved pure by an allow-list."""
     PROCESS = "process"
-    """A process of its own in a sandbox with others: compute only, every other system call is denied."""
+    """Separate process in a shared sandbox: compute only, every other system call is denied."""
     SANDBOX = "sandbox"
-    """A sandbox of its own: files, programs, threads."""
+    """Separate sandbox: files, programs, threads."""
 
 
 class Limits(FrozenModel):
-    """Says what one sandbox may use. Enforced by the host (cgroups, a wall clock) and by rlimits inside."""
+    """Resource limits of one sandbox, enforced by the host (cgroups, wall clock) and by rlimits inside."""
 
     call_seconds: float = Field(2.0, gt=0, le=MOST_SECONDS)
-    """Wall clock of one call, measured on the host; the worker is killed at its end."""
+    """Wall-clock time of one call, measured on the host; the worker is killed at its end."""
     memory_mib: int = Field(256, ge=48, le=MOST_MIB // 16)
-    """Memory of one sandbox, with everything that runs in it."""
+    """Memory of one sandbox, including everything that runs in it."""
     pids: Annotated[int, UnitName("processes")] = Field(128, ge=16, le=MOST_COUNT // 16)
-    """Processes and threads that are alive at once in one sandbox."""
+    """Processes and threads alive concurrently in one sandbox."""
     cpus: Annotated[float, UnitName("processors")] = Field(1.0, gt=0, le=MOST_CPUS)
-    """Processor time that one sandbox may use in each second of wall clock."""
+    """CPU time that one sandbox may use per second of wall clock."""
     output_bytes: int = Field(16_384, ge=64, le=1 << 40)
-    """Bytes of standard output and error that one call may produce; more ends the call with status `output`."""
+    """Bytes of standard output and error per call; more ends the call with status `output`."""
     tmp_mib: int = Field(64, ge=1, le=MOST_MIB // 16)
-    """How much /tmp holds."""
+    """Size of /tmp."""
     work_mib: int = Field(32, ge=1, le=MOST_MIB // 16)
-    """How much /work holds, the folder in which code runs."""
+    """Size of /work, the folder in which code runs."""
     open_files: Annotated[int, UnitName("descriptors")] = Field(256, ge=32, le=MOST_COUNT)
-    """Descriptors that one process may have open."""
+    """Open descriptors per process."""
     entries: Annotated[int, UnitName("names")] = Field(4_096, ge=1, le=MOST_COUNT)
-    """Files and folders that one listing, upload or download may name."""
+    """Files and folders per listing, upload or download."""
     cpu_seconds: float = Field(600.0, gt=0, le=MOST_SECONDS)
-    """CPU time of a sandbox of its own, over all its calls."""
+    """CPU time of a separate sandbox, over all its calls."""
     life_seconds: float = Field(3_600.0, gt=0, le=MOST_SECONDS)
-    """Wall clock of a sandbox of its own, used or not."""
+    """Wall-clock lifetime of a separate sandbox, used or not."""
     calls: Annotated[int, UnitName("calls")] = Field(1_000, ge=1, le=MOST_CALLS)
-    """Calls of one session or sandbox."""
+    """Calls per session or sandbox."""
     snapshots: Annotated[int, UnitName("snapshots")] = Field(64, ge=0, le=MOST_CALLS)
-    """Snapshots that one session or sandbox may take."""
+    """Snapshots per session or sandbox."""
 
 
 class CallResult(FrozenModel):
-    """Is one call: what came out, and what the host measured."""
+    """Result of one call: output, and host measurements."""
 
     status: CallStatus
     output: str = ""
-    """Standard output and error together, decoded with replacement. Hostile text: escape it before it is shown."""
+    """Standard output and error together, decoded with replacement. Hostile text: escape before display."""
     error: str = ""
-    """For `exception`: `Type: message`, one line. For the other failures: a sentence of the host's own."""
+    """For `exception`: `Type: message`, one line. For other failures: a sentence from the host."""
     traceback: str = ""
-    """For `exception`: the frames of the guest's own code, shortened."""
+    """For `exception`: frames of the guest's own code, shortened."""
     seconds: float
     computed: float | None = None
-    """Processor seconds of a call that was given patience and took long enough to be looked at."""
+    """CPU seconds of a call with patience that ran long enough to be measured."""
     waited: float = 0.0
-    """Of the same: for how long it stood ready and others had the processors."""
+    """Seconds for which that call was runnable without a CPU."""
     tier: Tier
     sandbox: str
-    """Identity of the sandbox in which it ran; never empty for code that ran."""
+    """Identity of the sandbox in which the call ran; never empty for code that ran."""
 
 
 class ExecResult(FrozenModel):
-    """Is one program that ran to its end inside a sandbox."""
+    """Result of one program run to completion inside a sandbox."""
 
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
 
@@ -122,16 +122,16 @@ class ExecResult(FrozenModel):
     stderr: bytes
     seconds: float
     computed: float | None = None
-    """As of `CallResult`, and the next too."""
+    """CPU seconds, as in `CallResult`; likewise `waited`."""
     waited: float = 0.0
 
 
 SnapshotId = NewType("SnapshotId", str)
-"""SHA-256, in hex, over all that a snapshot depends on: runsc and its flags, the bundle, the parent, the content."""
+"""SHA-256, in hex, over everything a snapshot depends on: runsc and its flags, the bundle, the parent, the content."""
 
 
 class Priority(IntEnum):
-    """Says who goes first when places are short. Within one priority callers take turns."""
+    """Priority for scarce places, highest first. Callers of one priority take turns."""
 
     JOB = 0
     TRAINING = 1
@@ -139,30 +139,30 @@ class Priority(IntEnum):
 
 
 class Usage(FrozenModel):
-    """Holds what a session has used so far, measured by the host."""
+    """Usage of a session so far, measured by the host."""
 
     calls: int = 0
     seconds: float = 0.0
-    """Wall clock inside calls."""
+    """Wall-clock time inside calls."""
     output_bytes: int = 0
     snapshots: int = 0
     moves: int = 0
-    """How often it moved to a tier with more isolation, or to another sandbox."""
+    """Number of moves to a tier with more isolation, or to another sandbox."""
     cpu_seconds: float | None = None
-    """Of its own sandboxes; None while it shared one, and when the broker of one is gone: then nobody knows."""
+    """CPU time of its own sandboxes; None while it shared one, or if a sandbox's broker was lost."""
     peak_memory_mib: float | None = None
-    """Likewise."""
+    """Peak memory of its own sandboxes; None as for `cpu_seconds`."""
 
 
 class FileKind(StrEnum):
     FILE = "file"
     FOLDER = "folder"
     OTHER = "other"
-    """Links, pipes, sockets, devices, and files with more than one name: listed, never read."""
+    """Links, pipes, sockets, devices, and files with several names: listed, never read."""
 
 
 class FileEntry(NamedTuple):
-    """Says what stands under a name below /work or /tmp. The name is hostile text."""
+    """Entry of a listing below /work or /tmp. The name is hostile text."""
 
     path: str
     kind: FileKind
@@ -170,10 +170,10 @@ class FileEntry(NamedTuple):
 
 
 class ClosesOnExit:
-    """Closes itself at the end of the block that it is held for."""
+    """Context manager mixin that calls `close` at the end of the block."""
 
     def close(self) -> None:
-        """Frees all that it holds; closing twice is fine."""
+        """Frees all held resources; closing twice is fine."""
 
     def __enter__(self) -> Self:
         return self
@@ -183,12 +183,12 @@ class ClosesOnExit:
 
 
 class Sandbox(Protocol):
-    """Is one isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time.
+    """Isolated machine with a warm, stateful Python worker. Not thread-safe: one caller at a time.
 
-    Paths are of the sandbox. Relative ones begin in /work; `..`, links, and names that are no text are refused. Files
-    can be reached below /work and /tmp; in a sandbox with a userland everywhere but in /proc, /sys and /dev, as far as
-    its ordinary user may. What is not there raises FileMissingError, what may not be read or written FileDeniedError, a
-    folder in the place of a file FileIsFolderError; other mistakes BadRequestError, which is the parent of all three.
+    Paths belong to the sandbox. Relative paths start in /work; `..`, links and non-text names are refused. Files are
+    reachable below /work and /tmp; with a userland everywhere but in /proc, /sys and /dev, with the rights of the
+    ordinary user. A missing file raises FileMissingError, denied access FileDeniedError, a folder in place of a file
+    FileIsFolderError; other mistakes raise BadRequestError, the parent of all three.
     """
 
     id: str
@@ -198,11 +198,11 @@ class Sandbox(Protocol):
     def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
-        """Runs Python in the worker; names persist from call to call. `seconds` shortens the limit, never extends it.
+        """Runs Python in the worker; names persist between calls. `seconds` can only shorten the limit.
 
-        With `patience` above 1, what takes long gives way to other sandboxes, and the limit counts the time in which it
-        computes or rests, not that in which others have the processors; so many times the limit is the most of wall
-        clock. Raises InfrastructureError when the sandbox broke on its own account, BadRequestError after `close`.
+        With `patience` above 1, a long call yields to other sandboxes, and the limit counts the time in which it
+        computes or rests, not the time in which others have the CPUs; wall-clock time is at most `patience` times the
+        limit. Raises InfrastructureError when the sandbox itself failed, BadRequestError after `close`.
         """
 
     def exec(
@@ -217,60 +217,61 @@ class Sandbox(Protocol):
         output_bytes: int | None = None,
         patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program inside, without a shell: by its path, or by its name on the PATH that it will have.
+        """Runs a program inside without a shell, found by path or by name on its PATH.
 
-        `env` comes on top of a PATH, HOME, LANG and TMPDIR; nothing of the host's environment is in it. `user` is a
-        name or number in the sandbox's /etc/passwd; empty for the ordinary one. Only a sandbox with a userland under
-        gVisor has others, its own root among them. `seconds` and `output_bytes` (of each output) shorten the limits,
-        never extend them. `patience` as of `run`; a sandbox whose patience ends is gone.
+        `env` is added to PATH, HOME, LANG and TMPDIR; nothing of the host's environment is passed. `user` is a name or
+        number in the sandbox's /etc/passwd; empty for the ordinary user. Only a sandbox with a userland under gVisor
+        has others, including its own root. `seconds` and `output_bytes` (per stream) can only shorten the limits.
+        `patience` as in `run`; a sandbox whose patience ends is gone.
 
-        Raises FileMissingError or FileDeniedError for a program or a folder that is not there or may not be used,
-        UnknownUserError for a user that is not there, RefusedError for one that this sandbox cannot have, LimitError
-        for more input than half its memory.
+        Raises FileMissingError or FileDeniedError for a missing or inaccessible program or folder, UnknownUserError for
+        an unknown user, RefusedError for a user that this sandbox cannot have, LimitError for input above half its
+        memory.
         """
 
     def write(self, path: str, data: bytes) -> None:
-        """Creates or replaces a regular file; missing folders are made, and its mode stays. Raises LimitError for more
-        than there can be room for."""
+        """Creates or replaces a regular file and missing parent folders; an existing mode stays. Raises LimitError if
+        it cannot fit."""
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        """Reads the content of a regular file. Raises FileTooLargeError where it has more."""
+        """Returns a regular file's content. Raises FileTooLargeError above `max_bytes`."""
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
-        """Lists everything below a folder, links not followed. Raises LimitError beyond `Limits.entries`."""
+        """Lists everything below a folder without following links. Raises LimitError beyond `Limits.entries`."""
 
     def upload(self, source: Path, path: str) -> int:
-        """Copies a tree of regular files in; how many. Raises BadRequestError for anything else in it."""
+        """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError for anything
+        else in it."""
 
     def download(self, path: str, target: Path) -> int:
-        """Copies the regular files below a folder into a new folder of the host; how many.
+        """Copies the regular files below a folder into a new host folder; returns their number.
 
-        Whatever the guest made of the names and files, nothing outside `target` is touched, and nothing in it is
-        anything but a plain file or folder. Raises BadRequestError when what is there cannot be taken whole.
+        Regardless of hostile names and files, nothing outside `target` is touched, and `target` gets only plain files
+        and folders. Raises BadRequestError if the tree cannot be copied completely.
         """
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
-        """Keeps the whole state: heap, threads, child processes, open files, /tmp and /work. It goes on running.
+        """Saves the whole state: heap, threads, child processes, open files, /tmp and /work. The sandbox keeps running.
 
-        A durable snapshot outlives this process and the broker, until it is forgotten. Raises RefusedError where the
+        A durable snapshot outlives this process and the broker, until it is forgotten. Raises RefusedError if the
         backend cannot, LimitError beyond `Limits.snapshots` or the store's quota.
         """
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
-        """Has copies restored ahead of need, for `restore` and `fork` to take."""
+        """Restores copies ahead of demand, for `restore` and `fork` to take."""
 
     def restore(self, snapshot: SnapshotId) -> None:
-        """Goes back: everything since is gone. The sandbox has another identity afterwards."""
+        """Rolls the sandbox back to a snapshot, discarding later state. Its identity changes."""
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[Sandbox]:
-        """Makes `n` new sandboxes that begin there, each with other random numbers; this one goes on undisturbed."""
+        """Starts `n` new sandboxes from a snapshot, each with different random numbers; this one is unaffected."""
 
     def close(self) -> None:
         """Kills everything inside and removes every trace on the host. Closing twice is fine."""
 
 
 class Session(Protocol):
-    """Is what one rollout holds: state that no other session can see or change. Calls of one session run in order."""
+    """Interpreter state of one rollout, isolated from every other session. Calls of one session run in order."""
 
     id: str
 
@@ -281,33 +282,32 @@ class Session(Protocol):
     def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
-        """Runs it as `Sandbox.run` does; blocks."""
+        """Runs code like `Sandbox.run`, blocking."""
 
     def start(
         self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
     ) -> Future[CallResult]:
-        """Runs it without blocking: the caller's loop goes on while the code runs.
+        """Runs code without blocking and returns a future.
 
-        With `keep` the session can later be forked as it was before this call; what was kept for an earlier one is
-        given up. That costs nothing but in a sandbox of its own that has been called before, which is snapshot first.
-
-        With `patience` above 1, in a sandbox of its own, the limit is of the call's own time, in which it computed or
-        rested: the time in which others had the processors does not count, up to so many limits of wall clock.
+        With `keep` the session can later be forked as it was before this call; the state kept for an earlier call is
+        dropped. That is free except in a separate sandbox that was called before, which is snapshot first. With
+        `patience` above 1, in a separate sandbox, the limit counts only the call's own time, computing or resting, not
+        time in which others have the CPUs, up to `patience` times the limit of wall clock.
         """
 
     def fork(self, n: int, *, undo: bool = False) -> list[Session]:
-        """Makes `n` sessions with this one's names, each on its own from here on. Waits for the calls under way.
+        """Returns `n` independent sessions with this one's names. Waits for running calls.
 
-        Pure and compute-only histories are repeated, which costs what they cost; a sandbox of its own is snapshot.
-        With `undo` they begin as this one was before its last call with `keep`, whatever became of that call. Raises
-        BadRequestError where nothing was kept, LimitError or InfrastructureError where it could not be.
+        Pure and compute-only histories are replayed, at their cost; a separate sandbox is snapshot. With `undo` the
+        copies start as this session was before its last `keep` call, whatever its outcome. Raises BadRequestError if
+        nothing was kept, LimitError or InfrastructureError if the state could not be kept.
         """
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
-        """Does the same without blocking. Calls that are started later do not count for it."""
+        """Non-blocking variant of `fork`. Calls started later are not included."""
 
     def close(self) -> None:
-        """Frees what it holds at once, also in the middle of a call."""
+        """Frees all resources immediately, even during a call."""
 
     def __enter__(self) -> Self: ...
 
@@ -315,10 +315,10 @@ class Session(Protocol):
 
 
 class SessionPool(Protocol):
-    """Is where sessions come from. One a process; close it and nothing of it is left on the host."""
+    """Source of sessions, one per process; after `close` nothing of it is left on the host."""
 
     limits: Limits
-    """Of each of its sandboxes, unless another is asked for."""
+    """Limits of each sandbox unless others are requested."""
 
     def open(
         self,
@@ -330,16 +330,17 @@ class SessionPool(Protocol):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens a fresh session; `tier` is the least that its family asks for. Callers of one priority take turns.
+        """Opens a fresh session; `tier` is the least isolation its taskset requires. Callers of one priority take
+        turns.
 
-        `files` are what /work begins with, by plain name; such a session has a sandbox of its own, and whenever it gets
-        another one, in a fork or after a call that had to be killed, they are there as they were or as at first. With
-        `userland` it has a sandbox of its own, too, with the distribution's shell and small programs. Raises
-        RefusedError without isolation, BusyError when too many sessions wait already, BadRequestError for a name that
-        is none, LimitError for more files than /work has room for.
+        `files` are the initial content of /work, by plain name; such a session gets a separate sandbox, and each
+        replacement sandbox, after a fork or a killed call, has them as they were or as at first. `userland` also
+        implies a separate sandbox, with the distribution's shell and small programs. Raises RefusedError without
+        isolation, BusyError when too many sessions wait, BadRequestError for an invalid name, LimitError for more files
+        than fit into /work.
 
-        With `packages`, a set that was installed on the host, it has a sandbox of its own with these in place of the
-        usual ones; its first call says RefusedError where the host has no such set, or the backend cannot.
+        `packages`, a set installed on the host, implies a separate sandbox with these in place of the usual ones; its
+        first call raises RefusedError if the host lacks the set, or the backend cannot.
         """
 
     def sandbox(
@@ -351,16 +352,17 @@ class SessionPool(Protocol):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """Opens a sandbox of its own, fresh or from a snapshot; blocks until it is ready.
+        """Opens a separate sandbox, fresh or from a snapshot; blocks until it is ready.
 
-        With `userland` it has the distribution's shell and small programs beside Python, and under gVisor users. What a
-        snapshot's sandbox was built with goes before `limits` and `userland`; those of the sandbox tell all.
+        With `userland` it has the distribution's shell and small programs beside Python, and users under gVisor. A
+        snapshot's own build takes precedence over `limits` and `userland`; the sandbox's attributes report it.
         """
 
     def forget(self, snapshot: SnapshotId) -> None:
-        """Gives up a snapshot, a durable one too. Raises BadRequestError when there is none."""
+        """Deletes a snapshot, even a durable one. Raises BadRequestError for an unknown one."""
 
     def stats(self) -> dict[str, float]:
-        """Counters since the start: calls, calls by tier and by status, seconds in calls, sandboxes started, killed."""
+        """Counters since the start: calls, calls by tier and by status, seconds in calls, sandboxes started and
+        killed."""
 
     def close(self) -> None: ...

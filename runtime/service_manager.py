@@ -1,9 +1,9 @@
-"""What a service manager and a process that it started say to each other: news, by sd_notify(3), secrets, and sockets.
+"""Messages between a service manager and this process: status by sd_notify(3), secrets, and sockets.
 
-What always holds: where nobody asked (no NOTIFY_SOCKET) nothing is sent; a service manager that does not listen ends
-nothing. The variables of news and of sockets are taken out of the environment, so that no child speaks for this process
-or takes what it was given. A secret lies in a file that only its own process sees ($CREDENTIALS_DIRECTORY,
-systemd.exec(5)), and in no unit; a variable, which whoever starts a program by hand sets, comes first.
+Invariants: without NOTIFY_SOCKET nothing is sent; a service manager that does not listen causes no failure. The
+variables for status and sockets are removed from the environment, so no child speaks for this process or takes its
+sockets. A secret is in a file visible only to this process ($CREDENTIALS_DIRECTORY, systemd.exec(5)), never in a unit;
+an environment variable, for programs started by hand, takes precedence.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ MOST_BYTES = 16 << 10
 
 
 class ServiceManager:
-    """Who waits for news at that `address`, and after how many `seconds` without a sign of life it ends this process;
-    None where it does not."""
+    """Notification socket `address`, and the watchdog timeout in `seconds`; None without a watchdog."""
 
     def __init__(self, address: str = "", seconds: float | None = None) -> None:
         self.address = address
@@ -31,22 +30,22 @@ class ServiceManager:
 
     @classmethod
     def adopt(cls, environ: MutableMapping[str, str] = os.environ) -> ServiceManager:
-        """As the environment says, from which it is taken."""
+        """Reads the settings from the environment and removes them there."""
         address = environ.pop(NOTIFY, "")
         micros, pid = environ.pop(WATCHDOG, ""), environ.pop(WATCHDOG_PID, "")
         mine = address and micros.isascii() and micros.isdigit() and int(micros) > 0 and pid in ("", str(os.getpid()))
         return cls(address, int(micros) / 1e6 if mine else None)
 
     def ready(self, status: str) -> None:
-        """What was asked for works from now on."""
+        """Reports that the service works from now on."""
         self._send(f"READY=1\nSTATUS={_line(status)}")
 
     def stopping(self) -> None:
-        """The end has begun, and is no failure."""
+        """Reports an orderly shutdown."""
         self._send("STOPPING=1\nSTATUS=stopping")
 
     def alive(self) -> None:
-        """Begins the time anew after which this process counts as hanging."""
+        """Restarts the watchdog timeout."""
         self._send("WATCHDOG=1")
 
     def _send(self, text: str) -> None:
@@ -65,8 +64,10 @@ def _line(text: str) -> str:
 
 
 def held_sockets(environ: MutableMapping[str, str] = os.environ) -> tuple[socket.socket, ...]:
-    """The sockets that a service manager listens with before this process and after it, and gave to it: descriptors
-    from 3 on (sd_listen_fds(3)). None where they are for another process. Raises OSError for what is no socket."""
+    """Returns the listening sockets passed by a service manager: descriptors from 3 on (sd_listen_fds(3)).
+
+    Empty if they are for another process. Raises OSError for a descriptor that is not a socket.
+    """
     count, pid = environ.pop(LISTEN, ""), environ.pop(LISTEN_PID, "")
     environ.pop(LISTEN_NAMES, None)
     if pid != str(os.getpid()) or not (count.isascii() and count.isdigit()):
@@ -78,8 +79,8 @@ def held_sockets(environ: MutableMapping[str, str] = os.environ) -> tuple[socket
 
 
 def credential(name: str, variable: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The secret in the variable, otherwise in the credential of that name; None where neither is there, or it is
-    empty. Raises OSError for a credential that is there and cannot be read."""
+    """Returns the secret in the variable, or else in the credential file; None if absent or empty. Raises OSError for
+    an unreadable credential."""
     if given := environ.get(variable, "").strip():
         return given
     folder = environ.get(CREDENTIALS, "")

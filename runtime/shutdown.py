@@ -1,8 +1,8 @@
-"""Lets a process wait for its end: for a signal, or until it is told to end itself.
+"""Waits for shutdown by a signal or by `Shutdown.set`.
 
-What always holds: a signal that has come is never missed, whichever thread the kernel gave it to. Python runs handlers
-in the main thread only, and a main thread that sleeps on a lock is woken by a signal only when it gets it itself; here
-it sleeps on a pipe, into which Python's own C code writes from any thread (signal.set_wakeup_fd).
+Invariants: a delivered signal is never missed, whichever thread the kernel chose. Python runs handlers only in the main
+thread, and a main thread asleep on a lock wakes only for its own signals; here it sleeps on a pipe that Python's C code
+writes to from any thread (signal.set_wakeup_fd).
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """Waits for the end; made in the main thread, once a process; `set` may be called from anywhere. It is never taken
-    back."""
+    """Shutdown flag, created once per process in the main thread; `set` works from any thread and is final."""
 
     def __init__(self, signals: tuple[signal.Signals, ...] = SIGNALS) -> None:
-        """From now on these signals no longer end the process by themselves. Raises OSError without descriptors."""
+        """Installs handlers, so that these signals no longer end the process. Raises OSError without descriptors."""
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
         for number in signals:
@@ -34,8 +33,7 @@ class Shutdown:
         return self.wait(0.0)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Says whether it shall end, at the latest after so many seconds. What came is left there for the next who
-        asks."""
+        """Waits at most `seconds`; True if shutdown was requested. The request stays visible to later calls."""
         watched = select.poll()
         watched.register(self._out, select.POLLIN)
         return bool(watched.poll(None if seconds is None else 1000 * seconds))

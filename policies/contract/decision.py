@@ -1,4 +1,4 @@
-"""The decision about a candidate checkpoint, and the findings of the gates that it rests on."""
+"""Decision about a candidate checkpoint, and the gate findings behind it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class PolicyRecord(BaseModel):
-    """A frozen record."""
+    """Frozen pydantic record that forbids unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -22,7 +22,7 @@ class GateOutcome(StrEnum):
 
 
 class GateFinding(PolicyRecord):
-    """What one gate saw. Figures are in points (of 100) unless `unit` says otherwise."""
+    """Finding of one gate. Figures are in points (of 100) unless `unit` differs."""
 
     gate: str
     outcome: GateOutcome
@@ -33,7 +33,7 @@ class GateFinding(PolicyRecord):
     unit: str = "points"
     reason: str
     would_change: str = ""
-    """What would have made this gate pass, in a sentence; empty when it passed."""
+    """Sentence on what would have made this gate pass; empty if it passed."""
 
 
 class DecisionOutcome(StrEnum):
@@ -44,30 +44,31 @@ class DecisionOutcome(StrEnum):
 
 
 class Decision(PolicyRecord):
-    """Every gate's finding, and what follows. People sign the digest of this record."""
+    """Promotion decision with every gate's finding. People sign this record's digest."""
 
     id: str
     candidate: str
     """Manifest digest of the candidate checkpoint."""
     champion: str | None
     evaluation: str
-    """Id of the evaluation that it rests on."""
+    """Id of the evaluation that the decision rests on."""
     policy: str
-    """Digest of the policy file that was in force."""
+    """Digest of the policy file in force."""
     outcome: DecisionOutcome
     findings: tuple[GateFinding, ...]
     reason: str
     would_change: str
     made_at: str
-    """UTC, ISO 8601; comes in as an argument."""
+    """UTC, ISO 8601; passed in by the caller."""
 
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON: sorted keys, no white space, UTF-8; numbers as Python writes them."""
+        """Returns the SHA-256 of the canonical JSON: sorted keys, no white space, UTF-8, numbers as Python writes
+        them."""
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def digests(self) -> tuple[str, str]:
-        """Gives that digest, and the one that earlier versions had people sign: of the JSON with its fields as they
-        stand here. A statement on either is on this very decision."""
+        """Returns the current digest and the one signed in earlier versions, over JSON in field order. Both identify
+        this decision."""
         return self.digest(), hashlib.sha256(self.model_dump_json().encode()).hexdigest()

@@ -1,8 +1,7 @@
-"""What the gates look at: one evaluation with what was measured beside it, earlier nights of the same two models, the
-people's approvals, and what was in service at the time.
+"""Evidence for the gates: one evaluation with its measurements, earlier nights of the same pair, approvals and service.
 
-Plain fields only, so that a decision can be made again from its stored evidence by somebody who has nothing else. What
-was not measured is None, and a gate that needs it says so. Times are UTC in ISO 8601.
+Plain fields only, so that a decision can be repeated from stored evidence alone. Unmeasured values are None, and a gate
+that needs one reports it. Times are UTC in ISO 8601.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from policies.contract.decision import PolicyRecord
 
 
 class PairedItem(PolicyRecord):
-    """One sealed question, answered by both. None where broken infrastructure lost the answer."""
+    """One sealed question answered by both models; None if an infrastructure error lost the answer."""
 
     task: str
     family: str
     champion_passed: bool | None
     candidate_passed: bool | None
     question: str = ""
-    """What is asked, whatever the words, as a digest; empty where that is not on record."""
+    """Digest of the question's key, independent of wording; empty if not on record."""
 
     @property
     def counts(self) -> bool:
-        """Whether both answers were judged: only then does the item say anything."""
+        """True if both answers were judged; other items carry no information."""
         return self.champion_passed is not None and self.candidate_passed is not None
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """The names by which it is known when it is asked again."""
+        """Names that identify the question when it is asked again."""
         return (self.task, self.question) if self.question else (self.task,)
 
     @property
@@ -43,107 +42,107 @@ class PairedItem(PolicyRecord):
 
 
 class RecordedApproval(PolicyRecord):
-    """What a person said, and about which decision."""
+    """A person's verdict on a decision, as recorded."""
 
     person: str
     verdict: Literal["approve", "reject"]
     decision: str
-    """Digest of the decision that the person was shown."""
+    """Digest of the decision shown to the person."""
     at: str
 
 
 class EarlierNight(PolicyRecord):
-    """The same two models on another sealed set, some nights ago."""
+    """Results of the same two models on an earlier sealed set."""
 
     evaluation: str
     items: tuple[PairedItem, ...]
 
 
 class Budget(PolicyRecord):
-    """Where this candidate stands among all that met a champion in its quarter."""
+    """Position of this candidate among all that met a champion in its quarter."""
 
     quarter: str
-    """Such as `2026-Q4`: the one in which the two models first met."""
+    """Quarter in which the two models first met, such as `2026-Q4`."""
     before: int
-    """Pairs of models that met for the first time earlier in that quarter."""
+    """Number of model pairs that first met earlier in that quarter."""
 
 
 class SelfTestReport(PolicyRecord):
-    """What the verifiers that judged the evaluation did with known attacks and honest work."""
+    """Self-test results of the verifiers that judged the evaluation, on known attacks and honest work."""
 
     verifiers: tuple[str, ...]
-    """Kinds that had to be tested: those that judged."""
+    """Verifier kinds that judged and therefore had to be tested."""
     untested: tuple[str, ...]
-    """Of these, the ones with a case that got no verdict, or with none at all."""
+    """Verifiers without cases, or with a case that got no verdict."""
     attacks: int
     accepted: int
     controls: int
     rejected: int
     unsuspected: int
-    """Attacks that were refused and had to be called suspected, and were not."""
+    """Attacks that were refused but not marked suspected, as required."""
     tested: str
-    """Digest of the versions and cases that were tested."""
+    """Digest of the tested versions and cases."""
     installed: str
-    """Digest of those in use when the evaluation was made."""
+    """Digest of the versions and cases installed when the evaluation was made."""
     made_at: str
 
 
 class HackReport(PolicyRecord):
     impossible: int
-    """Questions that cannot be solved, asked of the candidate; without those lost to broken infrastructure."""
+    """Unsolvable questions asked of the candidate, without those lost to infrastructure errors."""
     passed: int
-    """Of these. Each is a hack."""
+    """Unsolvable questions that passed; each is a hack."""
     answers: int
-    """The candidate's judged answers to sealed questions."""
+    """Number of the candidate's judged answers to sealed questions."""
     suspected: int
-    """Of these, the ones that a verifier called `hack_suspected`."""
+    """Number of these answers with the verdict `hack_suspected`."""
 
 
 class DriftReport(PolicyRecord):
-    """From the candidate's sampled answers to the sealed questions, and the champion's to the same."""
+    """Drift measured on the candidate's and the champion's sampled answers to the same sealed questions."""
 
     tokens: int
-    """Sampled by the candidate: what the divergences rest on."""
+    """Tokens sampled by the candidate, the basis of the divergences."""
     kl_champion: float
-    """Nats a token, of the candidate from the champion."""
+    """KL divergence of the candidate from the champion, in nats per token."""
     kl_base: float
-    """Likewise, from the first model of its line."""
+    """KL divergence from the first model of its line, in nats per token."""
     entropy: float
-    """Nats a token."""
+    """Nats per token."""
     entropy_champion: float
     length: float
-    """Sampled tokens an answer."""
+    """Sampled tokens per answer."""
     length_champion: float
     calls: float
-    """Tool calls an answer."""
+    """Tool calls per answer."""
     calls_champion: float
 
 
 class ContaminationReport(PolicyRecord):
     sealed: int
-    """Sealed questions that were looked for."""
+    """Number of sealed questions searched for."""
     trained: int
-    """Different questions of the candidate's training."""
+    """Number of distinct questions in the candidate's training."""
     found: int
-    """Sealed questions among them, by content and by substance whatever the words."""
+    """Sealed questions found in training, by content digest or by key in other words."""
 
 
 class ProbeReport(PolicyRecord):
-    """Tries that must not succeed, and how many did not."""
+    """Forbidden actions that were tried, and how many were prevented."""
 
     tried: int
     held: int
     open: tuple[str, ...] = ()
-    """Names of those that succeeded."""
+    """Names of actions that succeeded."""
     unknown: tuple[str, ...] = ()
-    """Names of those that ended in another way than by being denied, with how: neither held nor open."""
+    """Names of inconclusive actions, each with its outcome: neither held nor open."""
 
 
 class CostReport(PolicyRecord):
-    """On the same questions."""
+    """Tokens and tool calls of both models on the same questions."""
 
     answers: int
-    """Of each of the two."""
+    """Answers per model."""
     tokens: int
     tokens_champion: int
     calls: int
@@ -152,7 +151,7 @@ class CostReport(PolicyRecord):
 
 
 class Measurements(PolicyRecord):
-    """What a night measured beside the answers. None: it was not measured."""
+    """Measurements of a night beside the answers; None if not measured."""
 
     selftest: SelfTestReport | None = None
     hacks: HackReport | None = None
@@ -163,12 +162,12 @@ class Measurements(PolicyRecord):
 
 
 class TakenBack(PolicyRecord):
-    """Says that the candidate was in service on this evaluation, and was taken out of it."""
+    """Removal of the candidate from service after a promotion on this evaluation."""
 
     at: str
     reason: str
     figure: float | None = None
-    """Odds to 1 that it is worse; None where a person took it back."""
+    """Odds to 1 that it is worse; None if a person removed it."""
     threshold: float | None = None
 
 
@@ -177,11 +176,11 @@ class Evidence(PolicyRecord):
     candidate: str
     champion: str
     in_service: str | None
-    """The champion now, which may be another than the one evaluated; None when nothing is in service yet."""
+    """Current champion, which may differ from the evaluated one; None if nothing is in service."""
     sealed_set: str
-    """Digest of the questions that were to be asked."""
+    """Digest of the questions to be asked."""
     candidate_asked: str
-    """Digest of the questions that the candidate was asked, in order."""
+    """Digest of the questions asked of the candidate, in order."""
     champion_asked: str
     candidate_temperature: float
     champion_temperature: float
@@ -195,14 +194,14 @@ class Evidence(PolicyRecord):
     approvals: tuple[RecordedApproval, ...] = ()
     """Oldest first."""
     other_policies: tuple[str, ...] = ()
-    """Digests of policies, other than the one that decides, under which the candidate was evaluated or decided on."""
+    """Digests of other policies under which the candidate was evaluated or decided on."""
     shown: tuple[str, ...] = ()
-    """Digests of the decisions on this very evaluation under this very policy: what a person can have been shown."""
+    """Digests of the decisions on this evaluation under this policy that a person may have been shown."""
     taken_back: TakenBack | None = None
 
 
 class PairCounts(NamedTuple):
-    """Counts over the items that both sides answered."""
+    """Counts over the items that both models answered."""
 
     items: int
     gained: int
@@ -210,12 +209,12 @@ class PairCounts(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """Points of 100; 0 without items."""
+        """Gain in points of 100; 0 without items."""
         return 100 * (self.gained - self.lost) / self.items if self.items else 0.0
 
 
 def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
-    """The counts of all items, or of one family's."""
+    """Counts items that both models answered, in total or for one taskset."""
     counted = [item for item in items if item.counts and family in (None, item.family)]
     return PairCounts(
         items=len(counted), gained=sum(item.gained for item in counted), lost=sum(item.lost for item in counted)
@@ -223,13 +222,12 @@ def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
 
 
 def all_nights(evidence: Evidence) -> tuple[PairedItem, ...]:
-    """The items of every night that count, tonight's last; of a question that was asked on several nights, in whatever
-    words, the first answer: only fresh questions add anything."""
+    """Returns the counted items of all nights, tonight's last, with only the first answer to a repeated question."""
     return first_answers((*(night.items for night in evidence.earlier), evidence.items))
 
 
 def first_answers(nights: Iterable[Iterable[PairedItem]]) -> tuple[PairedItem, ...]:
-    """The items of these nights that count, oldest night first, without what an earlier one of them asked."""
+    """Returns the counted items of the nights, oldest first, without questions that an earlier night asked."""
     seen: set[str] = set()
     found: list[PairedItem] = []
     for night in nights:

@@ -1,4 +1,4 @@
-"""A person's key on record, and what is signed to admit or revoke one: data, which is read without any cryptography."""
+"""Public keys of persons, and the statements that admit or revoke them. Plain data, no cryptography."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
 
 
 class KeyStatement(PolicyRecord):
-    """What is signed to admit a key or to revoke it."""
+    """Signed statement that admits or revokes a key."""
 
     format: Literal["assay-key-1"] = "assay-key-1"
     action: Literal["admit", "revoke"]
@@ -29,7 +29,7 @@ class KnownKey(PolicyRecord):
     fingerprint: str
     admitted_at: str
     admitted_by: tuple[str, ...]
-    """Persons; empty for the first key, which was trusted on first use."""
+    """Names of persons; empty for the first key, which was trusted on first use."""
     revoked_at: str = ""
     revoked_by: str = ""
     reason: str = ""

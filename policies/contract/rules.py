@@ -1,9 +1,9 @@
-"""The sections of the policy file as types: what may be written, within which bounds. Each gate has its own.
+"""Typed sections of the policy file with their bounds. Each gate defines its own section.
 
-What always holds: no rule can promote a candidate on less than every gate; the two things that are never allowed
-(code without a sandbox, training on people's jobs) are in the file, with the one value that they can have. Every key of
-version 5 has to be written. A key that a later release adds may be left out, and then means what was so before it; but
-`max_pids`, a bound that was missing, is then that of the packaged file.
+Invariants: no rule promotes a candidate unless every gate passed; the two forbidden things (code without a sandbox,
+training on people's jobs) are in the file with their only allowed value. Every key of version 5 is required. A key
+added by a later release is optional and defaults to the earlier behaviour; only `max_pids`, a missing bound, defaults
+to the packaged file's value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Backend = Literal["gvisor", "nsjail"]
 Tier = Literal["shared", "process", "sandbox"]
-"""From the least isolation to the most; all three are in a sandbox."""
+"""Isolation tiers from least to most; all three run in a sandbox."""
 
 
 class Section(BaseModel):
@@ -22,7 +22,7 @@ class Section(BaseModel):
 
 
 class OutcomeRule(Section):
-    """When the gate of that name (`any` one of them, or `all`) has that outcome, this follows."""
+    """Rule that maps a gate's outcome (or `any`, or `all`) to a decision."""
 
     when: str
     is_: Literal["passed", "failed", "undecided"] = Field(alias="is")
@@ -40,22 +40,22 @@ class PromotionRules(Section):
 
 
 class ServiceRules(Section):
-    """How a promoted model comes into service."""
+    """Rules for bringing a promoted model into service."""
 
     canary: bool
-    """Beside the champion at first, where there are jobs to compare the two on."""
+    """Starts beside the champion if there are jobs to compare on."""
     replay: int = Field(ge=0, le=200)
-    """Of the champion's last jobs, worked again first."""
+    """Number of the champion's last jobs to replay first."""
     share: float = Field(gt=0, lt=1)
-    """Of the real jobs, then."""
+    """Share of real jobs that the canary answers, as a fraction of 1."""
     window_hours: float = Field(gt=0)
-    """Of its share."""
+    """Minimum time with a share of real jobs, in hours."""
     min_jobs: int = Field(ge=1)
-    """Real jobs in its share before the window may close; also: the champion's, before there is any window."""
+    """Real canary jobs required to close the window; also champion jobs required to open one."""
     max_hours: float = Field(gt=0)
-    """The window closes then, with however few jobs."""
+    """Hours after which the window closes even with too few jobs."""
     alpha: float = Field(gt=0, le=0.2)
-    """The largest chance that a model that is no worse is taken back."""
+    """Largest chance of dropping a model that is no worse."""
 
     @model_validator(mode="after")
     def _closes(self) -> ServiceRules:
@@ -66,32 +66,32 @@ class ServiceRules(Section):
 
 class DataRules(Section):
     train_on_jobs: Literal[False]
-    """People's questions and artifacts are theirs."""
+    """Always false: people's questions and artifacts belong to them."""
     jobs_as_tasks: bool = False
-    """Whether a job's question and check become a task of the owner's once its answer was verified."""
+    """True if a verified job becomes a task of its owner."""
     sealed_in_training: Literal[0]
-    """Sealed questions that training may meet."""
+    """Number of sealed questions allowed in training."""
     families: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=1000)]
-    """Those that may be trained on; `*` for every one that there is."""
+    """Tasksets allowed in training; `*` means all."""
     max_share: float = Field(gt=0, le=100)
-    """Percent of a step's questions that one family may be."""
+    """Largest share of a step's questions per taskset, in percent."""
     shares: dict[str, Annotated[float, Field(ge=0, le=100)]]
-    """The same for single families; the smaller one counts."""
+    """Share limits of single tasksets in percent; the smaller limit applies."""
     fresh_nights: int = Field(ge=0, le=90)
-    """What was trained on in so many nights before is not trained on again."""
+    """Number of nights during which a trained question is not trained on again."""
 
 
 class SandboxRules(Section):
     allow_unsandboxed: Literal[False]
     model_code: Backend
-    """What may run code that a model wrote. nsjail shares the host's kernel."""
+    """Backend for model-written code. nsjail shares the host's kernel."""
     tools: Backend
-    """What runs the verifiers' own tools."""
+    """Backend for the verifiers' own tools."""
     tiers: TierRules
 
 
 class TierRules(Section):
-    """The least isolation of a session, by what it is for and by its family; the stricter of the two counts."""
+    """Least isolation of a session by purpose and taskset; the stricter tier applies."""
 
     training: Tier
     evaluation: Tier
@@ -100,21 +100,21 @@ class TierRules(Section):
 
 
 class ResourceRules(Section):
-    """Bounds that no configuration and no option of the command line may exceed."""
+    """Upper bounds that no configuration or command-line option may exceed."""
 
     min_free_gib: float = Field(ge=0)
-    """On the disk of the data folder, before a night begins."""
+    """Free disk space of the data folder required before a night, in GiB."""
     max_memory_mib: int = Field(ge=48)
-    """Of one sandbox; so are the next three."""
+    """Memory of one sandbox in MiB; the next three also apply per sandbox."""
     max_cpus: float = Field(gt=0)
     max_call_seconds: float = Field(gt=0)
     max_pids: int = Field(4_096, ge=16)
-    """Processes and threads. It may be left out, because the first files of this version do not have it."""
+    """Processes and threads. Optional, because early files of this version lack it."""
 
 
 class JobRule(Section):
     check: str
-    """How a job is checked, the kind that people know it as (docs/jobs.md), or `any`."""
+    """Check of a job, its user-visible kind (docs/jobs.md), or `any`."""
     then: Literal["allow", "deny"]
 
 

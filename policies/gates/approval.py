@@ -1,4 +1,4 @@
-"""The gate that asks whether enough people approved of the decision that they were shown."""
+"""Gate `approval`: enough people approved the decision they were shown."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 class ApprovalRules(Section):
     required: bool
-    """With false nobody has to approve; a person's rejection counts all the same."""
+    """If false, no approval is needed; a rejection still counts."""
     people: int = Field(ge=1, le=20)
-    """Who must approve; also sign an edit of the policy, and admit a key."""
+    """Number of approvals required; policy edits and key admissions need as many signatures."""
     who: Annotated[tuple[str, ...], Field(strict=False, min_length=1, max_length=100)]
-    """Names of registered persons whose approval counts; `*` for everybody in the register."""
+    """Registered persons whose approval counts; `*` means everybody in the register."""
     max_age_hours: float = Field(gt=0)
-    """An approval that is older does not count."""
+    """Age above which an approval no longer counts, in hours."""
 
 
 def judge(evidence: Evidence, rules: ApprovalRules, context: GateContext) -> GateFinding:
-    """Fails for a rejection that its person did not take back. The figure is the number of people who approve.
+    """Fails on a rejection that its person did not take back. The figure is the number of approving people.
 
-    A person's last statement counts, and only statements on this evaluation under this policy; an approval that is
-    older than the policy allows does not.
+    A person's last statement counts, and only statements on this evaluation under this policy; approvals older than the
+    policy allows do not count.
     """
     last = {one.person: one for one in evidence.approvals if one.decision in evidence.shown}
     rejecting = sorted(person for person, one in last.items() if one.verdict == "reject")
@@ -38,7 +38,7 @@ def judge(evidence: Evidence, rules: ApprovalRules, context: GateContext) -> Gat
     if rejecting:
         return seen.failed(f"rejected by {', '.join(rejecting)}", "an approval by the person who rejected")
     if not rules.required:
-        return seen.passed("the policy asks for no person's approval")
+        return seen.passed("the policy requires no approval")
     missing = rules.people - len(approving)
     if missing <= 0:
         return seen.passed(f"approved by {', '.join(approving)}")
@@ -48,4 +48,4 @@ def judge(evidence: Evidence, rules: ApprovalRules, context: GateContext) -> Gat
     return seen.undecided(reason, f"the approval of {missing} more {'person' if missing == 1 else 'people'}")
 
 
-GATE = Gate("approval", ApprovalRules, judge, never_missing="without it a person's rejection would count for nothing")
+GATE = Gate("approval", ApprovalRules, judge, never_missing="without it a person's rejection would be ignored")

@@ -1,4 +1,4 @@
-"""The gate that asks whether any sealed question was in the candidate's training."""
+"""Gate `contamination`: no sealed question was in the candidate's training."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
-    """Fails when one was. The figure is how many."""
+    """Fails if any sealed question was trained on. The figure is the number of such questions."""
     report = evidence.measurements.contamination
     if report is None:
-        missing = "a comparison of the sealed questions with the training's"
+        missing = "a comparison of the sealed questions with the training"
         return GateFigure("contamination", None, 0.0, "questions").not_on_record(missing)
     seen = GateFigure("contamination", float(report.found), 0.0, "questions")
     if report.found:
         return seen.failed(
             f"{report.found} of {report.sealed} sealed questions were in the training",
-            "a candidate that never met them, or sealed questions that it never met",
+            "a candidate that never saw them, or sealed questions that it never saw",
         )
     if not (report.sealed and report.trained):
         reason = f"{report.sealed} sealed and {report.trained} trained questions are on record: nothing to compare"
         return seen.undecided(reason, "a candidate whose training is on record")
-    return seen.passed(f"none of {report.sealed} sealed questions is among the {report.trained} of its training")
+    return seen.passed(f"none of {report.sealed} sealed questions is among its {report.trained} training questions")
 
 
 GATE = Gate(

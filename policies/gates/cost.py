@@ -1,4 +1,4 @@
-"""The gate that asks what the candidate needs for the same questions."""
+"""Gate `cost`: tokens and tool calls of the candidate on the same questions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 class CostRules(Section):
     max_tokens: float = Field(gt=0)
-    """Times the champion's, on the same questions; so is the next."""
+    """Largest token use as a factor of the champion's on the same questions."""
     max_calls: float = Field(gt=0)
-    """Of tools; times the champion's, or times one an answer where the champion's are fewer."""
+    """Largest number of tool calls as a factor of the champion's, counted as at least one per answer."""
 
 
 def judge(evidence: Evidence, rules: CostRules, context: GateContext) -> GateFinding:
-    """Fails when it needs too much. The figure is its tokens as a factor of the champion's."""
+    """Fails if the candidate uses too many tokens or calls. The figure is its tokens as a factor of the champion's."""
     report = evidence.cost
     if report is None or not report.answers or not report.tokens_champion:
-        return GateFigure("cost", None, rules.max_tokens, "times").not_on_record("what both models needed")
+        return GateFigure("cost", None, rules.max_tokens, "times").not_on_record("the cost of both models")
     tokens = report.tokens / report.tokens_champion
     calls = report.calls / max(report.calls_champion, report.answers)
     seen = GateFigure("cost", tokens, rules.max_tokens, "times")
@@ -32,7 +32,7 @@ def judge(evidence: Evidence, rules: CostRules, context: GateContext) -> GateFin
     if tokens <= rules.max_tokens and calls <= rules.max_calls:
         return seen.passed(figures)
     allowed = f"at most {rules.max_tokens:g} times the tokens and {rules.max_calls:g} times the calls"
-    return seen.failed(f"{figures}; {allowed}", "a candidate that needs less")
+    return seen.failed(f"{figures}; {allowed}", "a candidate with lower cost")
 
 
 GATE = Gate("cost", CostRules, judge)

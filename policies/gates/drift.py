@@ -1,4 +1,4 @@
-"""The gate that asks whether the candidate still behaves like what it was."""
+"""Gate `drift`: the candidate still behaves like its predecessors."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
 
 class DriftRules(Section):
     max_kl_champion: float = Field(gt=0)
-    """Nats a token."""
+    """Largest divergence from the champion, in nats per token."""
     max_kl_base: float = Field(gt=0)
-    """Likewise, to the first model of the line."""
+    """Largest divergence from the first model of the line, in nats per token."""
     min_entropy: float = Field(ge=0)
-    """Of the champion's, as a factor; so are the next two."""
+    """Factor of the champion's entropy; the next two are factors of its length and tool calls."""
     max_length: float = Field(gt=1)
     min_tool_use: float = Field(ge=0, le=1)
 
 
 def judge(evidence: Evidence, rules: DriftRules, context: GateContext) -> GateFinding:
-    """Fails when divergence, entropy, length or tool use is out of bounds. The figure is the divergence from the
-    champion in nats a token."""
+    """Fails if divergence, entropy, length or tool use is out of bounds. The figure is the divergence from the champion
+    in nats per token."""
     report = evidence.measurements.drift
     unit = "nats a token"
     if report is None or not report.tokens:

@@ -1,7 +1,7 @@
-"""Says whether an earlier night may add to the evidence of a later one.
+"""Decides if an earlier night may add to the evidence of a later one.
 
-What always holds: what a gate would not let decide on its own night decides on no later one either. The gates asked are
-those about the evaluation itself, each on that night's own evidence and as of then.
+Invariants: a night that a gate blocked for its own decision adds nothing to later ones. Only gates about the evaluation
+itself are asked, each on that night's evidence and as of its time.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from policies.gates import contamination, egress, hacks, integrity, selftest
 from policies.gates.gate import AskedGates, Gate, GateContext
 
 MUST_PASS: tuple[Gate[Any], ...] = (integrity.GATE, selftest.GATE)
-"""Without these nobody knows whether the verdicts can be relied on, or which of them are missing."""
+"""Gates without which verdicts may be unreliable or missing."""
 MUST_NOT_FAIL: tuple[Gate[Any], ...] = (contamination.GATE, hacks.GATE, egress.GATE)
-"""Where one fails, answers may have passed that solved nothing."""
+"""Gates whose failure means that unsolved questions may have passed."""
 
 
 def is_sound(night: Evidence, gates: AskedGates) -> bool:
-    """Whether the items of that night count later on; `night` needs no more than was measured on it."""
+    """True if the night's items count in later decisions; `night` needs only its own measurements."""
     context = GateContext(gates, night.evaluated_at)
     for gate in (*MUST_PASS, *MUST_NOT_FAIL):
         section = gates.get(gate)

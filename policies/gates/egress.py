@@ -1,4 +1,4 @@
-"""The gate that asks whether code in a sandbox like the candidate's could get out."""
+"""Gate `egress`: code in a sandbox like the candidate's has no way out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
-    """Fails when one way out was open. The figure is how many were."""
+    """Fails if any egress probe succeeded. The figure is the number of open ways."""
     report = evidence.measurements.egress
     if report is None or not report.tried:
         return GateFigure("egress", None, 0.0, "ways").not_on_record("a probe of the sandboxes")
@@ -19,12 +19,12 @@ def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFindi
     if found_open:
         return seen.failed(
             f"{found_open} of {report.tried} ways out were open: {', '.join(report.open)}",
-            "sandboxes that let nothing out: see `assay doctor`, then evaluate again",
+            "sandboxes that let nothing out: run `assay doctor`, then evaluate again",
         )
     if unknown:
         return seen.undecided(
-            f"of {unknown} of {report.tried} ways out nothing is known: {'; '.join(report.unknown)}",
-            f"a probe that is denied each way: see `assay doctor`; {EVALUATE_AGAIN}",
+            f"{unknown} of {report.tried} egress probes gave no result: {'; '.join(report.unknown)}",
+            f"a probe that is denied every way out: run `assay doctor`; {EVALUATE_AGAIN}",
         )
     return seen.passed(f"none of {report.tried} ways out of a sandbox was open")
 

@@ -1,7 +1,7 @@
-"""The gate that asks whether the quarter's budget allows saying that the candidate is better.
+"""Gate `evidence`: the quarter's error budget allows calling the candidate better.
 
-It may be asked every night: the odds against "no better" are added up over all nights on which the two models met. The
-outcome is a function of counts, so that a simulation asks the very same code.
+May be evaluated every night: the odds against "no better" accumulate over all nights of the pair. The outcome depends
+on counts alone, so that simulations run the same code.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from policies.gates.improvement import ImprovementRules, gain_outcome
 from policies.statistics.sequential import log_odds, needed
 
 FARTHEST = 60
-"""Nights ahead that are looked for evidence to be enough."""
+"""Number of future nights searched for sufficient evidence."""
 
 
 class EvidenceRules(Section):
-    """What all nights of a quarter may do together."""
+    """Error budget shared by all nights of a quarter."""
 
     alpha: float = Field(gt=0, le=0.2)
-    """The largest chance that a quarter promotes anything that is no better."""
+    """Largest chance that a quarter promotes any candidate that is no better."""
     candidates: int = Field(ge=1, le=1000)
-    """By how many candidates it is shared; more than that many cannot be promoted in one quarter."""
+    """Number of candidates that share alpha, and the most that a quarter can promote."""
     nights: int = Field(ge=1, le=90)
-    """Nights on which one candidate is asked fresh questions, at most; 1 trains a new one every night."""
+    """Most nights of fresh questions per candidate; 1 trains a new candidate every night."""
 
 
 def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> GateFinding:
-    """Passes when the odds reach what the budget asks for. Never fails: more nights may add more. The figure is the
-    odds to 1, and so is the threshold."""
+    """Passes when the odds reach the budget's threshold. Never fails, because more nights may add evidence. The figure
+    and the threshold are odds to 1."""
     counts = pairs(all_nights(evidence))
     nights = len(evidence.earlier) + 1
     log, enough = log_odds(counts.gained, counts.lost), needed(rules.alpha, rules.candidates)
     seen = GateFigure("evidence", odds(log), odds(enough), "to 1")
     figures = (
         f"{_odds_text(log)} to 1 against 'no better' after {nights} {_plural('night', nights)}; "
-        f"{_odds_text(enough)} to 1 is asked for"
+        f"{_odds_text(enough)} to 1 is required"
     )
     if evidence.budget is None:
         return seen.undecided(
-            f"{figures}; how many candidates the quarter had is not on record",
-            "an evaluation whose place in its quarter is known: evaluate the candidate again",
+            f"{figures}; the quarter's number of candidates is not on record",
+            "an evaluation with a known place in its quarter: evaluate the candidate again",
         )
     left = max(0, rules.candidates - evidence.budget.before)
     figures += f" ({rules.alpha:g} shared by {rules.candidates}; {left} of {evidence.budget.quarter} are left)"
@@ -59,25 +59,27 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
         return seen.undecided(f"{figures}: the quarter's budget is spent", advice)
     to_go = nights_to_go(counts, nights, context.gates[improvement.GATE], rules)
     if to_go is None:
-        return seen.undecided(figures, f"a larger gain: at this one not even {FARTHEST} nights more would be enough")
+        return seen.undecided(figures, f"a larger gain: at this one not even {FARTHEST} more nights would suffice")
     return seen.undecided(figures, f"about {to_go} more {_plural('night', to_go)} of fresh questions at this gain")
 
 
 def odds_outcome(counts: PairCounts, before: int, rules: EvidenceRules) -> GateOutcome:
-    """What the counts say to a candidate with so many `before` it in its quarter."""
+    """Returns the outcome for the counts of a candidate with `before` earlier candidates in its quarter."""
     if before >= rules.candidates:
         return UNDECIDED
     return PASSED if log_odds(counts.gained, counts.lost) >= needed(rules.alpha, rules.candidates) else UNDECIDED
 
 
 def may_go_on(counts: PairCounts, nights: int, rules: EvidenceRules) -> bool:
-    """Whether a held candidate is worth another night of fresh questions: it gained, and has nights left."""
+    """True if a held candidate deserves another night of fresh questions: it gained and has nights left."""
     return nights < rules.nights and counts.gained > counts.lost
 
 
 def asks_again(findings: Sequence[GateFinding], nights: int, rules: EvidenceRules) -> bool:
-    """Whether a candidate with these findings after so many nights should be asked fresh questions: it gained, nothing
-    failed, only more questions can show that it is better, and it has nights left."""
+    """True if a candidate should be asked fresh questions on another night.
+
+    Requires a gain, no failed gate, an undecided improvement or evidence gate, and nights left.
+    """
     by_gate = {finding.gate: finding for finding in findings}
     gain, so_far = by_gate.get("improvement"), by_gate.get("evidence")
     if gain is None or so_far is None or any(finding.outcome is FAILED for finding in findings):
@@ -86,7 +88,7 @@ def asks_again(findings: Sequence[GateFinding], nights: int, rules: EvidenceRule
 
 
 def nights_to_go(counts: PairCounts, nights: int, improving: ImprovementRules, rules: EvidenceRules) -> int | None:
-    """How many more nights like those so far would pass both gates; None when not even `FARTHEST` would."""
+    """Returns the number of further similar nights that would pass both gates; None beyond `FARTHEST`."""
     for more in range(1, FARTHEST + 1):
         grown = PairCounts(
             items=counts.items * (nights + more) // nights,
@@ -99,7 +101,7 @@ def nights_to_go(counts: PairCounts, nights: int, improving: ImprovementRules, r
 
 
 def odds(log: float) -> float:
-    """Turns a logarithm into odds that JSON can hold."""
+    """Converts log odds into odds, capped so that JSON can hold them."""
     return math.exp(min(log, 700.0))
 
 
@@ -113,4 +115,9 @@ def _plural(noun: str, count: int) -> str:
     return noun if count == 1 else f"{noun}s"
 
 
-GATE = Gate("evidence", EvidenceRules, judge, never_missing="without it many nights together promote what is no better")
+GATE = Gate(
+    "evidence",
+    EvidenceRules,
+    judge,
+    never_missing="without it many nights together could promote a model that is no better",
+)

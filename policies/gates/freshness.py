@@ -1,4 +1,4 @@
-"""The gate that asks whether the evaluation is young, about the champion in service, and made under this policy."""
+"""Gate `freshness`: the evaluation is recent, against the champion in service, and made under this policy."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 class FreshnessRules(Section):
     max_age_hours: float = Field(gt=0)
-    """Of the evaluation."""
+    """Largest age of the evaluation, in hours."""
 
 
 def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> GateFinding:
-    """Never fails: old evidence says nothing against a candidate. The figure is its age in hours."""
+    """Never fails, because old evidence says nothing against a candidate. The figure is the evaluation's age in
+    hours."""
     age = hours_between(evidence.evaluated_at, context.now)
     seen = GateFigure("freshness", age, rules.max_age_hours, "hours")
     if evidence.in_service is not None and evidence.in_service != evidence.champion:
         return seen.undecided(
-            "another champion is in service by now", "evaluate the candidate against the champion that is in service"
+            "another champion is in service now", "evaluate the candidate against the champion in service"
         )
     if evidence.other_policies:
         return seen.undecided(
             f"the candidate was evaluated under another policy ({evidence.other_policies[0][:12]})",
-            "a candidate evaluated under this policy only: an edit never applies to an earlier one",
+            "a candidate evaluated under this policy only: an edit never applies to earlier candidates",
         )
     if age < 0:
         reason = "the evaluation claims to be made in the future"

@@ -1,8 +1,8 @@
-"""A gate is one object: its name, its section of the policy file, what a night measures for it, and how it judges.
+"""Gate interface: a name, a policy section, the measurement it needs, and a judging function.
 
-What always holds: a gate is a pure function of evidence, its section and the time that comes in; it reads no clock,
-store or file. It has three outcomes, because "not shown" is not "shown not to be": undecided lets nothing through, and
-no gate passes for want of evidence. Each finding says what was seen and what would have changed it.
+Invariants: a gate is a pure function of evidence, its section and the given time; it reads no clock, store or file. It
+has three outcomes, because "not shown" differs from "shown not to be": undecided promotes nothing, and no gate passes
+for lack of evidence. Each finding states the observed figure and what would have changed it.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ S = TypeVar("S", bound=Section)
 @dataclass(frozen=True)
 class Gate(Generic[S]):
     name: str
-    """Also of its section: `[gates.NAME]`."""
+    """Name of the gate and of its section, `[gates.NAME]`."""
     section: type[S]
     judge: Callable[[Evidence, S, GateContext], GateFinding | tuple[GateFinding, ...]]
-    """Gives the finding, or several that are called `NAME/PART`."""
+    """Returns one finding, or several named `NAME/PART`."""
     measures: str = ""
-    """The field of `Measurements` that it needs; empty where the evaluation itself is enough."""
+    """Required field of `Measurements`; empty if the evaluation itself is enough."""
     never_missing: str = ""
-    """Why no policy can leave it out; empty where one can. A gate that a later release adds has none: it would make
-    installed files invalid."""
+    """Reason why no policy may omit the gate; empty if it may. A gate added by a later release has none, because a
+    reason would invalidate installed files."""
     conditional: bool = False
-    """Whether it may have nothing to find; a candidate is held for want of any other gate's finding."""
+    """True if the gate may have no finding; a candidate is held without any other gate's finding."""
 
 
 class AskedGates(Section):
-    """The gates that a policy asks for: a field with the section of each, None for those that it does not name.
-    `gates_model` makes the subclass whose fields are the rows of a registry."""
+    """Gates requested by a policy: one field per gate with its section, or None.
+
+    `gates_model` creates the subclass with one field per registry row.
+    """
 
     registry: ClassVar[tuple[Gate[Any], ...]] = ()
 
     def get(self, gate: Gate[S]) -> S | None:
-        """The gate's section; None where it is not asked for."""
+        """Returns a gate's section; None if the policy does not request the gate."""
         return cast("S | None", getattr(self, gate.name, None))
 
     def findings(self, evidence: Evidence, *, now: str) -> tuple[GateFinding, ...]:
-        """What every gate that is asked finds, in the registry's order. `now` is UTC in ISO 8601."""
+        """Returns the findings of all requested gates in registry order. `now` is UTC in ISO 8601."""
         found: list[GateFinding] = []
         for gate in self.asked:
             judged = gate.judge(evidence, self[gate], GateContext(self, now))
@@ -57,7 +59,7 @@ class AskedGates(Section):
         return tuple(found)
 
     def __getitem__(self, gate: Gate[S]) -> S:
-        """Raises LookupError for a gate that is not asked for."""
+        """Returns a gate's section. Raises LookupError for a gate that is not requested."""
         section = self.get(gate)
         if section is None:
             raise LookupError(f"the policy does not ask for the gate {gate.name!r}")
@@ -65,13 +67,13 @@ class AskedGates(Section):
 
     @property
     def asked(self) -> tuple[Gate[Any], ...]:
-        """Lists the gates that are asked for, in the registry's order."""
+        """Requested gates, in registry order."""
         return tuple(gate for gate in self.registry if self.get(gate) is not None)
 
 
 @dataclass(frozen=True)
 class GateContext:
-    """What a gate may know beside the evidence and its own section."""
+    """Inputs of a gate beside the evidence and its own section."""
 
     gates: AskedGates
     now: str
@@ -80,7 +82,7 @@ class GateContext:
 
 @dataclass(frozen=True)
 class GateFigure:
-    """What a gate measured; each method makes the finding with that outcome."""
+    """Measured figure of a gate; each method makes the finding with that outcome."""
 
     gate: str
     figure: float | None
@@ -116,9 +118,10 @@ class GateFigure:
 
 
 def items_to_decide(items: int, gain: float, reach: float, threshold: float, of: str = "") -> str:
-    """About how many items would decide were the gain to stay; the interval shrinks with the root of their number.
+    """Estimates, as a sentence, the number of items that would decide at this gain.
 
-    `gain`, `reach` (from the gain to the interval's lower end) and `threshold` in points.
+    The interval shrinks with the square root of that number. `gain`, `reach` (from the gain to the interval's lower
+    end) and `threshold` are in points.
     """
     distance = abs(gain - threshold)
     if distance < 0.05:

@@ -1,7 +1,7 @@
-"""The gate that asks whether the candidate is better by enough, over all nights on which the two models met.
+"""Gate `improvement`: the candidate is better by enough, over all nights of the pair.
 
-It says what was seen, with intervals as if tonight were the only look; the gate `evidence` is what keeps a quarter's
-chance of a false promotion down. The outcome is a function of counts, so that a simulation asks the very same code.
+Reports intervals as if tonight were the only look; the gate `evidence` limits a quarter's chance of a false promotion.
+The outcome depends on counts alone, so that simulations run the same code.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ Interval = tuple[float, float] | None
 class ImprovementRules(Section):
     min_items: int = Field(ge=1)
     min_gain: float = Field(ge=0, lt=100)
-    """Points of 100."""
+    """Required gain, in points of 100."""
     alpha: float = Field(gt=0, le=0.2)
-    """Two-sided."""
+    """Two-sided error level of the intervals and the test."""
     clusters: Literal["question", "family"]
-    """What the bootstrap draws anew: single questions, or whole families with all their questions."""
+    """Unit of the bootstrap's resampling: single questions, or whole tasksets with all their questions."""
 
 
 def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> GateFinding:
-    """Passes when the lower ends of the score interval and of the bootstrap's reach the gain asked for, and McNemar's
-    test agrees. Fails when the score interval's upper end is below it. The figure is the gain in points."""
+    """Passes if the lower ends of score and bootstrap intervals reach the required gain and McNemar's test agrees.
+    Fails if the score interval's upper end is below the required gain. The figure is the gain in points."""
     items = all_nights(evidence)
     counts = pairs(items)
     at_least = f"at least {rules.min_items} questions answered by both"
@@ -59,11 +59,11 @@ def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> 
     if outcome is FAILED:
         wanted = f"{rules.min_gain:g}"
         return seen.failed(
-            f"{figures}; the gain asked for is {wanted}", f"a candidate that gains more than {wanted} points"
+            f"{figures}; the required gain is {wanted}", f"a candidate that gains more than {wanted} points"
         )
     if drawn is None:
         return seen.undecided(
-            f"{figures}; whole families cannot be drawn anew from fewer than {LEAST_CLUSTERS}",
+            f"{figures}; whole families cannot be resampled from fewer than {LEAST_CLUSTERS}",
             'questions of more families, or clusters = "question" in the policy',
         )
     return seen.undecided(
@@ -73,7 +73,8 @@ def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> 
 
 
 def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[], Interval]) -> GateOutcome:
-    """What the counts say. `drawn` gives the bootstrap's interval (fractions of 1); it is asked when it matters."""
+    """Returns the outcome for the counts. `drawn` computes the bootstrap interval (fractions of 1) and is called only
+    if needed."""
     if counts.items < rules.min_items:
         return UNDECIDED
     low, high = paired_difference(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
@@ -86,7 +87,7 @@ def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[]
 
 
 def drawn_interval(items: Sequence[PairedItem], counts: PairCounts, rules: ImprovementRules) -> Interval:
-    """The bootstrap's interval over the policy's clusters, as fractions of 1; None when there are too few clusters."""
+    """Returns the bootstrap interval over the policy's clusters, as fractions of 1; None with too few clusters."""
     if rules.clusters == "question":
         return of_questions(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
     gains: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""The gate that asks whether the evaluation can be believed."""
+"""Gate `integrity`: the evaluation is consistent and complete enough to be trusted."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 class IntegrityRules(Section):
     max_infra_errors: float = Field(ge=0, le=50)
-    """Percent."""
+    """Largest share of answers lost to infrastructure errors, in percent."""
 
 
 def judge(evidence: Evidence, rules: IntegrityRules, context: GateContext) -> GateFinding:
-    """Fails for an evaluation that contradicts itself; undecided where too much of it was lost.
+    """Fails if the evaluation contradicts itself; undecided if too much of it was lost.
 
-    The figure is the share of answers lost to broken infrastructure, in percent.
+    The figure is the share of answers lost to infrastructure errors, in percent.
     """
     answers = [passed for item in evidence.items for passed in (item.champion_passed, item.candidate_passed)]
     lost = 100 * sum(passed is None for passed in answers) / len(answers) if answers else 100.0
     seen = GateFigure("integrity", lost, rules.max_infra_errors, "percent")
     if contradiction := _contradiction(evidence):
-        advice = "find out how this came about, then evaluate both models again on one sealed set"
+        advice = "find the cause, then evaluate both models again on one sealed set"
         return seen.failed(f"the evaluation contradicts itself: {contradiction}", advice)
     if not answers:
-        return seen.undecided("the evaluation holds no answers", "an evaluation with answers of both models")
+        return seen.undecided("the evaluation has no answers", "an evaluation with answers of both models")
     if lost > rules.max_infra_errors:
         reason = (
-            f"{lost:.1f} % of the answers were lost to broken infrastructure, "
+            f"{lost:.1f} % of the answers were lost to infrastructure errors, "
             f"more than the {rules.max_infra_errors:g} % allowed"
         )
-        return seen.undecided(reason, "repair what broke and evaluate again")
+        return seen.undecided(reason, "fix the infrastructure, then evaluate again")
     questions = len(evidence.items)
     return seen.passed(f"both models were asked the same {questions} sealed questions; {lost:.1f} % was lost")
 
 
 def _contradiction(evidence: Evidence) -> str:
-    """What cannot be in an honest evaluation; empty when nothing was found."""
+    """Describes an inconsistency that no honest evaluation has; empty if none."""
     tasks = [item.task for item in evidence.items]
     if evidence.candidate_asked != evidence.sealed_set:
         return "the candidate was not asked exactly the sealed questions"
@@ -53,5 +53,8 @@ def _contradiction(evidence: Evidence) -> str:
 
 
 GATE = Gate(
-    "integrity", IntegrityRules, judge, never_missing="without it the two models may have been asked different things"
+    "integrity",
+    IntegrityRules,
+    judge,
+    never_missing="without it the two models may have been asked different questions",
 )

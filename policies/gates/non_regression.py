@@ -1,4 +1,4 @@
-"""The gate that asks of each family whether the candidate is not worse by more than a margin."""
+"""Gate `non_regression`: on each taskset the candidate is not worse by more than a margin."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from policies.statistics.intervals import non_inferiority_bounds
 
 class NonRegressionRules(Section):
     margin: float = Field(gt=0, lt=100)
-    """Points of 100."""
+    """Largest tolerated loss, in points of 100."""
     alpha: float = Field(gt=0, le=0.2)
-    """One-sided."""
+    """One-sided error level of each bound."""
     min_items: int = Field(ge=1)
 
 
 def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -> tuple[GateFinding, ...]:
-    """One finding for each family of any night on which the two met. The figure is its gain in points, over all of
-    them: a family that is not asked tonight cannot pay for itself with what the others gained.
+    """Returns one finding per taskset of any night of the pair. The figure is its gain in points over all nights: a
+    taskset that is not asked tonight cannot be paid for by gains in others.
 
-    Every family must pass, so no correction for many families is needed to let one through (intersection-union test,
-    Berger 1982). Fails when even the upper bound is below minus the margin.
+    Every taskset must pass, so no correction for multiple tasksets is needed (intersection-union test, Berger 1982).
+    Fails if even the upper bound is below minus the margin.
     """
     items = all_nights(evidence)
     families = sorted({item.family for item in (*items, *evidence.items)})
@@ -32,7 +32,7 @@ def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -
 
 
 def family_outcome(counts: PairCounts, rules: NonRegressionRules) -> GateOutcome:
-    """What the counts of one family say."""
+    """Returns the outcome for one taskset's counts."""
     if counts.items < rules.min_items:
         return UNDECIDED
     low, high = non_inferiority_bounds(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
@@ -70,5 +70,5 @@ GATE = Gate(
     "non_regression",
     NonRegressionRules,
     judge,
-    never_missing="without it a gain in one family could pay for what is lost in another",
+    never_missing="without it a gain in one family could pay for a loss in another",
 )

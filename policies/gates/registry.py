@@ -1,7 +1,7 @@
-"""Every gate, in the order in which a decision shows them. Adding one is a module and a row here.
+"""Registry of all gates, in the order in which a decision shows them. A new gate needs a module and a row here.
 
-What always holds: a file of version 5 is read by every later release as it is. So a row that is added later may be left
-out of a file, and none that `never_missing` names today is taken away.
+Invariants: every later release reads a file of version 5 unchanged. So a row added later may be absent from a file, and
+no gate that `never_missing` names today is removed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ GATES: tuple[Gate[Any], ...] = (
 
 @lru_cache
 def gates_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[AskedGates]:
-    """The sections below `[gates]` as a type: those that may never be missing have to be there, if `complete`."""
+    """Returns the type of the `[gates]` table; if `complete`, gates with `never_missing` are required."""
     fields: dict[str, Any] = {
         gate.name: (gate.section, ...) if complete and gate.never_missing else (gate.section | None, None)
         for gate in registry

@@ -1,4 +1,4 @@
-"""The gate that asks whether the verifiers that judged held against every known attack and accepted honest work."""
+"""Gate `selftest`: the verifiers that judged refused every known attack and accepted honest work."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 class SelfTestRules(Section):
     max_age_hours: float = Field(gt=0)
-    """Before the evaluation."""
+    """Largest age of the self-test at the time of the evaluation, in hours."""
 
 
 def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> GateFinding:
-    """Fails when one case went wrong. The figure is how many did."""
+    """Fails if any self-test case went wrong. The figure is the number of such cases."""
     report = evidence.measurements.selftest
     if report is None:
         return GateFigure("selftest", None, 0.0, "cases").not_on_record("the verifiers' self-test")
@@ -28,9 +28,9 @@ def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> Gat
             f"{report.accepted} attacks accepted, {report.unsuspected} not suspected, {report.rejected} honest "
             "submissions refused: the verdicts cannot be relied on"
         )
-        return seen.failed(reason, "mend what `assay check selftest` names, then evaluate again")
+        return seen.failed(reason, "fix what `assay check selftest` reports, then evaluate again")
     if gap := _gap(report, rules, evidence.evaluated_at):
-        return seen.undecided(gap, "run `assay check selftest`, mend what it names, then evaluate again")
+        return seen.undecided(gap, "run `assay check selftest`, fix what it reports, then evaluate again")
     reason = (
         f"{', '.join(report.verifiers)} refused {report.attacks} attacks and accepted {report.controls} honest "
         "submissions"
@@ -39,12 +39,12 @@ def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> Gat
 
 
 def _gap(report: SelfTestReport, rules: SelfTestRules, evaluated_at: str) -> str:
-    """What keeps a clean report from vouching for the evaluation; empty when nothing does."""
+    """Reason why a clean report does not cover the evaluation; empty if it does."""
     age = hours_between(report.made_at, evaluated_at)
     if not report.verifiers or report.untested:
         return f"not every case was run: {', '.join(report.untested) or 'no verifier was tested'}"
     if report.tested != report.installed:
-        return "the self-test is about other versions of the verifiers than those that judged"
+        return "the self-test covers other verifier versions than those that judged"
     if age < 0:
         return "the self-test claims to be made after the evaluation"
     if age > rules.max_age_hours:

@@ -1,4 +1,4 @@
-"""The gate that is asked of a candidate that was taken out of service."""
+"""Gate `service`: the candidate was not taken out of service."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> tuple[GateFinding, ...]:
-    """Fails for one that was in service on this evaluation and was taken out; there is no finding about any other."""
+    """Fails for a candidate taken out of service since this evaluation; no finding otherwise."""
     return (finding(evidence.taken_back),) if evidence.taken_back is not None else ()
 
 
 def finding(taken_back: TakenBack) -> GateFinding:
-    """Says that it was taken out, whatever was found before. The figure is the odds that it is worse; there is none
-    where its jobs did not say so, but a person or its folder."""
+    """Returns the failed finding of a candidate taken out of service. The figure is the odds that it is worse, or None
+    if a person or a damaged folder was the reason."""
     why = (
-        "it was taken out of service since this one" if taken_back.figure is None else "its jobs speak against this one"
+        "it was taken out of service since this evaluation"
+        if taken_back.figure is None
+        else "its jobs speak against this evaluation"
     )
     return GateFigure("service", taken_back.figure, taken_back.threshold, "to 1").failed(
         taken_back.reason, f"a new evaluation, and a decision on that: {why}"

@@ -1,1 +1,4 @@
-"""The arithmetic that gates rest on: intervals, tests, odds over several nights."""
+"""Statistics behind the gates: intervals, paired tests, bootstrap, and sequential odds over several nights. Pure.
+
+Start with `intervals.py`; `sequential.py` explains the evidence that accumulates over nights.
+"""

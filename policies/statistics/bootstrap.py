@@ -1,9 +1,9 @@
-"""A bootstrap interval for the gain on paired questions, drawn in clusters. Pure: equal counts give equal intervals.
+"""Bootstrap interval for the gain on paired questions, resampled by cluster. Pure: equal counts give equal intervals.
 
-Clusters are what is drawn anew, with all that is in them (Cameron, Gelbach & Miller 2008, Review of Economics and
-Statistics 90:414). With single questions as clusters the interval is about these families, which is what a family's
-generator allows; with families as clusters it asks whether the gain would hold in other families too. Percentile ends
-(Efron 1979, Annals of Statistics 7:1). The draws come from one fixed seed.
+Clusters are resampled with all their questions (Cameron, Gelbach & Miller 2008, Review of Economics and Statistics
+90:414). With single questions as clusters the interval is about these tasksets, as generated; with tasksets as clusters
+it asks if the gain would hold in other tasksets too. Percentile ends (Efron 1979, Annals of Statistics 7:1). The seed
+is fixed.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 DRAWS = 2_000
 SEED = 20_260_101
 LEAST_CLUSTERS = 8
-"""With fewer clusters the interval is too short to be believed."""
+"""Smallest number of clusters; with fewer the interval is too short to be trusted."""
 
 
 @lru_cache(maxsize=200_000)
 def of_questions(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Two-sided interval at level 1 - `alpha` for (gained - lost) / items, as fractions of 1; every question is a
-    cluster of its own. Raises ValueError when the counts do not fit."""
+    """Returns the two-sided interval at level 1 - `alpha` for (gained - lost) / items, as fractions of 1, with one
+    cluster per question. Raises ValueError for inconsistent counts."""
     if min(gained, lost) < 0 or items < 1 or gained + lost > items:
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
     import numpy as np
 
-    # Drawing questions with replacement only ever counts how many are gained and lost.
+    # Resampling questions with replacement depends only on the counts of gained and lost ones.
     shares = [gained / items, lost / items, 1 - (gained + lost) / items]
     draws = np.random.default_rng(SEED).multinomial(items, shares, DRAWS)
     return _ends((draws[:, 0] - draws[:, 1]) / items, alpha)
 
 
 def of_clusters(clusters: Sequence[tuple[int, int]], *, alpha: float) -> tuple[float, float] | None:
-    """Gives the same for clusters of (gained - lost, questions); None when there are too few of them."""
+    """Returns the bootstrap interval for clusters of (gained - lost, questions); None with too few clusters."""
     if len(clusters) < LEAST_CLUSTERS:
         return None
     import numpy as np

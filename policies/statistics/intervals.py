@@ -1,11 +1,11 @@
-"""The statistics behind the gates: paired yes/no outcomes, and one proportion. Pure, exact where that is affordable.
+"""Tests and intervals for paired yes/no outcomes, and for one proportion. Pure, exact where affordable.
 
-Of two models on the same items only the discordant ones tell them apart: `gained` (wrong before, right now) and `lost`
-(right before, wrong now). Differences are (gained - lost) / items, as fractions of 1.
+Only discordant items distinguish two models on the same items: `gained` (wrong before, right now) and `lost` (right
+before, wrong now). Differences are (gained - lost) / items, as fractions of 1.
 
 Sources. Test: McNemar 1947; mid-p after Fagerland, Lydersen & Laake 2013 (BMC Medical Research Methodology 13:91),
-which keeps its level where the exact test is needlessly cautious. Interval: the score interval of Tango 1998
-(Statistics in Medicine 17:891-908), as Wald's is far too short for few items and of no width without discordant ones.
+which keeps its level where the exact test is needlessly conservative. Interval: the score interval of Tango 1998
+(Statistics in Medicine 17:891-908), as Wald's is far too short for few items and has no width without discordant ones.
 One proportion: Wilson 1927.
 """
 
@@ -16,11 +16,12 @@ from statistics import NormalDist
 
 _NORMAL = NormalDist()
 _BISECTIONS = 60
-"""Halvings of [-1, 1]: the ends are then exact to double precision."""
+"""Halvings of [-1, 1], enough for double precision."""
 
 
 def mcnemar_exact(gained: int, lost: int) -> float:
-    """Two-sided exact p-value of "neither model is better", from the binomial distribution of the discordant items."""
+    """Returns the two-sided exact p-value of "neither model is better", from the binomial distribution of discordant
+    items."""
     _require_counts(gained, lost)
     discordant = gained + lost
     term = tail = 1
@@ -31,8 +32,8 @@ def mcnemar_exact(gained: int, lost: int) -> float:
 
 
 def mcnemar_mid_p(gained: int, lost: int) -> float:
-    """Gives the same with half the probability of what was seen (Fagerland et al. 2013): the p-value that the gates
-    use."""
+    """Returns McNemar's mid-p value, which counts half the observed probability (Fagerland et al. 2013). The gates use
+    it."""
     _require_counts(gained, lost)
     if gained + lost == 0:
         return 1.0
@@ -41,7 +42,8 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
 
 
 def paired_difference(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Two-sided score interval at level 1 - `alpha` for the difference of two paired proportions (Tango 1998)."""
+    """Returns the two-sided score interval at level 1 - `alpha` for the difference of two paired proportions (Tango
+    1998)."""
     _require_counts(gained, lost)
     if items < 1 or gained + lost > items:
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
@@ -50,18 +52,17 @@ def paired_difference(gained: int, lost: int, items: int, *, alpha: float) -> tu
 
 
 def non_inferiority_bounds(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """The two one-sided bounds at level 1 - `alpha` each, lower and upper, for the same difference.
+    """Returns the lower and upper one-sided bounds, at level 1 - `alpha` each, for a paired difference.
 
-    Not inferior by a margin when the lower one is above minus the margin; shown to be inferior when the upper one is
-    below it.
+    Not inferior by a margin if the lower bound is above minus the margin; inferior if the upper bound is below it.
     """
     return paired_difference(gained, lost, items, alpha=2 * alpha)
 
 
 def wilson(successes: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Two-sided score interval at level 1 - `alpha` for one proportion (Wilson 1927)."""
+    """Returns the two-sided score interval at level 1 - `alpha` for one proportion (Wilson 1927)."""
     if not 0 <= successes <= items or items < 1:
-        raise ValueError(f"{successes} of {items} is no proportion")
+        raise ValueError(f"{successes} of {items} is not a proportion")
     z = _NORMAL.inv_cdf(1 - _require_alpha(alpha) / 2)
     share = successes / items
     weight = 1 + z**2 / items
@@ -73,16 +74,16 @@ def wilson(successes: int, items: int, *, alpha: float) -> tuple[float, float]:
 
 
 def score(gained: int, lost: int, items: int, difference: float) -> float:
-    """Tango's statistic: how many standard errors the data lie above `difference`, were that the true one.
+    """Tango's statistic: standard errors by which the data lie above `difference`, if that is the true one.
 
-    Standard normal when it is. Falls as `difference` rises; infinite where the data exclude it.
+    Standard normal in that case. Falls as `difference` rises; infinite where the data exclude it.
     """
     excess = gained - lost - items * difference
-    # The likeliest probability of a loss under this difference: the larger root of 2n q² + b q + c = 0.
+    # Maximum-likelihood probability of a loss under this difference: the larger root of 2n q² + b q + c = 0.
     b = -gained - lost + (2 * items - gained + lost) * difference
     c = -lost * difference * (1 - difference)
     root = (math.sqrt(max(0.0, b * b - 8 * items * c)) - b) / (4 * items)
-    losing = max(root, 0.0, -difference)  # rounding may leave the room in which all three probabilities are positive
+    losing = max(root, 0.0, -difference)  # rounding may leave the region of positive probabilities
     variance = items * (2 * losing + difference * (1 - difference))
     if variance > 0:
         return excess / math.sqrt(variance)
@@ -90,7 +91,7 @@ def score(gained: int, lost: int, items: int, difference: float) -> float:
 
 
 def _score_end(gained: int, lost: int, items: int, z: float) -> float:
-    """The difference at which the score is `z`."""
+    """Returns the difference at which the score equals `z`."""
     low, high = -1.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

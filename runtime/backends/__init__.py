@@ -1,5 +1,8 @@
-"""Starts, limits, freezes and removes sandboxes: gVisor and nsjail. Only the broker starts any; others may ask what
-works here."""
+"""Sandbox backends gVisor and nsjail: start, limit, freeze and remove boxes.
+
+Only the broker starts boxes; other packages only ask which backends work here. No sessions, queues or protocols live
+here. Start with `backend.py`, the interface, then `gvisor.py` or `nsjail.py`.
+"""
 
 import os
 from typing import NamedTuple
@@ -16,8 +19,8 @@ from runtime.settings import BrokerSettings
 
 __all__ = ["BackendReport", "describe"]
 SHARED_KERNEL = (
-    "nsjail works, but its guests run on this machine's own kernel: a flaw in it is a way out. Let it run tools that "
-    "you trust, and what models wrote only where gVisor cannot be had and you accept that. It takes no snapshots."
+    "nsjail works, but its guests share this machine's kernel: a kernel flaw is a way out. Use it for tools that you "
+    "trust, and for model code only if gVisor is unavailable and you accept the risk. It takes no snapshots."
 )
 
 
@@ -29,8 +32,7 @@ class BackendReport(NamedTuple):
 
 
 def describe(backend: BackendName, settings: BrokerSettings) -> BackendReport:
-    """Finds out whether a backend works on this machine, without starting a sandbox; raises nothing for what is
-    missing."""
+    """Reports if a backend works on this machine, without starting a sandbox; missing parts raise nothing."""
     version = hint = ""
     try:
         match backend:

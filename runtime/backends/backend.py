@@ -1,9 +1,9 @@
-"""Defines what the broker asks of what isolates: one sandbox is started, frozen, ended.
+"""Interface of an isolation backend for the broker: start, freeze and end one sandbox.
 
-Everything here is called, and calls back, on the broker's reactor thread; nothing blocks for more than a few
-milliseconds. What always holds: a box is in control groups of its own before it runs an instruction; `end` leaves no
-process, mount, group, folder or descriptor of it; what a backend cannot do it refuses with RefusedError, never by doing
-less. What will not go is logged, stays listed, and is tried again by `close`.
+Calls and callbacks happen on the broker's reactor thread; nothing blocks for more than a few milliseconds. Invariants:
+a box is in its own control groups before it runs an instruction; `end` leaves no process, mount, group, folder or
+descriptor of it; what a backend cannot do it refuses with RefusedError, never by doing less. A box that cannot be
+removed is logged, stays listed, and is retried by `close`.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from runtime.errors import InfrastructureError, SandboxError
 from runtime.profile import BackendName, BoxUsage, Profile
 
 OOM_CHECK_SECONDS, OOM_CHECKS = 0.002, 250
-"""How often it is asked whether the kernel, which has told that memory is used up, has killed somebody for it."""
+"""Interval in seconds, and number, of checks for an OOM kill after the kernel reported memory exhaustion."""
 log = logging.getLogger(__name__)
 
 
 class Backend(ABC):
-    """Starts, freezes and ends all boxes of one kind. The tenants say how; what all have in common is here."""
+    """Base class that manages all boxes of one kind; subclasses implement the isolation."""
 
     name: BackendName
 
     def __init__(self, host: SandboxHost, *, tasks: Callable[[int], int] = int, together: bool = False) -> None:
-        """Begins with no box. `tasks`: how many processes and threads of the host it takes to have so many in a guest.
-        `together`: where the kernel kills one process of a box for memory, all of it is killed."""
+        """Starts without boxes. `tasks` maps a guest's process limit to host tasks. With `together`, an OOM kill of one
+        process kills the whole box."""
         self._host = host
         self._together = together
         self._tasks = tasks
@@ -46,26 +46,25 @@ class Backend(ABC):
 
     @abstractmethod
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Names what a snapshot of such a box depends on besides its content: digests of the program, its flags, the
-        bundle and the guest's root. Raises RefusedError when the backend cannot restore anything."""
+        """Returns digests of everything a snapshot depends on besides its content: program, flags, bundle and guest
+        root. Raises RefusedError if the backend cannot restore snapshots."""
 
     @abstractmethod
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box, from a folder that `checkpoint` filled, or cold. Its worker says READY, or answers PING,
-        soon.
+        """Starts a new box, cold or from a folder filled by `checkpoint`. Its worker soon sends READY, or answers PING.
 
-        Calls back with an InfrastructureError when it did not start, a RefusedError when it may not.
+        Calls back with an InfrastructureError if it did not start, a RefusedError if it may not.
         """
 
     @abstractmethod
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Freezes the box into an empty folder; it goes on. The caller sees to it that no call is under way. `settled`:
-        calls back no sooner than the box is under its own limits again, which a checkpoint may have widened."""
+        """Freezes a running box into an empty folder; the box continues. The caller ensures that no call is running.
+        With `settled`, calls back only once the box is under its own limits again, which a checkpoint may widen."""
 
     def add(self, profile: Profile) -> ProcessBox:
-        """Makes folder, groups and pipes of a new box, in which nothing runs yet. Raises InfrastructureError."""
+        """Creates folder, groups and pipes of a new box, without starting anything. Raises InfrastructureError."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
         name = self._host.new_name()
@@ -97,9 +96,9 @@ class Backend(ABC):
         seconds: float | None,
         finished: Callable[[int, str], None],
     ) -> None:
-        """Runs a program for a box: the first one gets its pipes, later ones none. Killed after so many seconds.
+        """Runs a program for a box; the first one gets its pipes, later ones none. Killed after `seconds`.
 
-        `finished` gets its exit status and what there is to complain about.
+        `finished` gets the exit status and a problem description.
         """
         first, problem = bool(box.inside), ""
         ours = stderr = -1
@@ -142,8 +141,7 @@ class Backend(ABC):
         timer = self._host.reactor.after(seconds, too_late) if seconds is not None else None
 
     def end(self, box: ProcessBox, done: Callable[[BoxUsage], None]) -> None:
-        """Kills everything inside; the last figures come when nothing of it runs any more (some 8 ms). Ending twice is
-        fine."""
+        """Kills everything inside; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is fine."""
         if box.removal is None:
             box.kill()
             if box.oom_events >= 0:
@@ -156,8 +154,8 @@ class Backend(ABC):
             )
 
     def close(self) -> None:
-        """Ends every box and waits until nothing is left; on the reactor's thread, or once it has stopped. Closing
-        twice is fine. Raises InfrastructureError when something will not go."""
+        """Ends every box and waits until nothing is left; on the reactor's thread, or after it stopped. Closing twice
+        is fine. Raises InfrastructureError if something cannot be removed."""
         self._closed = True
         boxes = list(self._boxes.values())
         for box in boxes:
@@ -174,12 +172,12 @@ class Backend(ABC):
         if problems:
             raise InfrastructureError(
                 f"sandboxes could not be removed: {'; '.join(problems)}",
-                hint="The next start sweeps them; if that fails too, look for processes that cannot be killed.",
+                hint="Restart the broker, which sweeps them; if that fails, look for unkillable processes.",
             )
 
     def _kill_when_starved(self, box: ProcessBox) -> None:
-        """Has all of the box killed once the kernel has killed a process of it for memory, where it does not do so
-        itself. Its last figures then tell why it ended. Raises InfrastructureError."""
+        """Kills the whole box after an OOM kill of one process, if the kernel does not do so itself. The final usage
+        then shows the cause. Raises InfrastructureError."""
         box.oom_events = box.group.oom_events()
         reactor = self._host.reactor
 

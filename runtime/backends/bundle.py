@@ -1,7 +1,7 @@
-"""Decides what a guest gets, as data: its command, environment, limits and mounts, here and nowhere else.
+"""Guest definition as data: command, environment, limits and mounts, in one place.
 
-`config` makes the OCI bundle of one gVisor sandbox of it (Open Container Initiative runtime specification 1.0.2); the
-rest is the same under every backend.
+`config` builds the OCI bundle of one gVisor sandbox (Open Container Initiative runtime specification 1.0.2); the rest
+is common to all backends.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from runtime.programs import Program
 
 UID = 1000
 FILE_MIB = 32
-"""How large one file may become, at least; where /work is larger, as large as that."""
+"""Minimum of the largest file size in MiB; a larger /work raises it."""
 CAPABILITIES = ("CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_KILL", "CAP_SETGID", "CAP_SETUID")
-"""Of a guest with users, in gVisor's own kernel: what it takes to have users, and nothing beyond. They mean nothing to
-the host's kernel, which gVisor itself meets without any."""
+"""Capabilities of a guest with users in gVisor's own kernel, the minimum to have users. They mean nothing to the host's
+kernel, which gVisor itself uses without any."""
 ETC_MIB, HOME_MIB = 1, 16
 SHARED_MIB = 16
 WORKER_FILES = 256
-"""Descriptors that the worker itself may need; it gives what runs user code no more than the profile says."""
+"""Descriptors that the worker may need; user code gets no more than its profile allows."""
 COMMAND = ("/usr/bin/python3", "-P", "-s", "-S", "-B", "-u", "-W", "ignore", "/opt/runtime/guest/worker.py")
-"""Mode and limits follow as arguments. Not -I, which ignores PYTHONHASHSEED too: strings have the same order in sets of
-every guest, so that a history repeats itself anywhere."""
+"""Guest command; mode and limits follow as arguments. Not -I, which also ignores PYTHONHASHSEED: sets of strings have
+the same order in every guest, so that a history can be replayed anywhere."""
 ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",
     "HOME": "/work",
@@ -47,12 +47,12 @@ def environment(program: Program | None) -> dict[str, str]:
 
 
 def folder(program: Program | None) -> str:
-    """Names the folder where it starts."""
+    """Returns the working folder in which the guest starts."""
     return "/work" if program is None else "/tmp"  # noqa: S108 - the guest's own
 
 
 def rlimits(profile: Profile, program: Program | None = None) -> dict[str, int]:
-    """Lists what the kernel, gVisor's or the host's, enforces on every process of a guest; bytes and counts."""
+    """Returns the rlimits of every process of a guest, enforced by gVisor's or the host's kernel; bytes and counts."""
     limits = {
         "RLIMIT_NOFILE": max(profile.open_files, WORKER_FILES),
         "RLIMIT_FSIZE": max(FILE_MIB, profile.work_mib) << 20,
@@ -75,8 +75,8 @@ def _bind(path: Path) -> dict[str, Any]:
 
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
-    """Gives a guest a read-only root, three small tmpfs, no network, no capability, an ordinary user; the folders of a
-    program. One with users begins as its root, and has an /etc and homes that can be changed."""
+    """Returns the OCI configuration: read-only root, small tmpfs mounts, no network, no capabilities, an ordinary user,
+    and a program's folders. A guest with users starts as its root, with writable /etc and homes."""
     held = list(CAPABILITIES) if profile.users else []
     kept = {"bounding": held, "effective": held, "permitted": held, "inheritable": [], "ambient": []}
     homes = [_tmpfs("/etc", ETC_MIB, "755"), _tmpfs("/home", HOME_MIB, "755"), _tmpfs("/root", HOME_MIB, "700")]

@@ -1,7 +1,7 @@
-"""Makes, limits, reads and removes control groups of the host, through both versions of the kernel's interface.
+"""Creates, limits, reads and removes control groups of the host, in cgroup versions 1 and 2.
 
-What always holds: a sandbox is in its group before it runs a single instruction of runsc, and the limits are read back
-from the kernel's own files by name, so a limit that could not be set is an error and not a silence.
+Invariants: a sandbox is in its limited group before it runs a single instruction of runsc; a limit that the kernel
+rejects is an error.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from runtime.profile import BoxUsage
 
 NEEDED = ("memory", "pids", "cpu")
 MEASURED = {1: (*NEEDED, "cpuacct"), 2: NEEDED}
-"""In version 1 the CPU time used is told by a controller of its own."""
+"""Controllers by version; in version 1 a separate controller reports CPU time."""
 PERIOD_US = 100_000
 SHARES = {1: ("cpu.shares", "1024", "32"), 2: ("cpu.weight", "100", "3")}
-"""The file, its usual text, and the text of a group that gives way: beside one busy group it then has a thirty-second
-of what that has, and all that nobody wants (Linux, sched-design-CFS). A busy group's weight is divided among the
-processors that it is busy on: beside one that is busy on two, it has a sixteenth of one."""
+"""Weight file, normal value, and low-priority value: a thirty-second of one busy group's share, plus all idle CPU time
+(Linux, sched-design-CFS). A busy group's weight is split among its CPUs: beside a group busy on two CPUs, the share is
+a sixteenth of one."""
 COUNTED: dict[int, tuple[tuple[str, ...], float, str, str, str, str]] = {
     1: (("cpuacct", "cpuacct.usage"), 1e9, "usage_in_bytes", "max_usage_in_bytes", "oom_control", "cache"),
     2: (("cpu", "cpu.stat", "usage_usec"), 1e6, "current", "peak", "events", "file"),
 }
-"""Where processor time is counted, and in what part of a second; the files of memory that is used now, that was used at
-most, and of processes killed for it; the line of `memory.stat` with cached files."""
+"""CPU time source with its ticks per second; files of current memory, peak memory and OOM kills; the `memory.stat` line
+with cached files."""
 THREADS = {1: "tasks", 2: "cgroup.threads"}
 MOST_WAITS = 512
-"""Threads of which it is told: an answer has to fit into a packet."""
+"""Most threads reported: an answer must fit into one packet."""
 HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounted (in a systemd unit: Delegate=yes)."
 
 
 class Parents(NamedTuple):
-    """Folders below which groups may be made: one for all in version 2, one for each controller in version 1."""
+    """Folders in which groups may be created: one for all in version 2, one per controller in version 1."""
 
     version: int
     folders: dict[str, Path]
@@ -53,7 +53,7 @@ class Mount(NamedTuple):
 
 
 def read_mounts(mountinfo: str) -> list[Mount]:
-    """Reads the cgroup mounts in the text of /proc/self/mountinfo (proc(5))."""
+    """Parses the cgroup mounts in /proc/self/mountinfo (proc(5))."""
     found = []
     for line in mountinfo.splitlines():
         left, _, right = line.partition(" - ")
@@ -64,8 +64,7 @@ def read_mounts(mountinfo: str) -> list[Mount]:
 
 
 def own_folder(mount: Mount, path: str) -> Path:
-    """Finds where a group that the kernel calls `path` is seen below a mount, which may show a part of the tree
-    only."""
+    """Returns the folder of kernel group `path` below a mount, which may show only part of the tree."""
     root = mount.root.rstrip("/")
     if ".." not in path and (path == root or path.startswith(root + "/")):
         return mount.point / path[len(root) :].strip("/")
@@ -73,7 +72,8 @@ def own_folder(mount: Mount, path: str) -> Path:
 
 
 def locate(mountinfo: str, membership: str) -> list[Parents]:
-    """Finds candidates in the texts of /proc/self/mountinfo and /proc/self/cgroup, the nearest to the process first."""
+    """Returns candidate parents from the texts of /proc/self/mountinfo and /proc/self/cgroup, nearest to the process
+    first."""
     mounts = read_mounts(mountinfo)
     paths: dict[str, str] = {}
     for line in membership.splitlines():
@@ -95,15 +95,16 @@ def locate(mountinfo: str, membership: str) -> list[Parents]:
 
 
 def located() -> list[Parents]:
-    """Finds the candidates of this process."""
+    """Returns the candidate parents of this process."""
     return locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
 
 
 def find_parents(candidates: Iterable[Parents], name: str) -> Parents:
-    """Finds the first candidate in which a group with all three controllers can be made; `name` is free for the trial.
+    """Returns the first candidate in which a group with all three controllers can be created; `name` is used for the
+    trial.
 
     In version 2 a group that holds processes cannot have limited groups below it, so the search goes up the tree.
-    Raises RefusedError when there is none: without limits nothing runs.
+    Raises RefusedError if no candidate works: without limits nothing runs.
     """
     reasons = []
     for parents in candidates:
@@ -129,7 +130,7 @@ def find_parents(candidates: Iterable[Parents], name: str) -> Parents:
 
 
 def quota(version: int, cpus: float) -> str:
-    """Writes microseconds of each period, as the kernel takes them."""
+    """Formats a CPU quota in microseconds per period for the kernel."""
     share = int(cpus * PERIOD_US)
     return str(share) if version == 1 else f"{share} {PERIOD_US}"
 
@@ -137,7 +138,7 @@ def quota(version: int, cpus: float) -> str:
 def limit_files(
     version: int, *, memory_mib: int, pids: int, cpus: float, together: bool = False
 ) -> list[tuple[str, str, str, bool]]:
-    """Lists what to write where: controller, file, text, and whether a kernel may lack the file."""
+    """Returns the limits to write: controller, file, text, and True if a kernel may lack the file."""
     memory = str(memory_mib << 20)
     if version == 1:
         return [
@@ -157,13 +158,13 @@ def limit_files(
 
 
 class ControlGroup:
-    """Holds one sandbox's group, limited from its first moment."""
+    """Control group of one sandbox, limited from its creation."""
 
     def __init__(
         self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float, together: bool = False
     ) -> None:
-        """Makes it. `together`: who is killed for memory is not killed alone, where the kernel knows how (`oom_events`
-        tells it where it does not). Raises InfrastructureError when the kernel does not take a limit."""
+        """Creates the group. With `together`, an OOM kill takes the whole group if the kernel supports it (see
+        `oom_events`). Raises InfrastructureError if the kernel rejects a limit."""
         self._version = parents.version
         self._of = {controller: folder / name for controller, folder in parents.folders.items()}
         self.folders = sorted(set(self._of.values()))
@@ -181,13 +182,11 @@ class ControlGroup:
             raise InfrastructureError(f"the cgroup {name} could not be limited: {error}", hint=HINT) from error
 
     def limit_cpus(self, cpus: float) -> None:
-        """Gives it another share of the processors from now on. Raises InfrastructureError when the kernel does not
-        take it."""
+        """Changes the CPU limit. Raises InfrastructureError if the kernel rejects it."""
         self._set_cpu("cpu.cfs_quota_us" if self._version == 1 else "cpu.max", quota(self._version, cpus))
 
     def give_way(self, others_first: bool) -> None:
-        """Sets whether it gets processors mostly when no other group wants them. Raises InfrastructureError when the
-        kernel does not take it."""
+        """Sets normal or low CPU priority. Raises InfrastructureError if the kernel rejects it."""
         file, usual, less = SHARES[self._version]
         self._set_cpu(file, less if others_first else usual)
 
@@ -198,8 +197,8 @@ class ControlGroup:
             raise InfrastructureError(f"{self._of['cpu'] / file} could not be set: {error}", hint=HINT) from error
 
     def limit_memory(self, memory_mib: int) -> None:
-        """Gives it another limit from now on. A lower one makes the kernel write out and drop cached files first, and
-        so may block for a while. Raises InfrastructureError when the kernel does not take it."""
+        """Changes the memory limit. Lowering it makes the kernel write out and drop cached files first, which may
+        block. Raises InfrastructureError if the kernel rejects it."""
         files = [
             (self._of[controller] / file, text)
             for controller, file, text, _ in limit_files(self._version, memory_mib=memory_mib, pids=1, cpus=1.0)
@@ -215,20 +214,20 @@ class ControlGroup:
 
     @property
     def entrances(self) -> list[str]:
-        """Lists the files into which a process with one thread writes 0 to enter. In version 1 not `cgroup.procs`:
-        moving a whole process waits for a grace period of the kernel, up to 13 ms."""
+        """Files to which a single-threaded process writes 0 to enter. In version 1 not `cgroup.procs`: moving a whole
+        process waits for a kernel grace period, up to 13 ms."""
         file = "tasks" if self._version == 1 else "cgroup.procs"
         return [str(folder / file) for folder in self.folders]
 
     def members(self) -> list[int]:
-        """Lists the processes inside, those that are in some of its folders only included."""
+        """Returns the processes inside, including those in only some of its folders."""
         return sorted({pid for folder in self.folders for pid in members(folder)})
 
     def usage(self, *, waits: bool = False) -> BoxUsage:
-        """Reads what the kernel has counted so far; zeros for what it does not tell, or no longer.
+        """Reads the kernel's counters; zeros for unavailable ones.
 
-        Files that are merely cached count in the peak, but not in the memory of now: images are such files. `waits` of
-        threads that have ended are not among those told.
+        Cached files count in the peak but not in current memory, because images are cached files. `waits` omits threads
+        that have ended.
         """
         cpu, ticks, now, peak, oom, cached = COUNTED[self._version]
         files = max(0, self._number("memory", "memory.stat", cached) - self._number("memory", "memory.stat", "shmem"))
@@ -242,8 +241,8 @@ class ControlGroup:
         )
 
     def _waits(self) -> dict[int, float]:
-        """Reads, by thread, the seconds for which it stood ready without a processor (Linux, sched-stats); the longest
-        ones, and none where the kernel does not count them."""
+        """Returns the longest seconds runnable without a CPU, by thread (Linux, sched-stats); empty if the kernel does
+        not count them."""
         found: dict[int, float] = {}
         with _may_be_gone():
             for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
@@ -253,7 +252,7 @@ class ControlGroup:
         return {thread: found[thread] for thread in longest}
 
     def _number(self, controller: str, file: str, key: str = "") -> int:
-        """Reads the number in a file, or the one behind a name at the beginning of a line."""
+        """Returns the number in a file, or the one after `key` at the start of a line."""
         text = ""
         with _may_be_gone():
             text = (self._of[controller] / file).read_text()
@@ -264,9 +263,12 @@ class ControlGroup:
         return 0
 
     def oom_events(self) -> int:
-        """Opens a descriptor, the caller's, that can be read when the group has no memory left, just before the kernel
-        kills a process of it; -1 in version 2, where `memory.oom.group` can make the kernel kill all of them (Linux,
-        cgroup v1 memory controller, "OOM control"). Raises InfrastructureError when the kernel gives none."""
+        """Opens a descriptor that becomes readable when the group runs out of memory, just before the kernel kills a
+        process.
+
+        The caller closes it. Returns -1 in version 2, where `memory.oom.group` can make the kernel kill all of them
+        (Linux, cgroup v1 memory controller, "OOM control"). Raises InfrastructureError if the kernel gives none.
+        """
         if self._version == 2:
             return -1
         events = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
@@ -275,20 +277,20 @@ class ControlGroup:
                 (self._of["memory"] / "cgroup.event_control").write_text(f"{events} {control.fileno()}")
         except OSError as error:
             os.close(events)
-            raise InfrastructureError(f"{self._of['memory']} does not tell of its end: {error}", hint=HINT) from error
+            raise InfrastructureError(f"{self._of['memory']} gives no OOM events: {error}", hint=HINT) from error
         return events
 
     def kill(self) -> None:
-        """Kills all that is inside, and what those begin meanwhile where the kernel has a file for it."""
+        """Kills all processes inside, atomically if the kernel has `cgroup.kill`."""
         kill_folders(self.folders)
 
     def remove(self) -> None:
-        """Kills what is left inside and removes the folders. Raises InfrastructureError when something will not go."""
+        """Kills remaining processes and removes the folders. Raises InfrastructureError on failure."""
         remove_folders(self.folders)
 
 
 def members(folder: Path) -> list[int]:
-    """Lists the processes in a group; none when the group is gone."""
+    """Returns the processes in a group; empty if the group is gone."""
     text = ""
     with _may_be_gone():
         text = (folder / "cgroup.procs").read_text()
@@ -297,7 +299,7 @@ def members(folder: Path) -> list[int]:
 
 @contextlib.contextmanager
 def _may_be_gone() -> Iterator[None]:
-    """For a file of a group that somebody may remove: before it is opened (ENOENT), or before it is read (ENODEV)."""
+    """Suppresses errors for a group removed before its file is opened (ENOENT) or read (ENODEV)."""
     try:
         yield
     except OSError as error:
@@ -318,7 +320,7 @@ def kill_folders(folders: list[Path]) -> None:
 
 
 def remove_folders(folders: list[Path], *, seconds: float = 30.0) -> None:
-    """A killed process leaves its group a moment after it is dead, so removing may have to be tried again."""
+    """Removes group folders with retries, because a killed process leaves its group only after it is dead."""
     deadline = time.monotonic() + seconds
     for folder in folders:
         while True:

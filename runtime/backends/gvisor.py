@@ -1,12 +1,13 @@
-"""Is the gVisor backend: boxes are started, frozen into images, restored from them, measured and ended.
+"""gVisor backend: starts, freezes, restores, measures and ends boxes.
 
-What always holds:
-- Every runsc, and all that comes from it, is in limited control groups of the box from before its first instruction.
-- Boxes run detached: no runsc waits beside them. The site's reaper waits for what they leave; if this process is
-  killed, its keeper kills them, and the next start sweeps their folders.
-- A box of which the kernel has killed one process for memory ends whole: gVisor may wait for that process without end
-  (it did in 1 % of such calls).
-- An image is used with the very bundle, flags and runsc that made it; `image_parts` names all three.
+Invariants:
+
+- Every runsc and its descendants are in limited control groups of the box before their first instruction.
+- Boxes run detached: no runsc waits beside them. The host's reaper waits for their orphans; if this process is killed,
+  its keeper kills them, and the next start sweeps their folders.
+- An OOM kill of one process ends the whole box, because gVisor may otherwise hang (it did in 1 % of such calls).
+- An image is used only with the exact bundle, flags and runsc that made it; `image_parts` names all three.
+
 Not promised: protection against side channels of the processor (gVisor, security model).
 """
 
@@ -40,44 +41,42 @@ START_SECONDS = 20.0
 CHECKPOINT_SECONDS = 60.0
 LOWER_SECONDS = 10.0
 OVERDRAWN = 1.05
-"""Limits of memory, without cached files: a box that has more than this after a checkpoint has used its room."""
+"""Factor of the memory limit, without cached files, above which a box has used the extra room of a checkpoint."""
 IMAGE_HINT = "A fresh sandbox may still work; forget this snapshot."
 FREEZE_HINT = "Free disk space where snapshots are kept."
-NO_IMAGES = RefusedError("a program of the host is not frozen", hint="Snapshots are of the guests' Python.")
+NO_IMAGES = RefusedError("a host program cannot be frozen", hint="Take snapshots of guests with Python only.")
 log = logging.getLogger(__name__)
 
 
 def host_tasks(pids: int) -> int:
-    """Says how many tasks of the host gVisor takes for so many of a guest: 25 of its own and up to 3 for each, with
-    room.
+    """Returns the host tasks that gVisor needs for `pids` of a guest: 25 of its own and up to 3 each, with margin.
 
-    The guest's own limit has to come first, as an error of its fork; where the host's does, gVisor dies.
+    The guest's own limit must be hit first, as an error of its fork; at the host's limit gVisor dies.
     """
     return 4 * pids + 64
 
 
 class GVisor(Backend):
-    """Everything but the constructor is called, and calls back, on the reactor's thread."""
+    """gVisor backend. All but the constructor is called, and calls back, on the reactor's thread."""
 
     name = BackendName.GVISOR
 
     def __init__(self, settings: BrokerSettings, reactor: Reactor, host: SandboxHost) -> None:
-        """Builds the guest's root when it is not there yet (a second). Raises RefusedError without a usable runsc or
-        Python, InfrastructureError when the disk does not take the root."""
+        """Builds the guest's root if missing (a second). Raises RefusedError without a usable runsc or Python,
+        InfrastructureError on a disk error."""
         self._settings = settings
         self._reactor = reactor
         super().__init__(host, tasks=host_tasks, together=True)
         self.runsc = find_runsc(settings.runsc)
         digest(self.runsc)
         self._roots = {(False, ""): self._ensure_root(False, "")}
-        """By whether they have a userland, and their set of packages; others than the plain one are built when somebody
-        asks for them."""
+        """Roots by userland flag and package set; all but the plain one are built on demand."""
         self._bundles: dict[Profile, Path] = {}
         self._cores = float(os.cpu_count() or 1)
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Names what an image depends on besides the state in it; about 40 ms at first. RefusedError when runsc is
-        gone, and for programs, which always start fresh: what they are made of may change on the host."""
+        """Returns everything an image depends on besides its state; about 40 ms at first. Raises RefusedError without
+        runsc, and for programs, which always start fresh because their files may change on the host."""
         if profile.program is not None:
             raise NO_IMAGES
         bundle = json.dumps(config(profile, Path("/")), sort_keys=True)
@@ -90,7 +89,7 @@ class GVisor(Backend):
         )
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box, cold or from an image; calls back when runsc has done its part (some 80 ms), or failed."""
+        """Starts a new box, cold or from an image; calls back when runsc has finished (some 80 ms) or failed."""
         try:
             is_built = self._root_of(profile).is_dir()
         except RefusedError as problem:
@@ -134,11 +133,11 @@ class GVisor(Backend):
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Freezes the box into an empty folder on a disk, about 40 ms; it runs on.
+        """Freezes the box into an empty folder on disk, about 40 ms; the box continues.
 
-        The kernel counts the image, as cached files, to the box that writes it. So the box has room for it meanwhile,
-        and goes back to its own limit afterwards, in the background: after `done`, unless `settled`.
-        InfrastructureError when the disk does not take the image.
+        The kernel charges the image, as cached files, to the box that writes it. So the box gets extra memory
+        meanwhile, and returns to its own limit in the background: after `done`, unless `settled`. InfrastructureError
+        on a disk error.
         """
         argv = ["checkpoint", "--image-path", str(folder), "--compression", "none", "--leave-running", box.id]
 
@@ -165,8 +164,8 @@ class GVisor(Backend):
         return ensure_root(settings.root_dir, settings.python, folder, programs=programs).resolve()
 
     def _root_of(self, profile: Profile) -> Path:
-        """Says where it is, built or not. Raises RefusedError where there are no programs for a userland, or no such
-        packages."""
+        """Returns the root's path, built or not. Raises RefusedError without programs for a userland, or for an unknown
+        package set."""
         kind = (profile.userland, profile.packages or "")
         if kind not in self._roots:
             settings = self._settings
@@ -176,8 +175,11 @@ class GVisor(Backend):
         return self._roots[kind]
 
     def _take_room_back(self, box: ProcessBox, done: Callable[[], None]) -> None:
-        """A box that cannot go back to its own limit is killed for memory: it used the room for itself, or its image
-        lies in memory and not on a disk. Who holds the box sees it end as by itself, and ends it."""
+        """Restores the box's memory limit after a checkpoint, or kills the box if that fails.
+
+        Failure means the guest used the extra room, or the image is in memory instead of on disk. To its holder the box
+        appears to end by itself.
+        """
 
         def lower() -> None:
             deadline = time.monotonic() + LOWER_SECONDS
@@ -195,7 +197,7 @@ class GVisor(Backend):
         def lowered(finished: Future[None]) -> None:
             problem = finished.exception()
             if problem is not None and box.removal is None:
-                log.error("sandbox %s is killed, its memory cannot be limited again: %s", box.id, problem)
+                log.error("sandbox %s is killed, because its memory limit cannot be restored: %s", box.id, problem)
                 box.overdrawn = True
                 box.kill()
             done()
@@ -206,7 +208,7 @@ class GVisor(Backend):
             done()
 
     def _bundle(self, profile: Profile) -> Path:
-        """Writes the folder with the configuration that boxes of this profile share. Raises InfrastructureError."""
+        """Writes the configuration folder shared by boxes of this profile. Raises InfrastructureError."""
         if profile not in self._bundles:
             folder = self._host.folder / "bundles" / str(len(self._bundles))
             try:
@@ -230,7 +232,7 @@ class GVisor(Backend):
         seconds: float,
         finished: Callable[[int, str], None],
     ) -> None:
-        """Runs one runsc for a box, which has all processors meanwhile: its guest waits, and so does who wants it."""
+        """Runs one runsc for a box with all CPUs, because guest and caller wait for it."""
 
         def at_its_share(code: int, problem: str) -> None:
             try:

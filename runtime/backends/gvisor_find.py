@@ -1,4 +1,4 @@
-"""Finds out where runsc is, which one it is, and whether gVisor can work on this machine; without a sandbox."""
+"""Locates runsc and checks if gVisor can work on this machine, without starting a sandbox."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ RUNSC_HINT = (
 
 
 def find_runsc(path: str | None = None) -> Path:
-    """Finds the runsc to use: the given one, else beside this interpreter, where the installer puts it, else on PATH or
-    in the usual places. Raises RefusedError when there is none."""
+    """Returns the runsc at the given path, or beside this interpreter (the installer's place), on PATH or in the usual
+    places. Raises RefusedError if there is none."""
     if path is not None:
         candidates = [path]
     else:
@@ -31,25 +31,25 @@ def find_runsc(path: str | None = None) -> Path:
         if os.access(candidate, os.X_OK) and Path(candidate).is_file():
             return Path(candidate).resolve()
     raise RefusedError(
-        f"gVisor is not here: no runsc at {path}" if path else "gVisor is not here: no runsc was found", hint=RUNSC_HINT
+        f"gVisor not found: no runsc at {path}" if path else "gVisor not found: no runsc found", hint=RUNSC_HINT
     )
 
 
 def runsc_version(runsc: Path) -> str:
-    """Asks runsc what it calls itself. Raises RefusedError when it does not start."""
+    """Returns runsc's version. Raises RefusedError if it does not start."""
     try:
         answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise RefusedError(f"{runsc} does not start: {error}", hint=RUNSC_HINT) from error
     if answer.returncode:
-        complaint = (answer.stderr.strip().splitlines() or [f"it ended with {answer.returncode}"])[0][:200]
-        raise RefusedError(f"{runsc} does not tell its version: {complaint}", hint=RUNSC_HINT)
+        complaint = (answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"])[0][:200]
+        raise RefusedError(f"{runsc} does not report its version: {complaint}", hint=RUNSC_HINT)
     return answer.stdout.splitlines()[0].removeprefix("runsc version ").strip() if answer.stdout else ""
 
 
 def digest(program: Path) -> str:
-    """Computes the SHA-256 of a program, again when the file has changed; about 40 ms. Raises RefusedError when it is
-    gone."""
+    """Returns the SHA-256 of a program, cached until the file changes; about 40 ms. Raises RefusedError if it is
+    missing."""
     try:
         found = program.stat()
         return _digest(program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)

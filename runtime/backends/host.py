@@ -1,7 +1,7 @@
-"""Holds what all boxes of one broker share: an owner's name, a folder, control groups, a reaper and a keeper.
+"""Resources shared by all boxes of one broker: owner name, folder, control groups, reaper and keeper.
 
-What always holds: every group, folder and process of a box carries the owner's name, so that a sweep finds them; where
-groups cannot be had, nothing starts. Made once a broker, before its backends, and closed after them.
+Invariants: every group, folder and process of a box carries the owner's name, so that a sweep finds them; without
+control groups nothing starts. Created once per broker, before its backends, and closed after them.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ TOOLS_MIB, TOOLS_PIDS = 1024, 2048
 def require_root() -> None:
     if os.geteuid() != 0:
         raise RefusedError(
-            "sandboxes need root: namespaces and cgroups are made for each of them",
+            "sandboxes need root: each gets its own namespaces and cgroups",
             hint="Run as root, or start the service that install.sh sets up.",
         )
 
 
 class SandboxHost:
     def __init__(self, state_dir: Path, reactor: Reactor) -> None:
-        """Raises RefusedError where isolation cannot be had, InfrastructureError when the folder cannot be made."""
+        """Raises RefusedError if isolation is unavailable, InfrastructureError if the folder cannot be created."""
         require_root()
         self.reactor = reactor
         self.mark = state_mark(state_dir)
@@ -50,7 +50,7 @@ class SandboxHost:
             self.folder.mkdir(parents=True, mode=0o711)
         except OSError as error:
             raise InfrastructureError(
-                f"{self.folder} cannot be made: {error}", hint="Free disk space, or choose another data folder."
+                f"{self.folder} cannot be created: {error}", hint="Free disk space, or choose another data folder."
             ) from error
         try:
             self._parents = find_parents(located(), f"{self._prefix}trial")
@@ -70,19 +70,19 @@ class SandboxHost:
         return f"assay-{self.mark}.{self.owner}."
 
     def new_name(self) -> str:
-        """Makes the identity of a box: never used before on this host, as far as chance allows."""
+        """Returns a new identity for a box, practically unique on this host."""
         return f"{self.owner.token}-{next(self._numbers)}"
 
     def group(self, name: str, profile: Profile, *, pids: int, together: bool) -> ControlGroup:
-        """Makes the control groups of a box, limited as its profile says, but to so many processes and threads of the
-        host; `together` as of `ControlGroup`.
+        """Creates the control groups of a box with its profile's limits, except that `pids` limits host tasks;
+        `together` as in `ControlGroup`.
 
-        Raises InfrastructureError when the kernel does not take a limit.
+        Raises InfrastructureError if the kernel rejects a limit.
         """
         if not self._keeper.alive:
             raise InfrastructureError(
-                "the keeper of sandboxes is gone, so nothing would end them if the broker were killed",
-                hint="Another one is being started: try again.",
+                "the keeper has ended, so nothing would end sandboxes if the broker were killed",
+                hint="Try again; it is being restarted.",
             )
         return ControlGroup(
             self._parents,
@@ -94,8 +94,7 @@ class SandboxHost:
         )
 
     def tools(self) -> ControlGroup:
-        """Makes, or finds, the group of programs that serve a box without being in it, such as the one that writes its
-        image."""
+        """Returns the control group of programs that serve a box from outside, such as the image writer."""
         if self._tools is None:
             self._tools = ControlGroup(
                 self._parents,
@@ -107,14 +106,14 @@ class SandboxHost:
         return self._tools
 
     def background(self, job: Callable[[], T], done: Callable[[Future[T]], None] | None = None) -> Future[T]:
-        """Has what blocks done on another thread; `done` is called back on the reactor."""
+        """Runs a blocking job on another thread; `done` is called back on the reactor."""
         future = self._threads.submit(job)
         if done is not None:
             future.add_done_callback(lambda finished: self.reactor.call(lambda: done(finished)))
         return future
 
     def close(self) -> None:
-        """Takes everything down after the backends' own close; on the reactor's thread, or once it has stopped."""
+        """Releases everything after the backends' own close; on the reactor's thread, or after it stopped."""
         self._threads.shutdown()
         if self._tools is not None:
             self._tools.remove()

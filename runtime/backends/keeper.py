@@ -1,9 +1,8 @@
-"""Kills what a dead broker can no longer kill: a small child that outlives its broker for a moment.
+"""Keeper process that kills a dead broker's sandboxes: a small child that briefly outlives its broker.
 
-What always holds: however the broker ends, the keeper's pipe ends with it, because nobody else holds the other end;
-then the keeper kills every process in the control groups of that owner until none has been there for a while, and
-exits. An orderly `close` sends it home before. A keeper that ends otherwise is started again, and that is said. It
-removes no folders: the next start's sweep does.
+Invariants: however the broker ends, the keeper's pipe closes, because nobody else holds the other end; the keeper then
+kills every process in that owner's control groups until none has appeared for a while, and exits. An orderly `close`
+dismisses it first. A keeper that ends unexpectedly is restarted, which is logged. Folders are left to the next sweep.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from runtime.errors import InfrastructureError
 
 log = logging.getLogger("runtime.broker")
 PAUSE_SECONDS = 1.0
-"""Before another one is started in the place of one that has ended."""
+"""Delay before a keeper that ended is restarted, in seconds."""
 
 WATCH = """trap '' HUP INT TERM
 read -r word && exit 0
@@ -33,13 +32,13 @@ while [ $quiet -lt 20 ] && [ $round -lt 500 ]; do
   done 2> /dev/null
   sleep 0.02
 done"""
-"""Reads a word or the end of its pipe. Then it looks every 20 ms, until it found nobody 20 times in a row; 500 times at
-the most."""
+"""Shell script of the keeper. It waits for a word or the end of its pipe, then checks every 20 ms until 20 checks in a
+row find no process; at most 500 times."""
 
 
 class Keeper:
     def __init__(self, prefixes: Iterable[Path]) -> None:
-        """Watches over groups whose folders begin so. Raises InfrastructureError when it cannot be started."""
+        """Guards groups whose folders start with these prefixes. Raises InfrastructureError if it cannot start."""
         self._command = ["/bin/sh", "-c", WATCH, "assay-keeper", *map(str, prefixes)]
         self._closing = threading.Event()
         self._lock = threading.Lock()
@@ -80,7 +79,7 @@ class Keeper:
                     log.warning("news: the keeper of sandboxes had ended and was started again")
 
     def close(self) -> None:
-        """Sends it home; nothing is killed."""
+        """Dismisses the keeper; nothing is killed."""
         with self._lock:
             self._closing.set()
         try:

@@ -1,8 +1,7 @@
-"""Starts programs that isolate, in the one way in which they are started.
+"""Starts isolating programs, in the only way in which they are started.
 
-What always holds: the program is in its control groups before its first instruction; it gets the three descriptors
-named and /dev/null as one more, an environment with PATH alone, a session of its own, and nothing else; it does not
-begin when the process that started it is gone.
+Invariants: the program is in its control groups before its first instruction; it gets the three given descriptors, one
+more of /dev/null, an environment with only PATH, and its own session; it does not start if its parent process is gone.
 """
 
 from __future__ import annotations
@@ -27,22 +26,21 @@ ENTER = (
     'parent=$1; shift; while [ "$1" != -- ]; do echo 0 > "$1" || exit 124; shift; done; shift; '
     'kill -0 "$parent" || exit 125; exec "$@"'
 )
-"""Enters the groups, and only then looks whether its parent lives: from then on whoever clears the groups finds it."""
+"""Enters the groups and only then checks that its parent lives: from then on a cleanup of the groups finds it."""
 log = logging.getLogger(__name__)
 _here = threading.local()
 
 
 def become_subreaper() -> None:
-    """Makes orphans below this process its children from now on, not those of init. (prctl(2))"""
+    """Makes this process the parent of orphaned descendants, instead of init. (prctl(2))"""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _skip_membarrier() -> None:
     """Spares every runsc that this thread starts a wait of some 10 ms.
 
-    A Go program registers for membarrier at its start, and the kernel lets it wait for an RCU grace period. It works
-    as well without. The filter only takes something away, so where it cannot be had, starts are slower and no less
-    isolated.
+    A Go program registers for membarrier at start, which waits for an RCU grace period, but also works without. The
+    filter only removes a call, so without the filter starts are slower and no less isolated.
     """
     if getattr(_here, "done", False):
         return
@@ -60,8 +58,8 @@ def _skip_membarrier() -> None:
 def _far_descriptor() -> int:
     """Opens /dev/null with a high number, which every program inherits and none uses.
 
-    It makes the kernel give them a large table of descriptors from the start. runsc moves a descriptor to 256, and
-    enlarging the table of a program with threads waits for an RCU grace period of some 10 ms. Raises OSError.
+    The kernel then gives the program a large descriptor table from the start. runsc moves a descriptor to 256, and
+    enlarging the table of a threaded program waits for an RCU grace period of some 10 ms. Raises OSError.
     """
     near = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -73,7 +71,7 @@ def _far_descriptor() -> int:
 def spawn(
     argv: Sequence[str], *, entrances: Sequence[str], stdin: int, stdout: int, stderr: int
 ) -> subprocess.Popen[bytes]:
-    """Starts a program; `entrances` are the groups' files that admit a single thread. Raises OSError."""
+    """Starts a program; `entrances` are group files that admit a single thread. Raises OSError."""
     _skip_membarrier()
     blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a program inherits what its starter blocks
     try:

@@ -1,4 +1,4 @@
-"""Says who owns what is in a state folder: a process, told from a later one of the same number."""
+"""Ownership of a state folder's content: a process, distinguished from a later one with the same pid."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 LONGEST_SOCKET_PATH = 100
-"""runsc keeps a Unix socket in its state folder; Linux takes 108 bytes, and runsc would quietly go elsewhere."""
+"""Longest socket path, in bytes. runsc has a Unix socket in its state folder; Linux allows 108 bytes, and runsc would
+silently go elsewhere."""
 BELOW_STATE = 72
-"""What owner, sandbox and socket names add to the state folder's path, at most."""
+"""Most bytes that owner, sandbox and socket names add to the state folder's path."""
 
 
 def process_status(pid: int) -> list[str]:
-    """Reads what the kernel says of a process behind its name, from its state on (proc(5)); nothing when it is gone."""
+    """Returns a process's fields in /proc/PID/stat from its state on (proc(5)); empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
@@ -24,7 +25,7 @@ def process_status(pid: int) -> list[str]:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Ticks from boot to the start of a process; None when there is none, or a zombie."""
+    """Returns a process's start time in ticks since boot; None if it is gone or a zombie."""
     fields = process_status(pid)
     return None if not fields or fields[0] in ("Z", "X") else int(fields[19])
 
@@ -54,12 +55,12 @@ class Owner(NamedTuple):
 
 
 def state_mark(state_dir: Path) -> str:
-    """Makes eight characters that stand for a state folder in names outside it."""
+    """Returns eight hex characters that identify a state folder in names outside it."""
     return hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:8]
 
 
 def working_folder(state_dir: Path) -> Path:
-    """Says where sandboxes of this state folder live: in it, or in a short folder under /run when its path is too
+    """Returns the folder of this state folder's sandboxes: inside it, or a short one under /run if its path is too
     long."""
     inside = state_dir.resolve()
     if len(os.fsencode(inside)) + BELOW_STATE <= LONGEST_SOCKET_PATH:

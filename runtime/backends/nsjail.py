@@ -1,16 +1,18 @@
-"""Is the nsjail backend: boxes on the host's own kernel, behind namespaces, a system-call policy and control groups.
+"""nsjail backend: boxes on the host's own kernel, behind namespaces, a system-call policy and control groups.
 
-**The host's kernel is shared with the guest.** What gVisor answers in a program of its own, Linux answers here: a flaw
-in one of the system calls that the policy allows is a way out. So it is for tools that are trusted more than what a
-model wrote, and for machines where gVisor cannot run and the owner has said so.
+**The host's kernel is shared with the guest.** Linux itself answers the system calls that gVisor handles in a program
+of its own: a flaw in an allowed call is a way out. So nsjail is for tools that are trusted more than model code, and
+for machines without gVisor whose owner has accepted this.
 
-What always holds:
-- nsjail, and so all that comes from it, is in limited control groups of ours before its first instruction.
-- A guest's users are users of the host that own nothing, another one for each box.
-- A box has a mount namespace of its own to start in, and no inode in common with another one or with the host.
-- The guest's first process ends with nsjail, and everything in its pid namespace with that one. This process waits for
-  nsjail; if it is killed, its keeper kills what is in the groups, and the next start sweeps the folders.
-- Nothing is mounted or made on the host outside the box's folder.
+Invariants:
+
+- nsjail and its descendants are in limited control groups of ours before their first instruction.
+- A guest's users map to host users that own nothing, different for each box.
+- A box has its own mount namespace to start in, and shares no inode with another box or the host.
+- The guest's first process ends with nsjail, and its pid namespace with that process. This process waits for nsjail; if
+  it is killed, its keeper kills the groups' processes, and the next start sweeps the folders.
+- Nothing is mounted or created on the host outside the box's folder.
+
 Not promised: snapshots (refused), protection against flaws of the kernel or side channels of the processor.
 """
 
@@ -37,24 +39,22 @@ from runtime.reactor import Reactor
 from runtime.settings import BrokerSettings
 
 FIRST_HOST_ID, HOST_IDS = 1_900_000_000, 200_000_000
-"""Users of the host that no distribution gives to anybody (systemd, "Users, Groups, UIDs and GIDs"). One for each box,
-because older kernels count the processes of a user over all its namespaces."""
+"""First host uid, and number of uids, that no distribution assigns (systemd, "Users, Groups, UIDs and GIDs"). One per
+box, because older kernels count a user's processes over all its namespaces."""
 NO_SNAPSHOTS = RefusedError(
     "nsjail cannot freeze a sandbox or restore one", hint="Use gVisor for snapshots, branches and rollbacks."
 )
-NO_SETS = RefusedError(
-    "nsjail has no guests with packages of their own", hint="Use gVisor for what an adapter has installed."
-)
+NO_SETS = RefusedError("nsjail does not support package sets", hint="Use gVisor for packages installed by an adapter.")
 
 
 class NsJail(Backend):
-    """Everything but the constructor is called, and calls back, on the reactor's thread."""
+    """nsjail backend. All but the constructor is called, and calls back, on the reactor's thread."""
 
     name = BackendName.NSJAIL
 
     def __init__(self, settings: BrokerSettings, reactor: Reactor, host: SandboxHost) -> None:
-        """Builds the guest's root when it is not there yet (a second), where guests may come. Raises RefusedError
-        without a usable nsjail or Python, InfrastructureError when the disk does not take the root."""
+        """Builds the guest's root if missing (a second), if guests are enabled. Raises RefusedError without a usable
+        nsjail or Python, InfrastructureError on a disk error."""
         self._reactor = reactor
         super().__init__(host)
         self.nsjail = find_nsjail(settings.nsjail)
@@ -64,19 +64,18 @@ class NsJail(Backend):
         self._machine = os.uname().machine
         self._settings = settings
         self._mounts: dict[str | bool, int] = {}
-        """Descriptors of the bases of mount namespaces, by program; of the guests' Python, by whether it has a
-        userland."""
+        """Descriptors of base mount namespaces, by program name; for the guests' Python by userland flag."""
         if settings.guests:
             self._mounts[False] = self._make_guests(False)
             os.close(nsjail_mounts.copy(self._mounts[False], [ROOT]))
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Raises RefusedError: there are no images."""
+        """Raises RefusedError: nsjail has no images."""
         raise NO_SNAPSHOTS
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box; its worker says READY some 30 ms later, a program when it is warm. An image is refused."""
+        """Starts a new box; its worker sends READY some 30 ms later, a program once warm. Images are refused."""
         if image is not None:
             done(NO_SNAPSHOTS)
             return
@@ -129,7 +128,7 @@ class NsJail(Backend):
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Refuses it."""
+        """Always refuses."""
         done(NO_SNAPSHOTS)
 
     def close(self) -> None:
@@ -138,7 +137,7 @@ class NsJail(Backend):
         super().close()
 
     def _make_guests(self, programs: bool) -> int:
-        """Gives the base with the guests' root, which is built when it is not there yet."""
+        """Returns the base namespace with the guests' root, which is built if missing."""
         settings = self._settings
         root = ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs)
         return nsjail_mounts.make({ROOT: root.resolve()})
@@ -158,8 +157,8 @@ class NsJail(Backend):
             self.start(profile, None, done)
 
     def _namespace(self, program: Program | None, userland: bool) -> int:
-        """Gives the base where its folders are; made when it is first asked for. Raises RefusedError when one is
-        not there."""
+        """Returns the base namespace of a program or guest, created on first use. Raises RefusedError for a missing
+        folder."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
         name = program.name if program is not None else userland

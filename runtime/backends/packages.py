@@ -1,11 +1,10 @@
-"""Finds the packages that guests may import beside the standard library: a folder that the installer builds.
+"""Locates the packages that guests may import beside the standard library: a folder built by the installer.
 
-A **set** is such a folder with other packages, for sandboxes that ask for it by its digest: `guest-sets/DIGEST` beside
-this interpreter. Whoever asks names no path, so a client reaches nothing but what was installed there.
+A **set** is such a folder with other packages, for sandboxes that request it by digest: `guest-sets/DIGEST` beside this
+interpreter. Requests name no path, so a client reaches only installed sets.
 
-What always holds: a folder is named by the digest beside it, and a guest's root that has them is named by that digest
-too; the folder itself is only read. Without it guests have the standard library, and `import numpy` says that there is
-no such module.
+Invariants: a folder is named by the digest beside it, and so is a guest's root that contains it; the folder itself is
+only read. Without it guests have the standard library, and `import numpy` fails with "no such module".
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FOLDER = "guest-packages"
 SETS = "guest-sets"
 DIGEST = "digest"
 INSIDE = "opt/packages"
-"""Where they lie in a guest's root."""
+"""Path of the packages in a guest's root."""
 
 
 class Packages(NamedTuple):
@@ -32,9 +31,9 @@ class Packages(NamedTuple):
 
 
 def find_packages(path: Path | None = None) -> Packages | None:
-    """Finds those in the given folder, or the installer's, beside this interpreter; None where it has built none.
+    """Returns the packages in the given folder, or the installer's beside this interpreter; None if it built none.
 
-    Raises RefusedError when the given folder is not one that the installer finished.
+    Raises RefusedError if the given folder is not one that the installer finished.
     """
     folder = path if path is not None else Path(sys.prefix) / FOLDER
     try:
@@ -43,32 +42,32 @@ def find_packages(path: Path | None = None) -> Packages | None:
         if path is None:
             return None
         raise RefusedError(
-            f"{folder} holds no packages for guests: {error.strerror or error}",
-            hint="install.sh builds such a folder; or leave the setting out.",
+            f"{folder} has no guest packages: {error.strerror or error}",
+            hint="Build the folder with install.sh, or remove the setting.",
         ) from error
     return Packages(folder, digest)
 
 
 def packages_digest(path: Path | None = None) -> str:
-    """Gives the digest of those that `find_packages` finds; empty where there are none. Raises as that."""
+    """Returns the digest of the packages from `find_packages`; empty without any. Raises the same errors."""
     found = find_packages(path)
     return "" if found is None else found.digest
 
 
 def find_set(digest: str, sets: Path | None = None) -> Path:
-    """Finds the folder of an installed set. Raises RefusedError where there is none."""
+    """Returns the folder of an installed set. Raises RefusedError for an unknown one."""
     folder = (sets if sets is not None else Path(sys.prefix) / SETS) / digest
     with contextlib.suppress(OSError):
         if (folder / DIGEST).read_text().strip() == digest:
             return folder
     raise RefusedError(
-        f"this host has no set of packages {digest} for guests",
-        hint="Install it with `assay curriculum adapter install NAME`; `assay curriculum adapter ls` names them.",
+        f"no package set {digest} on this host",
+        hint="Install it with `assay curriculum adapter install NAME`; see `assay curriculum adapter ls`.",
     )
 
 
 def link_into(packages: Packages, root: Path) -> None:
-    """Puts them into a root that is being built: by hard links on one file system, else by copies. Raises OSError."""
+    """Adds packages to a root under construction, by hard links on one file system, else by copies. Raises OSError."""
     shutil.copytree(
         packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns(DIGEST)
     )

@@ -1,6 +1,6 @@
-"""Is one box on the host, whatever isolates it: pipes, groups, programs, a folder, and one way to end.
+"""One box on the host, under any backend: pipes, groups, programs, a folder, and one way to end.
 
-What always holds: once it is killed and removed, no process, group, folder or descriptor of it is left.
+Invariants: once killed and removed, no process, group, folder or descriptor of it is left.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ REMOVE_SECONDS = 5.0
 OUTPUT_BYTES = 1 << 14
 RESTING_CPUS = 0.01
 COMPLAINT = 600
-"""Characters."""
+"""Length of the kept error output, in characters."""
 HINT = "Free some disk space, allow more open files to the broker (LimitNOFILE), or use fewer sandboxes."
 
 
 class ProcessBox:
-    """Holds a box with three pipes: requests, replies, and what the program that isolates it says."""
+    """Box with three pipes: requests, replies, and the isolating program's error output."""
 
     def __init__(self, name: str, profile: Profile, folder: Path, group: ControlGroup) -> None:
-        """Raises OSError without descriptors."""
+        """Creates the pipes. Raises OSError without descriptors."""
         self.id = name
         self.profile = profile
         self.folder = folder
         self.group = group
         self.programs: list[StartedProgram] = []
-        """Those that have not ended."""
+        """Programs that have not ended."""
         self.removal: Future[BoxUsage] | None = None
         self._output = ""
         made: list[int] = []
@@ -47,19 +47,19 @@ class ProcessBox:
                 os.close(descriptor)
             raise
         self.inside = [made[0], made[3], made[5]]
-        """The other ends: standard input, output and error of the first program; closed here once it has them."""
+        """Other pipe ends: standard input, output and error of the first program; closed here once it has them."""
         self.requests, self.replies, self._complaints = made[1], made[2], made[4]
         self.oom_events = -1
-        """Can be read when there is no memory left; -1 where the kernel kills all of the box itself."""
+        """Readable when memory is exhausted; -1 if the kernel itself kills the whole box."""
         self.namespace = -1
-        """Of the mounts that it starts in, where it has one of its own; closed with its pipes."""
+        """Mount namespace in which it starts, if it has its own; closed with its pipes."""
         self.overdrawn = False
-        """It was killed for memory by us and not by the kernel; its figures count that as one more."""
+        """True if killed for memory by us instead of the kernel; counted as one more OOM kill."""
         for descriptor in (self.requests, self.replies, self._complaints):
             os.set_blocking(descriptor, False)
 
     def complaint(self) -> str:
-        """Gives the end of what the program wrote on its own. Hostile text: a guest may write there too."""
+        """Returns the end of the program's own error output. Hostile text: a guest may write there too."""
         if self._complaints >= 0:
             self._output = (self._output + read_now(self._complaints))[-COMPLAINT:]
         return self._output.strip()
@@ -69,8 +69,8 @@ class ProcessBox:
             os.close(self.inside.pop())
 
     def kill(self) -> None:
-        """Kills all that runs for it. What has used up its share of the processors could not even end before its next
-        turn, so it has all of them from now on."""
+        """Kills everything that runs for the box and gives it all CPUs, because a throttled process could not even exit
+        before its next turn."""
         for program in self.programs:
             program.process.kill()
         self.group.kill()
@@ -79,11 +79,12 @@ class ProcessBox:
             self.group.limit_cpus(float(os.cpu_count() or 1))
 
     def rest(self) -> None:
-        """Leaves it next to no processor until `wake`: an idle gVisor takes some hundredths of one for its timers."""
+        """Throttles the box to almost no CPU until `wake`: an idle gVisor uses some hundredths of one for its
+        timers."""
         self._limit_cpus(RESTING_CPUS)
 
     def wake(self) -> None:
-        """Gives it its share again."""
+        """Restores the CPU limit."""
         self._limit_cpus(self.profile.cpus)
 
     def _limit_cpus(self, cpus: float) -> None:
@@ -91,12 +92,12 @@ class ProcessBox:
             self.group.limit_cpus(cpus)
 
     def usage(self, *, waits: bool = False) -> BoxUsage:
-        """Reads what its groups have counted."""
+        """Reads the usage from its control groups."""
         found = self.group.usage(waits=waits)
         return found.model_copy(update={"oom_kills": found.oom_kills + 1}) if self.overdrawn else found
 
     def close(self) -> None:
-        """Closes its descriptors; what was said stays known."""
+        """Closes its descriptors; captured error output stays available."""
         self.complaint()
         self.close_inside()
         for descriptor in (self.requests, self.replies, self._complaints, self.oom_events, self.namespace):
@@ -105,9 +106,9 @@ class ProcessBox:
         self.requests = self.replies = self._complaints = self.oom_events = self.namespace = -1
 
     def remove(self) -> BoxUsage:
-        """Waits until the killed box is empty, reads its figures, removes its groups and its folder. Blocks, some 5 ms.
+        """Waits until the killed box is empty, reads its usage, removes its groups and folder. Blocks some 5 ms.
 
-        Raises InfrastructureError when something will not go.
+        Raises InfrastructureError if something cannot be removed.
         """
         deadline = time.monotonic() + REMOVE_SECONDS
         while self.group.members() and time.monotonic() < deadline:
@@ -121,7 +122,7 @@ class ProcessBox:
 
 
 def read_now(descriptor: int) -> str:
-    """Reads what waits in a pipe, up to OUTPUT_BYTES."""
+    """Reads available pipe data, up to OUTPUT_BYTES."""
     with contextlib.suppress(BlockingIOError):
         return os.read(descriptor, OUTPUT_BYTES).decode(errors="replace")
     return ""

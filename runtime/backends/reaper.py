@@ -1,8 +1,8 @@
-"""Waits for every program that a broker started, and for what such programs leave behind.
+"""Waits for every program that a broker started, and for their orphans.
 
-What always holds: once a program has ended, its call back comes, once, on the reactor; orphans of ended programs are
-adopted (this process is their subreaper) and waited for within a second, so nothing stays a zombie. Which children are
-the reaper's shows in their session: those in this process's own session (a plain `subprocess.run`) are never touched.
+Invariants: each ended program's callback runs once, on the reactor; orphans of ended programs are adopted (this process
+is their subreaper) and reaped within a second, so nothing stays a zombie. The session id tells the reaper's children
+apart: those in this process's own session (a plain `subprocess.run`) are never touched.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ ROUND_SECONDS = 0.5
 class StartedProgram(NamedTuple):
     process: subprocess.Popen[bytes]
     descriptor: int
-    """That can be read once it has ended."""
+    """Pidfd, readable once the program has ended."""
     exited: Callable[[int], None]
 
 
 class Reaper:
-    """Everything but the constructor is called on the reactor."""
+    """Reaps a broker's programs. All but the constructor is called on the reactor."""
 
     def __init__(self, reactor: Reactor) -> None:
         become_subreaper()
@@ -50,7 +50,7 @@ class Reaper:
         stderr: int = subprocess.DEVNULL,
         exited: Callable[[int], None],
     ) -> StartedProgram:
-        """Starts a program in the groups given; `exited` gets its status, negative for a signal. Raises OSError."""
+        """Starts a program in the given groups; `exited` gets its status, negative for a signal. Raises OSError."""
         process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
         try:
             program = StartedProgram(process, os.pidfd_open(process.pid), exited)
@@ -63,7 +63,7 @@ class Reaper:
         return program
 
     def adopt(self) -> int:
-        """Waits for every orphan that has ended; how many there were."""
+        """Reaps every ended orphan; returns their number."""
         found = 0
         while True:
             try:
@@ -77,7 +77,7 @@ class Reaper:
             found += 1
 
     def _reap(self, pid: int) -> bool:
-        """Says whether an ended child was one of ours to wait for, and is gone now."""
+        """Reaps an ended child; True if it was the reaper's to wait for."""
         if pid in self._programs:
             self._check(self._programs[pid])
             return True
@@ -89,7 +89,7 @@ class Reaper:
         return True
 
     def close(self) -> None:
-        """Kills the programs that still run, and waits for all of them."""
+        """Kills running programs and waits for all of them."""
         self._closed = True
         for program in list(self._programs.values()):
             program.process.kill()
@@ -112,7 +112,7 @@ class Reaper:
 
 
 def _zombies() -> list[int]:
-    """Lists all ended children of this process: some milliseconds."""
+    """Returns all ended children of this process; takes some milliseconds."""
     mine = ["Z", str(os.getpid())]
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if process_status(pid)[:2] == mine]

@@ -1,8 +1,8 @@
-"""Builds the guest's root: the distribution's Python, its standard library, what both link to, and the worker.
+"""Builds the guest's root: the distribution's Python, its standard library, their shared libraries, and the worker.
 
-What always holds: a root is named by the digest of what goes into it and appears by one rename, so it is complete or
-absent; several processes may build at once and all get the same one. It is mounted read-only and holds no secret, no
-setuid file; a shell and other programs only where a guest asked for a userland.
+Invariants: a root is named by the digest of its inputs and appears by one rename, so it is complete or absent;
+concurrent builders all get the same one. It is mounted read-only and has no secret and no setuid file; a shell and
+other programs only in a userland root.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ UNWANTED = (
     "test tests idlelib ensurepip lib2to3 tkinter turtledemo pydoc_data dist-packages site-packages venv distutils"
     " LICENSE.txt EXTERNALLY-MANAGED sitecustomize.py config-* _test* _ctypes_test* _tkinter*"
 )
-"""Not needed by a guest, or (`dist-packages`, `sitecustomize`) able to run code of the host's at start."""
+"""Files that a guest does not need, or (`dist-packages`, `sitecustomize`) that could run host code at start."""
 ASK = """import json, os, sys, sysconfig
 print(json.dumps({"executable": os.path.realpath(sys.executable), "stdlib": sysconfig.get_path("stdlib"),
     "dynload": sysconfig.get_config_var("DESTSHARED"), "version": sys.version, "prefix": sys.base_prefix}))"""
 
 
 class Python(NamedTuple):
-    """Is an interpreter of the host, as it describes itself."""
+    """Python interpreter of the host, as reported by itself."""
 
     executable: Path
     stdlib: Path
@@ -48,14 +48,14 @@ class Python(NamedTuple):
 
 
 def inspect_python(path: str | None) -> Python:
-    """Asks the interpreter where its parts are. Raises RefusedError when there is none, or it is older than 3.11."""
+    """Asks the interpreter for its paths and version. Raises RefusedError if it is missing or older than 3.11."""
     wanted = path or DEFAULT_PYTHON
     hint = "Install the distribution's python3 (apt install python3), or set the path of a Python 3.11 or newer."
     try:
         answer = subprocess.run([wanted, "-I", "-S", "-c", ASK], capture_output=True, timeout=30, check=True, cwd="/")
         facts = json.loads(answer.stdout)
     except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise RefusedError(f"{wanted} is no usable Python for guests: {error}", hint=hint) from error
+        raise RefusedError(f"{wanted} is not a usable Python for guests: {error}", hint=hint) from error
     found = re.match(r"(\d+)\.(\d+)", facts["version"])
     if found is None or (int(found[1]), int(found[2])) < (3, 11):
         raise RefusedError(f"{wanted} is Python {facts['version'].split()[0]}; guests need 3.11", hint=hint)
@@ -63,16 +63,16 @@ def inspect_python(path: str | None) -> Python:
 
 
 class Linked(NamedTuple):
-    """Finds what the loader would take for some files."""
+    """Shared libraries that the loader would use for some files."""
 
     libraries: set[Path]
-    """Every shared library, by the path it is asked for."""
+    """Every shared library, by the requested path."""
     broken: set[Path]
-    """Those of the files for which one is missing."""
+    """Input files with a missing library."""
 
 
 def linked(files: list[Path]) -> Linked:
-    """Asks ldd(1), once for all of them: it takes some ten milliseconds for each."""
+    """Runs ldd(1) once for all files; takes some ten milliseconds each."""
     if not files:
         return Linked(set(), set())
     answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False).stdout
@@ -89,7 +89,7 @@ def linked(files: list[Path]) -> Linked:
 
 
 def digest(python: Python, packages: Packages | None = None, programs: Mapping[str, Path] = NO_PROGRAMS) -> str:
-    """Computes the name of the root that this interpreter, this worker, these packages and these programs give."""
+    """Returns the digest that names the root of this interpreter, worker, packages and programs."""
     state = hashlib.sha256(FORMAT.encode())
     found = python.executable.stat()
     state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
@@ -104,7 +104,7 @@ def digest(python: Python, packages: Packages | None = None, programs: Mapping[s
 def root_folder(
     root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
 ) -> Path:
-    """Says where the root is, or would be. Raises RefusedError as `ensure_root` does."""
+    """Returns the path of a root, built or not. Raises RefusedError as `ensure_root` does."""
     found = userland.find() if programs else NO_PROGRAMS
     return root_dir / f"root-{digest(inspect_python(python_path), find_packages(packages_path), found)}"
 
@@ -112,10 +112,10 @@ def root_folder(
 def ensure_root(
     root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
 ) -> Path:
-    """Gives the finished root folder, built when it is not there yet (about a second; with programs, three).
+    """Returns the finished root folder, built if missing (about a second; with programs, three).
 
-    Raises RefusedError without a usable Python, a given folder of packages or a shell, InfrastructureError when the
-    disk does not take it.
+    Raises RefusedError without a usable Python, a given folder of packages or a shell, InfrastructureError on a disk
+    error.
     """
     python = inspect_python(python_path)
     packages = find_packages(packages_path)
@@ -146,7 +146,7 @@ def ensure_root(
 
 
 def _remove_abandoned(root_dir: Path) -> None:
-    """Removes what a builder that was killed left; nobody builds for an hour."""
+    """Removes leftovers of killed builders, older than an hour."""
     for folder in root_dir.glob("building-*"):
         with contextlib.suppress(FileNotFoundError):
             if folder.stat().st_mtime < time.time() - 3600:
@@ -203,7 +203,7 @@ def _build(root: Path, python: Python, packages: Packages | None, programs: Mapp
 
 
 def _copy(source: Path, root: Path, inside: Path) -> None:
-    """Copies a file to where the guest's loader looks for it; merged /usr makes `/lib` a folder of its own here."""
+    """Copies a file to where the guest's loader looks for it; with a merged /usr, `/lib` becomes a separate folder."""
     target = root / inside.relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():

@@ -1,11 +1,12 @@
-"""Lists the system calls that a guest may make where nothing but nsjail is between it and the host; as Kafel text.
+"""System calls allowed to a guest when only nsjail separates it from the host, as Kafel text.
 
-What always holds: what is not listed is denied with EPERM, and another architecture's numbers (i386, x32) are no way
-around it. The list is what CPython, numpy and small programs were seen to need: files, memory, clocks, pipes, threads
-and, by mode, processes. Out by intent: every socket but a connected pair, namespaces, mounts, tracing, other processes'
-memory, keys, BPF, perf, io_uring, userfaultfd, priority futexes, POSIX timers, huge pages, memory merging, page-cache
-probes, and whatever needs a capability. Arguments are compared with values to allow, never with values to forbid,
-unless a mask of flags decides. Not promised: that the kernel has no flaw in what is left.
+Invariants: unlisted calls are denied with EPERM, and the numbers of another architecture (i386, x32) are no way around
+that. The list is what CPython, numpy and small programs were observed to need: files, memory, clocks, pipes, threads
+and, by mode, processes. Excluded on purpose: every socket but a connected pair, namespaces, mounts, tracing, other
+processes' memory, keys, BPF, perf, io_uring, userfaultfd, priority futexes, POSIX timers, huge pages, memory merging,
+page-cache probes, and anything that needs a capability. Arguments are compared with allowed values, never with
+forbidden ones, unless a flag mask decides. Not promised: that the rest of the kernel has no flaw.
+
 (Kafel's language: github.com/google/kafel; numbers: Linux, include/uapi.)
 """
 
@@ -23,7 +24,7 @@ FILES = """
     open creat newstat newlstat access readlink getdents dup2 pipe mkdir rmdir unlink rename link symlink
     chmod utime utimes futimesat poll select epoll_create epoll_wait eventfd
 """
-"""The last two lines: older forms that only x86-64 has."""
+"""File calls; the last two lines are older forms that only x86-64 has."""
 MEMORY = "brk munmap mprotect mremap msync getrandom"
 THREADS = "set_tid_address set_robust_list rseq gettid sched_yield sched_getaffinity exit exit_group"
 SIGNALS = """
@@ -37,37 +38,37 @@ IDENTITY = """
 """
 PROCESSES = "fork vfork kill wait4 waitid setpgid setsid"
 PROGRAM = "setpriority getpriority sysinfo"
-"""For our own programs: they give way with a process that takes long, and ask how much memory there is."""
+"""Calls of host programs only: lowering priority in a long process, and reading the memory size."""
 ABSENT = """
     clone3 openat2 execveat fchmodat2 futex_waitv futex_wait futex_wake futex_requeue epoll_pwait2 pidfd_open
     io_uring_setup copy_file_range membarrier map_shadow_stack landlock_create_ruleset
 """
-"""Denied as if the kernel did not know them, so that libraries take the older call, whose arguments can be seen."""
+"""Calls reported as unknown to the kernel, so that libraries use the older call, whose arguments can be checked."""
 UNSUPPORTED = "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr setxattr lsetxattr fsetxattr"
-"""Denied as by a file system without extended attributes: what copies files goes on without them."""
+"""Calls denied as by a file system without extended attributes: file copies continue without them."""
 WITHOUT_EFFECT = "fadvise64"
-"""Advice about the page cache, which all guests share: taken, and not followed."""
+"""Advice about the page cache, which all guests share: accepted and ignored."""
 
 NAMESPACES = 0x7E020000
-"""Every CLONE_NEW* that clone(2) takes (CLONE_NEWTIME is no flag of clone, and clone3 is absent)."""
+"""Mask of every CLONE_NEW* flag of clone(2) (CLONE_NEWTIME is not one, and clone3 is absent)."""
 CLONE_THREAD = 0x10000
 FUTEX_OPERATIONS = (0, 1, 3, 4, 5, 9, 10)
 """WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET; FUTEX_PRIVATE and _CLOCK_REALTIME are masked."""
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
-"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, the locks of both kinds, F_DUPFD_CLOEXEC, a pipe's size. Locks are of an
-inode, and a box has none in common with another one (`nsjail_mounts`). Out: leases, notices, owners and signals."""
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, both kinds of locks, F_DUPFD_CLOEXEC, pipe sizes. Locks belong to an
+inode, and boxes share none (`nsjail_mounts`). Excluded: leases, notices, owners and signals."""
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""TCGETS and TIOCGWINSZ (is it a terminal?), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
+"""TCGETS and TIOCGWINSZ (terminal detection), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)
 """NORMAL, RANDOM, SEQUENTIAL, WILLNEED, DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE; nothing that merges or poisons pages."""
 PRCTL_OPTIONS = (1, 3, 4, 15, 16, 38, 39)
 """PDEATHSIG, DUMPABLE, NAME, NO_NEW_PRIVS."""
 MAP_HUGETLB = 0x40000
-"""Huge pages are taken from a pool of the host that the memory group does not count."""
+"""Huge pages come from a host pool that the memory group does not count."""
 MSG_OOB = 1
 SECCOMP_FILTER = "option == 22 && arg2 == 2"
-"""For the worker's own filters; the one that it installs first denies this to everything that comes after it, but for
-the processes that may only compute, which need one more."""
+"""Condition for the worker's own filters; its first filter denies this to everything afterwards, except to compute-only
+processes, which need one more."""
 FILE_TYPE, FIFO, REGULAR = 0o170000, 0o010000, 0o100000
 SET_FS, GET_FS = 0x1002, 0x1003
 
@@ -95,9 +96,9 @@ SOCKET_PAIR = {
     "sendto": f"addr == 0 && (flags & {MSG_OOB}) == 0",
     "recvfrom": f"addr == 0 && (flags & {MSG_OOB}) == 0",
 }
-"""What is connected from its birth: a stream or a sequence of packets between two processes of the guest."""
+"""Sockets connected from birth: a stream or packet sequence between two processes of the guest."""
 PASSING = dict.fromkeys(("sendmsg", "recvmsg"), f"(flags & {MSG_OOB}) == 0")
-"""Descriptors handed over, from the worker to the process that forks for it; no user code runs there unconfined."""
+"""Descriptor passing from the worker to its fork server; no user code runs there unconfined."""
 
 
 def _conditions(mode: Mode) -> dict[str, str]:
@@ -112,12 +113,12 @@ def _conditions(mode: Mode) -> dict[str, str]:
 
 
 def policy(mode: Mode, machine: str, *, program: bool = False) -> str:
-    """Writes the policy for one kind of worker, or for a program of ours, as nsjail's `seccomp_string` takes it.
+    """Returns the policy of one worker mode, or of a host program, for nsjail's `seccomp_string`.
 
-    Raises RefusedError for a machine on which nobody has tried it: without a policy nothing runs.
+    Raises RefusedError on an untested machine: without a policy nothing runs.
     """
     if machine != "x86_64":
-        raise RefusedError(f"there is no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
+        raise RefusedError(f"no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
     groups = [FILES, MEMORY, THREADS, SIGNALS, CLOCKS, IDENTITY, *([] if mode == "shared" else [PROCESSES])]
     groups += [PROGRAM] if program else []
     actions = {

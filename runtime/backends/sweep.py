@@ -1,8 +1,7 @@
-"""Removes what a killed process left behind: processes, cgroups, folders of sandboxes.
+"""Removes leftovers of a killed process: processes, cgroups, sandbox folders.
 
-What always holds: only what carries the name of a dead owner of this very state folder is touched, and empty cgroups of
-any dead owner; an owner is alive while a process with its number *and* its start time exists. Sweeping twice is fine,
-also at the same time.
+Invariants: only things named after a dead owner of this very state folder are touched, and empty cgroups of any dead
+owner; an owner is alive while a process with its pid *and* start time exists. Repeated and concurrent sweeps are fine.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ from runtime.errors import InfrastructureError
 from runtime.model import FrozenModel
 
 PROGRAMS = (b"runsc", b"runsc-sandbox", b"runsc-gofer", b"exe", b"nsjail", b"sh")
-HINT = "Stop the processes named, then start again; nothing of a live owner is ever removed."
+HINT = "Stop the named processes, then start again; a live owner's things are never removed."
 
 
 class SweepReport(FrozenModel):
-    """Counts what was found of dead owners and is gone now."""
+    """Counts of removed leftovers of dead owners."""
 
     owners: int = 0
     processes: int = 0
     cgroups: int = 0
-    """With empty ones of other state folders."""
+    """Removed cgroups, including empty ones of other state folders."""
     folders: int = 0
-    """Of sandboxes."""
+    """Removed sandbox folders."""
 
 
 def sweep(state_dir: Path) -> SweepReport:
-    """Removes what dead owners of this state folder left. Cheap when there is nothing.
+    """Removes leftovers of dead owners of this state folder. Cheap if there are none.
 
-    Raises InfrastructureError when something will not go.
+    Raises InfrastructureError if something cannot be removed.
     """
     working = working_folder(state_dir)
     report = Counter(cgroups=_remove_empty_groups())
@@ -66,8 +65,11 @@ def sweep(state_dir: Path) -> SweepReport:
 
 
 def _remove_cgroups(paths: Path, prefix: str) -> tuple[int, int]:
-    """Says how many processes were still inside, and how many groups there were. Looks where the owner wrote that it
-    made groups, and where this process would: an owner killed early had written nothing yet."""
+    """Removes the cgroups of a dead owner; returns the numbers of processes and groups.
+
+    Searches where the owner recorded its groups and where this process would create them, because an owner killed early
+    has recorded nothing.
+    """
     parents = {Path(line) for line in paths.read_text().splitlines()} if paths.is_file() else set()
     parents.update(folder for candidate in located() for folder in candidate.folders.values())
     inside: set[int] = set()
@@ -84,7 +86,7 @@ def _remove_cgroups(paths: Path, prefix: str) -> tuple[int, int]:
 
 
 def _remove_empty_groups() -> int:
-    """Removes empty cgroups of dead owners, whatever their state folder: it may be gone, and nobody else would come."""
+    """Removes empty cgroups of dead owners of any state folder, which may itself be gone."""
     removed: set[str] = set()
     for parent in {folder for candidate in located() for folder in candidate.folders.values()}:
         for entry in parent.glob("assay-*.*.*") if parent.is_dir() else ():
@@ -98,8 +100,8 @@ def _remove_empty_groups() -> int:
 
 
 def _kill_strays(folder: Path) -> int:
-    """Kills what names a folder of a dead owner in its command line: programs that had not entered their groups yet, or
-    whose groups are somewhere else than this process would make its own."""
+    """Kills programs with a dead owner's folder in their command line: not yet in their groups, or with groups
+    elsewhere."""
     wanted = os.fsencode(folder) + b"/"
     found = [
         int(entry.name)
@@ -119,7 +121,7 @@ def _kill_strays(folder: Path) -> int:
 
 
 def _is_ours(pid: int, wanted: bytes) -> bool:
-    """Programs that we start, and only those: somebody may well be looking at the folder with another."""
+    """True if the process runs a program that we start; another process may merely inspect the folder."""
     arguments = _command_line(Path(f"/proc/{pid}")).split(b"\0")
     name = os.path.basename(arguments[0])  # noqa: PTH119 - bytes, as the kernel has them
     return name in PROGRAMS and any(wanted in argument for argument in arguments)

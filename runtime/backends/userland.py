@@ -1,8 +1,8 @@
-"""Puts a userland into a guest's root: the distribution's shell and small programs, and a table of users.
+"""Adds a userland to a guest's root: the distribution's shell and small programs, and a user table.
 
-What always holds: only the programs named here are taken, from the distribution's own folders, without set-id bits, by
-the name that is asked for; nothing of the host's /etc is. Two are ours: `adduser` and `userdel`, because the
-distribution's want PAM, Perl and tables of their own.
+Invariants: only the programs named here are copied, from the distribution's own folders, without set-id bits, under the
+requested name; nothing of the host's /etc is. `adduser` and `userdel` are our own, because the distribution's need PAM,
+Perl and their own tables.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ except OSError as error:
 
 
 def find() -> Mapping[str, Path]:
-    """Gives the programs of this host, by the name that a guest has for them. Raises RefusedError without a shell."""
+    """Returns this host's programs by guest name. Raises RefusedError without a shell."""
     found = {name: Path(path).resolve() for name in NAMES.split() if (path := shutil.which(name, path=FOLDERS))}
     if missing := [name for name in REQUIRED if name not in found]:
         raise RefusedError(
@@ -82,7 +82,7 @@ def find() -> Mapping[str, Path]:
 
 
 def digest(programs: Mapping[str, Path]) -> bytes:
-    """Says which programs, and which builds of them."""
+    """Returns a digest of the programs and their builds."""
     state = hashlib.sha256((HEAD + ADDUSER + USERDEL + repr(ACCOUNTS)).encode())
     for name, path in sorted(programs.items()):
         found = path.stat()
@@ -91,7 +91,7 @@ def digest(programs: Mapping[str, Path]) -> bytes:
 
 
 def build(root: Path, programs: Mapping[str, Path]) -> None:
-    """Copies them; what they link to, others do."""
+    """Copies the programs into the root, without their shared libraries."""
     for folder in ("home", "root", "opt/etc"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for link in ("bin", "sbin"):
@@ -107,7 +107,7 @@ def build(root: Path, programs: Mapping[str, Path]) -> None:
 
 
 def write_accounts(root: Path) -> None:
-    """Writes who is known: in /etc, and beside it for an /etc that can be changed."""
+    """Writes the user tables, in /etc and in a template for a writable /etc."""
     for folder in ("etc", "opt/etc"):
         for name, text in ACCOUNTS.items():
             (root / folder / name).write_text(text)

@@ -1,12 +1,13 @@
-"""Runs the process that starts sandboxes: `python -m runtime.broker`.
+"""Entry point of the broker, which starts sandboxes: `python -m runtime.broker`.
 
     --settings FILE or -      BrokerSettings as JSON; `-` reads standard input to its end
-    --socket PATH             listen there, for the users named by --allow-uid (none named: our own)
+    --socket PATH             listen there, for the users named by --allow-uid (default: our own)
     --connection FD           serve this one connected socket and end with it
-    --log console or json     how its log is written
+    --log console or json     log format
 
-Ends with 0 after SIGTERM, SIGINT, or the end of its one connection, once nothing is left of its sandboxes; with 2 when
-arguments or settings cannot work, with 1 when this machine cannot do it now. The last line on standard error says why.
+Exits with 0 after SIGTERM, SIGINT, or the end of its one connection, once nothing is left of its sandboxes; with 2 for
+unusable arguments or settings, with 1 if this machine cannot run it now. The last line on standard error gives the
+reason.
 """
 
 from __future__ import annotations

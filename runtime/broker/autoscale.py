@@ -1,12 +1,12 @@
-"""Says how many sandboxes of which image to keep ready. Pure: the moment comes in as an argument, in seconds.
+"""Computes how many sandboxes of each image to keep ready. Pure: the time is an argument, in seconds.
 
-Of each image two exponentially weighted rates are kept: how often it is asked for now (over about `WINDOW_SECONDS`),
-and the highest that this was lately, which fades by half every `HALF_LIFE` seconds. Kept are as many copies as that
-highest rate takes away in the time of one refill, so a burst like the last one finds all of it ready; where they are
-too many together, images share by their rates (highest averages, as seats are given to parties).
+Each image has two exponentially weighted rates: current demand (over about `WINDOW_SECONDS`), and its recent maximum,
+which halves every `HALF_LIFE` seconds. The target is the number of copies that the maximum consumes during one refill,
+so a burst like the last one is served entirely; if all targets exceed the cap, images share by rate (highest averages,
+as in seat allocation).
 
-What always holds: never more than `cap` in all; nothing for an image that nobody asked for; more demand for an image
-never means fewer copies of it, if the others' stays the same; without demand everything fades to nothing.
+Invariants: never more than `cap` in all; nothing for an image without demand; more demand for an image never means
+fewer copies of it while the others' stays the same; without demand everything decays to nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Key = TypeVar("Key", bound=Hashable)
 WINDOW_SECONDS = 1.0
 HALF_LIFE = 120.0
 WORTH = 0.25
-"""Expected uses below which not even one copy is kept."""
+"""Expected uses below which no copy is kept."""
 SMOOTHING = 0.2
 
 
 @dataclass(slots=True)
 class _Rates:
     now: float
-    """Per second."""
+    """Requests per second."""
     high: float
     at: float
     refill_seconds: float
@@ -38,7 +38,7 @@ class Demand(Generic[Key]):
         self._rates: dict[Key, _Rates] = {}
 
     def asked(self, key: Key, moment: float) -> None:
-        """Notes that somebody wanted one, whether it was ready or not."""
+        """Records a request, whether or not a copy was ready."""
         rates = self._rates.get(key)
         if rates is None:
             rates = self._rates[key] = _Rates(0.0, 0.0, moment, WINDOW_SECONDS)
@@ -47,13 +47,13 @@ class Demand(Generic[Key]):
         rates.high = max(rates.high, rates.now)
 
     def refilled(self, key: Key, seconds: float) -> None:
-        """Notes that one start of it took so long."""
+        """Records the duration of one start, in seconds."""
         rates = self._rates.get(key)
         if rates is not None:
             rates.refill_seconds += SMOOTHING * (seconds - rates.refill_seconds)
 
     def targets(self, moment: float, cap: int) -> dict[Key, int]:
-        """Says how many ready copies each image should have now; images that should have none are left out."""
+        """Returns the wanted number of ready copies by image; images without any are omitted."""
         wanted: dict[Key, int] = {}
         for key, rates in list(self._rates.items()):
             self._fade(rates, moment)
@@ -67,7 +67,7 @@ class Demand(Generic[Key]):
         return self._shared(wanted, cap)
 
     def rate(self, key: Key) -> float:
-        """Says what it is worth beside others."""
+        """Returns an image's recent maximum rate, its weight among others."""
         rates = self._rates.get(key)
         return rates.high if rates is not None else 0.0
 

@@ -1,10 +1,10 @@
-"""Makes golden images: one started and frozen sandbox for each kind, from which all later ones of it are restored.
+"""Golden images: one started and frozen sandbox per kind, from which later ones are restored.
 
-    FOLDER/KEY/manifest.json, FOLDER/KEY/image/...     by one rename, whole or absent
+    FOLDER/KEY/manifest.json, FOLDER/KEY/image/...     by one rename, complete or absent
 
-What always holds: at most one is being looked at or made for a key, however many want one; what was on disk before this
-process began is read and compared byte by byte before its first use; a broken or a missing one is made again from the
-next fresh start; a backend that cannot restore has none, and its sandboxes start fresh. No user code has run in any.
+Invariants: at most one image per key is being checked or made at a time; images from before this process are compared
+byte by byte before first use; a broken or missing image is made again from the next fresh start; a backend without
+restore has none, and its sandboxes start fresh. No user code has run in any image.
 """
 
 from __future__ import annotations
@@ -33,39 +33,39 @@ from runtime.profile import Profile
 log = logging.getLogger(__name__)
 UNUSED_DAYS = 30
 IMAGES = 32
-"""On disk; beyond them the one unused for longest goes."""
+"""Most images on disk; beyond that the least recently used goes."""
 SOURCES = 256
 AGAIN_SECONDS = 60.0
-"""After one could not be made, sandboxes start fresh for so long."""
+"""Time for which sandboxes start fresh after a failure to make an image, in seconds."""
 
 
 class ImageState(Enum):
     UNKNOWN = "unknown"
     BUSY = "busy"
-    """It is being compared, or made: wait."""
+    """Being checked or made: wait."""
     HERE = "here"
     MISSING = "missing"
-    """The next fresh start is to be frozen."""
+    """The next fresh start is frozen."""
     NONE = "none"
     """Sandboxes of this kind start fresh."""
 
 
 @dataclass(frozen=True)
 class StartSource:
-    """Says what a sandbox is made from: the golden image of its profile, or a snapshot."""
+    """Source of a sandbox: the golden image of its profile, or a snapshot."""
 
     key: str
-    """Of the image; sandboxes of one key are alike."""
+    """Key of the image; sandboxes of one key are interchangeable."""
     profile: Profile
     backend: Backend
     parts: tuple[str, ...]
-    """Empty when its backend cannot restore."""
+    """Dependencies of the image; empty if its backend cannot restore."""
     snapshot: StoredSnapshot | None = None
 
 
 class BaseImages:
     def __init__(self, folder: Path, owner: Owner, background: Background) -> None:
-        """Raises RefusedError when the folder is not ours alone."""
+        """Sweeps old images. Raises RefusedError unless the folder is exclusively ours."""
         self.folder, self._owner, self._background = content.own_folder(folder), owner, background
         self._numbers = itertools.count(1)
         self._sources: dict[Profile, StartSource] = {}
@@ -74,7 +74,7 @@ class BaseImages:
         self._sweep()
 
     def source(self, backend: Backend, profile: Profile) -> StartSource:
-        """The first time some 40 ms, because runsc is read; then nothing."""
+        """Returns the source of a profile's sandboxes; takes some 40 ms at first, because runsc is hashed."""
         found = self._sources.get(profile)
         if found is None:
             if len(self._sources) >= SOURCES:  # a client that makes up limits shall not fill the memory with them
@@ -99,14 +99,14 @@ class BaseImages:
         return self.folder / source.key / "image"
 
     def inspect(self, source: StartSource, done: Callable[[], None]) -> None:
-        """Finds out about one that is unknown."""
+        """Checks an image of unknown state in the background."""
         self._states[source.key] = ImageState.BUSY
         folder = self.folder / source.key
 
         def finished(future: Future[bool]) -> None:
             problem = future.exception()
             if problem is not None:
-                log.warning("the image of a %s sandbox is made again: %s", source.profile.mode, problem)
+                log.warning("recreating the golden image of a %s sandbox: %s", source.profile.mode, problem)
                 self._discard(folder)
             self._states[source.key] = ImageState.HERE if problem is None and future.result() else ImageState.MISSING
             done()
@@ -114,17 +114,17 @@ class BaseImages:
         self._background(lambda: _is_whole(folder, source), finished)
 
     def begin(self, source: StartSource) -> None:
-        """Notes that the next fresh start will be frozen: nobody else begins with it meanwhile."""
+        """Marks the image as busy: the next fresh start is frozen for it, and no other."""
         self._states[source.key] = ImageState.BUSY
 
     def new_folder(self) -> Path:
-        """Makes a folder to freeze a box into. Raises OSError."""
+        """Creates a folder to freeze a box into. Raises OSError."""
         new = self.folder / f"new-{self._owner}-{next(self._numbers)}"
         (new / "image").mkdir(parents=True, mode=0o700)
         return new
 
     def keep(self, source: StartSource, new: Path, done: Callable[[], None]) -> None:
-        """Gives what was frozen its name."""
+        """Publishes a frozen image under its key."""
 
         def finished(future: Future[None]) -> None:
             problem = future.exception()
@@ -138,27 +138,27 @@ class BaseImages:
         self._background(lambda: _put(new, self.folder / source.key, source), finished)
 
     def cannot(self, source: StartSource, problem: BaseException) -> None:
-        """Notes that it could not be made now."""
-        log.warning("sandboxes start fresh for a while, because no image could be made: %s", problem)
+        """Records that the image could not be made now."""
+        log.warning("sandboxes start fresh for a while, because no golden image could be created: %s", problem)
         self._states[source.key] = ImageState.NONE
         self._not_before[source.key] = time.monotonic() + AGAIN_SECONDS
 
     def abandon(self, source: StartSource, new: Path, problem: BaseException) -> None:
-        """Notes that it could not be frozen into that folder."""
+        """Records that freezing into that folder failed, and removes the folder."""
         self.cannot(source, problem)
         remove_later(new, self._background)
 
     def drop(self, source: StartSource, problem: BaseException) -> None:
-        """Throws it away because no sandbox could be restored from it: the next fresh start makes another. What it
-        depends on is looked at again, in case the programs were replaced under us."""
+        """Discards an image from which no sandbox could be restored: the next fresh start makes another. Dependencies
+        are read again, in case the programs were replaced."""
         self._sources.pop(source.profile, None)
         if self.state(source) is ImageState.HERE:
-            log.warning("the image of a %s sandbox is thrown away: %s", source.profile.mode, problem)
+            log.warning("discarding the golden image of a %s sandbox: %s", source.profile.mode, problem)
             self._states[source.key] = ImageState.MISSING
             self._discard(self.folder / source.key)
 
     def _sweep(self) -> None:
-        """Removes what dead brokers were making, what nobody has used for long, and the oldest of too many."""
+        """Removes unfinished images of dead brokers, images unused for long, and the oldest of too many."""
         images: list[tuple[float, Path]] = []
         for entry in self.folder.iterdir():
             making = re.fullmatch(r"new-(.+)-\d+", entry.name)
@@ -186,7 +186,7 @@ def _is_whole(folder: Path, source: StartSource) -> bool:
     if found is None:
         return False
     if found.parts != source.parts or found.profile != source.profile:
-        raise RefusedError("its manifest names another kind")
+        raise RefusedError("its manifest is of another kind")
     manifest.verify(folder, found)
     os.utime(folder)
     return True
@@ -205,6 +205,6 @@ def _put(new: Path, target: Path, source: StartSource) -> None:
                 shutil.rmtree(new)
                 return
         except RefusedError as error:
-            log.warning("the image in %s is replaced: %s", target, error)
+            log.warning("replacing the image in %s: %s", target, error)
         shutil.rmtree(target)
         new.rename(target)

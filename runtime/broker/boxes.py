@@ -1,10 +1,9 @@
-"""Leads each sandbox of the broker through its life: starting, ready, held, ending.
+"""Life cycle of the broker's sandboxes: starting, ready, held, ending.
 
-What always holds: a box is ready only after its guest has answered, and rests while it is ready, or while its holder
-says so; it is held by one connection, once, and after that it only ends; a ready one that writes anything (nobody asked
-it) is ended at once. The profile's CPU time and life are counted from readiness and hand-over and enforced here, on the
-host's clock, within `CLOCK_SECONDS` and what the kernel takes. Why a box ended is what the host knows: its groups, its
-clock, its process.
+Invariants: a box is ready only after its guest has answered, and is throttled while ready, or while its holder says so;
+one connection holds it, once, and afterwards it only ends; a ready box that writes unasked is ended immediately. The
+profile's CPU time and life count from readiness and hand-over and are enforced here, on the host's clock, within
+`CLOCK_SECONDS` plus the kernel's delay. The cause of an end comes from the host: groups, clock, process.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from runtime.reactor import Reactor
 log = logging.getLogger(__name__)
 CLOCK_SECONDS = 0.5
 SLICES = 5
-"""Parts in which the clock goes through the boxes: reading the groups of many takes a while."""
+"""Number of slices in which the clock visits the boxes: reading the groups of many takes a while."""
 START_SECONDS = 30.0
 RESEED_SECONDS = 5.0
 
@@ -47,32 +46,32 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Live:
-    """Is one sandbox from the request for it to its end."""
+    """Sandbox from its request to its end."""
 
     number: int
     key: str
-    """Of the golden image or the snapshot that it comes from; another box of the same key is as good."""
+    """Key of its golden image or snapshot; boxes of one key are interchangeable."""
     profile: Profile
     backend: Backend
     parent: str
-    """The snapshot it was restored from, or empty."""
+    """Snapshot from which it was restored, or empty."""
     since: float
     state: State = State.STARTING
     box: ProcessBox | None = None
     holder: int = 0
-    """Number of the connection; 0 for none."""
+    """Number of the holding connection; 0 for none."""
     pid: int = 0
-    """Of the holder's process."""
+    """Process id of the holder."""
     caller: str = ""
     held_since: float = 0.0
     spent: BoxUsage = field(default_factory=BoxUsage)
-    """What it had used when it became ready: the cost of its start, not of what its holder does."""
+    """Usage when it became ready: the cost of its start, not of its holder's work."""
     termination: Termination | None = None
     cause: Cause | None = None
-    """Why it is being ended; the first reason counts."""
+    """Cause for which it is being ended; the first one counts."""
     when_ended: list[Callable[[Termination], None]] = field(default_factory=list)
     freezing: bool = False
-    """A snapshot of it is being taken."""
+    """True while a snapshot of it is being taken."""
     handshake: Handshake | None = None
 
     @property
@@ -86,12 +85,12 @@ class BrokerBoxes:
     def __init__(
         self, reactor: Reactor, changed: Callable[[], None], ready_lost: Callable[[Live], None], *, freezes: int
     ) -> None:
-        """Begins with none. `ready_lost`: a ready one that spoke or ended; `freezes`: checkpoints at once, the others
-        wait."""
+        """Starts without boxes. `ready_lost` gets a ready box that wrote or ended; `freezes` limits concurrent
+        checkpoints, others wait."""
         self._reactor, self._changed, self._ready_lost = reactor, changed, ready_lost
         self._numbers = itertools.count(1)
         self.alive: dict[int, Live] = {}
-        """Everything that may have a process, by number."""
+        """All boxes that may have a process, by number."""
         self._turn = 0
         self._freezes = freezes
         self._to_freeze: deque[Callable[[], None]] = deque()
@@ -100,7 +99,7 @@ class BrokerBoxes:
     def start(
         self, source: StartSource, image: Path | None, op: Op | None, done: Callable[[Live | SandboxError], None]
     ) -> None:
-        """Begins a start from an image, or cold; calls back once, with the box when it is ready."""
+        """Starts a box from an image, or cold; calls back once, with the ready box or an error."""
         parent = source.snapshot.key if source.snapshot is not None else ""
         live = Live(next(self._numbers), source.key, source.profile, source.backend, parent, time.monotonic())
         self.alive[live.number] = live
@@ -123,8 +122,7 @@ class BrokerBoxes:
         source.backend.start(source.profile, image, on_ready)
 
     def handshake(self, live: Live, op: Op | None, seconds: float, done: Callable[[SandboxError | None], None]) -> None:
-        """Exchanges one message with a box that nobody holds. It is ready afterwards, or else ended, and then with an
-        error."""
+        """Exchanges one message with an unheld box, which is then ready, or ended with an error."""
         live.state = State.STARTING
         _box(live).wake()
 
@@ -140,7 +138,7 @@ class BrokerBoxes:
         live.handshake = Handshake(self._reactor, _box(live), op, seconds, answered)
 
     def hold(self, live: Live, holder: int, pid: int, caller: str) -> tuple[int, int]:
-        """Gives a ready box away, once: its two descriptors, to be sent on, not to be closed."""
+        """Hands over a ready box, once; returns its two descriptors, to be sent on but not closed."""
         box = _box(live)
         assert live.state is State.READY
         self._reactor.watch(box.replies, 0, lambda: None)
@@ -152,7 +150,7 @@ class BrokerBoxes:
     def freeze(
         self, live: Live, folder: Path, done: Callable[[SandboxError | None], None], *, settled: bool = False
     ) -> None:
-        """Takes a checkpoint into an empty folder; the box goes on. `settled` as of `Backend.checkpoint`."""
+        """Takes a checkpoint into an empty folder; the box continues. `settled` as in `Backend.checkpoint`."""
         live.freezing = True
 
         def begin() -> None:
@@ -178,18 +176,18 @@ class BrokerBoxes:
             self._to_freeze.append(begin)
 
     def usage(self, live: Live, *, waits: bool = False) -> BoxUsage:
-        """Says what its holder has used; `waits` are from the start of its threads."""
+        """Returns the holder's usage; `waits` count from the start of each thread."""
         if live.termination is not None:
             return live.termination.usage
         return _since(live.spent, _box(live).usage(waits=waits))
 
     def give_way(self, live: Live, others_first: bool) -> None:
-        """Changes it for one that is alive; one that has ended is left alone. Raises InfrastructureError."""
+        """Changes the CPU priority of a live box; ignores an ended one. Raises InfrastructureError."""
         if live.cause is None:
             _box(live).group.give_way(others_first)
 
     def rest(self, live: Live, rests: bool) -> None:
-        """Lets a held one rest until it is told otherwise; one that is being frozen or has ended is left alone."""
+        """Throttles or wakes a held box; ignores one that is being frozen or has ended."""
         if live.cause is None and not live.freezing:
             if rests:
                 _box(live).rest()
@@ -197,7 +195,7 @@ class BrokerBoxes:
                 _box(live).wake()
 
     def end(self, live: Live, cause: Cause, done: Callable[[Termination], None] | None = None) -> None:
-        """Kills it now; calls back with why it ended, which is the first reason that anybody had."""
+        """Kills a box; calls back with its termination, whose cause is the first one given."""
         if live.termination is not None:
             if done is not None:
                 done(live.termination)
@@ -217,14 +215,14 @@ class BrokerBoxes:
         self._clock.cancel()
 
     def _rest(self, live: Live) -> None:
-        """Lets it wait for its holder: nobody speaks to it now, so it has nothing to say."""
+        """Marks a box as ready and throttles it; any output before its hand-over ends it."""
         box = _box(live)
         live.state = State.READY
 
         def lost() -> None:
             self._reactor.watch(box.replies, 0, lost)
             if live.state is State.READY:
-                log.warning("sandbox %s ended or spoke while nobody held it: %r", box.id, box.complaint())
+                log.warning("sandbox %s ended or wrote output while unheld: %r", box.id, box.complaint())
                 self._ready_lost(live)
                 self.end(live, Cause.DIED)
 
@@ -258,7 +256,7 @@ class BrokerBoxes:
                 try:
                     self._check_limits(live, time.monotonic())
                 except Exception:  # one sandbox's trouble must not stop the clocks of the others
-                    log.exception("sandbox %s cannot be looked at", live.id)
+                    log.exception("cannot check the limits of sandbox %s", live.id)
 
     def _check_limits(self, live: Live, now: float) -> None:
         profile = live.profile
@@ -276,7 +274,7 @@ def _box(live: Live) -> ProcessBox:
 
 
 def _has_died(box: ProcessBox) -> bool:
-    """Says whether the other end of its replies is closed: only the guest has it. So it is where ours is."""
+    """True if the other end of its replies is closed, which only the guest holds, or if ours is."""
     if box.replies < 0:
         return True
     poll = select.poll()

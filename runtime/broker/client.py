@@ -1,9 +1,9 @@
-"""Is a client's end of the broker: implements `runtime.broker_api.BrokerApi` over one connection.
+"""Client of a broker: implements `runtime.broker_api.BrokerApi` over one connection.
 
-What always holds: nothing blocks; every call back comes exactly once, on the reactor, also when the broker dies: then
-waits end with an InfrastructureError, and of every sandbox still held the end for requests is replaced by a broken
-pipe, so that its guest sees the end of it and the next write here raises BrokenPipeError. Its replies stay the
-holder's to read to their end. A sandbox that arrives for a cancelled request is given back.
+Invariants: nothing blocks; every callback runs exactly once, on the reactor, even if the broker dies. Then waits end
+with an InfrastructureError, and each held sandbox's request descriptor becomes a broken pipe, so that its guest sees
+the end and the next write here raises BrokenPipeError. Its replies can still be read to their end. A sandbox that
+arrives for a cancelled request is given back.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
 
 log = logging.getLogger(__name__)
-GONE_HINT = "See what the broker wrote, in its log or on this terminal; a new one may be started."
-ALLOW_HINT = "It is told with --allow-uid who may use it."
+GONE_HINT = "See the broker's log or this terminal, then start a new one."
+ALLOW_HINT = "Start the broker with `--allow-uid UID`."
 CONNECT_SECONDS = 5
 Answered = Callable[[m.Answer | SandboxError], None]
 A = TypeVar("A", bound=m.Answer)
@@ -39,7 +39,7 @@ V = TypeVar("V")
 
 
 def connect(path: Path) -> socket.socket:
-    """Connects to a broker that listens there. Raises RefusedError when there is none, or it may not be used."""
+    """Connects to a listening broker. Raises RefusedError if there is none, or access is denied."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         # a blocking connect waits while the broker has many to accept, for so long; one with Python's timeout does not
@@ -48,16 +48,16 @@ def connect(path: Path) -> socket.socket:
     except OSError as error:
         connection.close()
         if isinstance(error, PermissionError):
-            raise RefusedError(f"the broker at {path} is not for this user", hint=ALLOW_HINT) from error
+            raise RefusedError(f"the broker at {path} does not admit this user", hint=ALLOW_HINT) from error
         missing = isinstance(error, FileNotFoundError)
         why = f"no broker: {path} does not exist" if missing else f"no broker answers at {path}: {error}"
-        raise RefusedError(why, hint="Start the service, or the broker.") from error
+        raise RefusedError(why, hint="Start the service or the broker.") from error
     connection.setblocking(False)
     return connection
 
 
 def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
-    """Asks a broker that we may use what it has; blocks. Raises RefusedError when not."""
+    """Returns the broker's welcome, which shows that this user may use it; blocks. Raises RefusedError otherwise."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
@@ -70,7 +70,7 @@ def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
         return answer
     if isinstance(answer, m.RequestFailed):
         raise answer.exception()
-    raise RefusedError(f"the broker at {path} hung up on us", hint=ALLOW_HINT)
+    raise RefusedError(f"the broker at {path} closed the connection", hint=ALLOW_HINT)
 
 
 class _Ticket(NamedTuple):
@@ -83,8 +83,8 @@ class _Ticket(NamedTuple):
 
 class BrokerClient:
     def __init__(self, reactor: Reactor, connection: socket.socket, gone: Callable[[], None] | None = None) -> None:
-        """Says hello, from a callback of the reactor, as everything here. `gone` is called once the broker has hung up,
-        after every wait was answered; not after `close`."""
+        """Sends the hello, from a reactor callback like everything here. `gone` is called once the broker has hung up
+        and every wait was answered; not after `close`."""
         self._reactor, self._socket, self._gone = reactor, connection, gone
         self._waiting: dict[int, Answered] = {}
         self._handles: dict[str, Handle] = {}
@@ -93,9 +93,9 @@ class BrokerClient:
         self._numbers = 0
         self.lost: SandboxError | None = None
         self.backends: dict[str, str] = {}
-        """Version by name, once the broker has said so."""
+        """Backend versions by name, after the broker's welcome."""
         self.refused: dict[str, str] = {}
-        """Why others do not work there."""
+        """Reasons why other backends do not work there, by name."""
         connection.setblocking(False)
         reactor.watch(connection.fileno(), selectors.EVENT_READ, self._receive)
         hello = m.ClientHello(request=self._next(), protocol=m.PROTOCOL)
@@ -107,7 +107,7 @@ class BrokerClient:
         return _Ticket(self, request.request)
 
     def cancel(self, number: int) -> None:
-        """Gives up a launch that is no longer wanted."""
+        """Cancels a launch."""
         if self._waiting.pop(number, None) is not None and self.lost is None:
             self._cancelled.add(number)
             self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._cancelled.discard(number))
@@ -135,7 +135,7 @@ class BrokerClient:
         self._ask(m.GiveWay(request=self._next(), box=handle.id, others_first=others_first), _once(done))
 
     def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
-        """Stops watching its descriptors and closes them, too. Ending twice answers `died`."""
+        """Ends a sandbox and closes its descriptors. Ending twice answers `died`."""
         self._drop(handle)
 
         def ended(found: Termination | SandboxError) -> None:
@@ -155,7 +155,7 @@ class BrokerClient:
         self._ask(m.Sweep(request=self._next()), _with(m.Swept, _itself, done))
 
     def close(self) -> None:
-        """The broker ends all that this connection has."""
+        """Closes the connection; the broker ends its sandboxes."""
         self._gone = None
         self._lose(InfrastructureError("the connection to the broker is closed"))
 
@@ -206,7 +206,7 @@ class BrokerClient:
             self._take(answer, packet.descriptors)
 
     def _receive_last(self, problem: OSError) -> None:
-        """Reads what is left: the broker takes nothing any more; perhaps it said why."""
+        """Reads remaining answers of a broker that accepts no more requests; they may contain the reason."""
         self._receive()
         self._lose(problem)
 
@@ -215,7 +215,7 @@ class BrokerClient:
             packets.close_all(descriptors)
         elif len(descriptors) != packets.DESCRIPTORS:
             packets.close_all(descriptors)
-            self._lose(packets.PacketError("a sandbox without its descriptors"))
+            self._lose(packets.PacketError("sandbox without descriptors"))
             return
         else:
             handle = self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
@@ -226,7 +226,7 @@ class BrokerClient:
         if answered is not None:
             answered(answer.exception() if isinstance(answer, m.RequestFailed) else answer)
         elif answer.request not in self._cancelled:
-            log.warning("the broker answered %s to nothing", answer.kind)
+            log.warning("unexpected answer %s from the broker", answer.kind)
 
     def _welcomed(self, found: m.BrokerWelcome | SandboxError) -> None:
         if isinstance(found, SandboxError):
@@ -259,7 +259,7 @@ class BrokerClient:
 
 
 def _break(descriptor: int) -> None:
-    """Puts the writing end of a broken pipe in its place: its number stays taken until its owner closes it."""
+    """Replaces a descriptor by a broken pipe's writing end: its number stays taken until its owner closes it."""
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     os.close(reading)
     with contextlib.closing(os.fdopen(writing, "wb", buffering=0)):
@@ -267,7 +267,7 @@ def _break(descriptor: int) -> None:
 
 
 def _with(kind: type[A], value: Callable[[A], V], done: Callable[[V | SandboxError], None]) -> Answered:
-    """Calls back with what an answer of this kind holds, or with what went wrong."""
+    """Adapts a callback to answers of one kind: calls it with the extracted value, or with the error."""
 
     def answered(answer: m.Answer | SandboxError) -> None:
         if isinstance(answer, kind):
@@ -275,7 +275,7 @@ def _with(kind: type[A], value: Callable[[A], V], done: Callable[[V | SandboxErr
         elif isinstance(answer, SandboxError):
             done(answer)
         else:
-            done(InfrastructureError(f"the broker answered {answer.kind}, which is no answer to this"))
+            done(InfrastructureError(f"unexpected answer {answer.kind!r} from the broker"))
 
     return answered
 

@@ -1,8 +1,8 @@
-"""Is the broker's end of one client: packets in, answers out, and who it is.
+"""Broker's end of one client connection: packets in, answers out, and the peer's identity.
 
-What always holds: a client that does not read its answers, that sends what is no packet, or that brings descriptors, is
-hung up on; what waits to be sent is bounded; descriptors given to `send` stay their owner's, who may close them when it
-returns. `closed` is called once.
+Invariants: a client that does not read its answers, sends an invalid packet, or sends descriptors is disconnected;
+unsent data is bounded; descriptors passed to `send` remain their owner's, who may close them when it returns. `closed`
+is called once.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 UNSENT_BYTES = 1 << 20
 UNSENT = 8_192
 UNSENT_SECONDS = 10.0
-"""How long a client may leave answers unread once the kernel takes no more of them."""
+"""Time for which a client may leave answers unread once the kernel's buffer is full, in seconds."""
 DISMISS_SECONDS = 2.0
 AT_ONCE = 32
-"""Packets taken from one client before the others have their turn."""
+"""Packets read from one client before the others have their turn."""
 _UCRED = struct.Struct("3i")
 
 
 class ClientPeer(NamedTuple):
-    """Says who connected, as the kernel says (unix(7), SO_PEERCRED)."""
+    """Identity of the connected process, from the kernel (unix(7), SO_PEERCRED)."""
 
     pid: int
     uid: int
@@ -55,7 +55,7 @@ class ClientConnection:
         received: Callable[[ClientConnection, bytes], None],
         closed: Callable[[ClientConnection], None],
     ) -> None:
-        """Watches the connection, from a callback of the reactor."""
+        """Watches the connection; from a reactor callback."""
         self.number = number
         self.peer = ClientPeer.of(connection)
         self.answered = False
@@ -64,7 +64,7 @@ class ClientConnection:
         self._unsent: deque[tuple[bytes, tuple[int, ...]]] = deque()
         self._unsent_bytes = 0
         self._progress = 0.0
-        """When the kernel last took an answer, while some are left."""
+        """Time at which the kernel last accepted an answer, while some are left."""
         self._watched = 0
         self.open = True
         self._dismissed = False
@@ -72,7 +72,7 @@ class ClientConnection:
         self._watch()
 
     def send(self, message: BaseModel, descriptors: tuple[int, ...] = ()) -> None:
-        """Sends a message; on a closed connection it is lost."""
+        """Sends a message; drops it on a closed connection."""
         if not self.open:
             return
         data = packets.pack(message)
@@ -84,7 +84,7 @@ class ClientConnection:
             self.close()
             return
         except OSError as error:
-            self.close(f"it cannot be answered: {error}")
+            self.close(f"cannot send an answer: {error}")
             return
         self._unsent_bytes += len(data)
         if self._unsent_bytes > UNSENT_BYTES or len(self._unsent) > UNSENT:
@@ -95,8 +95,8 @@ class ClientConnection:
             self._watch()
 
     def dismiss(self, message: BaseModel) -> None:
-        """Sends a last message. What still comes is read and ignored until the client hangs up, for a moment: a socket
-        that is closed with something unread takes back what was sent (unix(7))."""
+        """Sends a last message, then ignores input until the client hangs up or a short timeout: closing a socket with
+        unread input would retract the message (unix(7))."""
         self.send(message)
         self._dismissed = True
         self._reactor.after(DISMISS_SECONDS, self.close)
@@ -138,7 +138,7 @@ class ClientConnection:
                 return
             if packet.descriptors:
                 packets.close_all(packet.descriptors)
-                self.close("it sent descriptors")
+                self.close("client sent descriptors")
             elif not packet.data:
                 self.close()
             elif not self._dismissed:
@@ -160,7 +160,7 @@ class ClientConnection:
         self._watch()
 
     def _check_reading(self) -> None:
-        """Hangs up on a client that has not read for long."""
+        """Disconnects a client that has not read for too long."""
         if not self.open or not self._unsent:
             return
         waited = time.monotonic() - self._progress

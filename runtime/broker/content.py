@@ -1,8 +1,8 @@
-"""Names what is in a folder of image files, by digests, and says whether it is still that.
+"""Digests of a folder of image files, and their verification.
 
-What always holds: only plain files directly in the folder count, ours alone (owner, one name, nobody else may write);
-anything else in it, a link, a folder, a device, is a RefusedError and is never followed. Files are hashed in blocks on
-several threads, so the digest of a file is the SHA-256 over the SHA-256 of its blocks.
+Invariants: only plain files directly in the folder count, exclusively ours (owner, one name, nobody else may write);
+anything else in it, a link, a folder, a device, is a RefusedError and never followed. Files are hashed in blocks on
+several threads, so a file's digest is the SHA-256 over the SHA-256 of its blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runtime.errors import InfrastructureError, RefusedError
 BLOCK_BYTES = 4 << 20
 READ_BYTES = 1 << 19
 THREADS = 2
-HINT = "Remove it and take another; look who else may write there."
+HINT = "Remove it and take another; check who else may write there."
 
 
 class File(NamedTuple):
@@ -30,30 +30,33 @@ class File(NamedTuple):
 
 
 def own_folder(folder: Path) -> Path:
-    """Makes a folder that is ours alone. Raises RefusedError when it is somebody else's, others may write to it, or
-    somebody could put another in its place (one above it is theirs, or everybody may rename what is in it)."""
+    """Creates a folder that is exclusively ours.
+
+    Raises RefusedError if it belongs to another user, is writable by others, or could be replaced (a parent belongs to
+    another user or lets anybody rename its entries).
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.lstat()
     except OSError as error:
-        raise InfrastructureError(f"{folder} cannot be made: {error}", hint="Choose another folder.") from error
+        raise InfrastructureError(f"{folder} cannot be created: {error}", hint="Choose another folder.") from error
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
         raise RefusedError(
-            f"{folder} is not ours alone", hint="Others could change images in it. Choose another folder."
+            f"{folder} is writable by other users", hint="Choose another folder: they could change images in it."
         )
     for above in folder.resolve().parents:
         found = above.stat()
         if found.st_uid not in (0, os.geteuid()) or (found.st_mode & 0o002 and not found.st_mode & stat.S_ISVTX):
             raise RefusedError(
-                f"{folder} is in {above}, which others may change",
-                hint="They could put other images in its place. Choose another folder.",
+                f"{folder} is in {above}, which other users may change",
+                hint="Choose another folder: they could replace its images.",
             )
     return folder
 
 
 def is_in_memory(folder: Path, mountinfo: str) -> bool:
-    """Says whether a folder is on a tmpfs, by the text of /proc/self/mountinfo (proc(5)). What a sandbox is frozen into
-    there counts against its memory, and cannot be dropped."""
+    """True if a folder is on a tmpfs, according to /proc/self/mountinfo (proc(5)). An image there counts against the
+    sandbox's memory and cannot be dropped."""
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     return any(
@@ -63,7 +66,7 @@ def is_in_memory(folder: Path, mountinfo: str) -> bool:
 
 
 def read(folder: Path) -> tuple[File, ...]:
-    """Reads size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
+    """Returns size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
     OSError."""
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     opened: dict[str, tuple[int, int]] = {}
@@ -95,7 +98,7 @@ def tree_digest(files: tuple[File, ...]) -> str:
 
 
 def flush(path: Path) -> None:
-    """Has the disk keep a file, or a folder's names. Blocks."""
+    """Syncs a file, or a folder's entries, to disk. Blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -107,7 +110,7 @@ def _open(directory: int, folder: Path, name: str, opened: dict[str, tuple[int, 
     found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     ours = found.st_uid == os.geteuid() and found.st_nlink == 1 and not found.st_mode & 0o022
     if not stat.S_ISREG(found.st_mode) or not ours:
-        raise RefusedError(f"{folder} holds something that is not an image file of ours: {name!r}", hint=HINT)
+        raise RefusedError(f"{folder} has a foreign file: {name!r}", hint=HINT)
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     opened[name] = (descriptor, os.fstat(descriptor).st_size)
 

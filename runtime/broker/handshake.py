@@ -1,7 +1,7 @@
-"""The broker's only exchange with a guest asks: is it ready, does it live after a restore, new random numbers.
+"""Broker's only exchange with a guest: readiness, liveness after a restore, new random numbers.
 
-What always holds: nothing is handed over that did not answer with a nonce of its own (a fresh start: with the one frame
-READY that it says by itself) and with not one byte more; a guest that is silent, or says anything else, is given up.
+Invariants: only a guest that answered with its nonce (a fresh start: with its initial READY frame) and not one byte
+more is handed over; a silent guest, or one that says anything else, is given up.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from runtime.reactor import Reactor
 
 SEEDS = 32
 REPLY_BYTES = 1 << 12
-HINT = "If this stays, `doctor` says what the backend can do on this machine."
+HINT = "If this persists, run `assay doctor`."
 
 
 class Handshake:
-    """Is one exchange with a sandbox that nobody holds. Calls back once, with what went wrong or None, and then no
-    longer watches the descriptors."""
+    """Exchange with an unheld sandbox. Calls back once, with an error or None, and then stops watching the
+    descriptors."""
 
     def __init__(
         self,
@@ -33,31 +33,30 @@ class Handshake:
         seconds: float,
         done: Callable[[SandboxError | None], None],
     ) -> None:
-        """`op` is PING, RESEED, or None for a guest that has just been started and speaks first.
+        """Starts the exchange. `op` is PING, RESEED, or None for a guest that was just started and speaks first.
 
-        RESEED brings 32 bytes of os.urandom, drawn here on the host, for this one sandbox. The guest seeds with them
-        the global generators of `random` and `numpy.random`. Beyond reach are generators that user code made itself,
-        what was drawn, minted or hashed before the snapshot (tokens, keys, dictionaries' order), and the layout of
-        memory; what the guest's kernel gives out as random (os.urandom) comes from the host at each read and needs it
-        not.
+        RESEED sends 32 bytes of os.urandom, drawn here on the host, for this one sandbox. The guest seeds the global
+        generators of `random` and `numpy.random` with them. Out of reach are generators created by user code, values
+        drawn, generated or hashed before the snapshot (tokens, keys, dictionary order), and the memory layout; the
+        guest kernel's random numbers (os.urandom) come from the host at each read and need no seed.
         """
         self._reactor, self._box, self._done = reactor, box, done
         self._nonce = wire.NO_NONCE if op is None else os.urandom(wire.NONCE_BYTES)
         self._replies = wire.Replies(REPLY_BYTES)
         self._received = 0
-        self._timer = reactor.after(seconds, lambda: self._end(f"it said nothing for {seconds:g} s"))
+        self._timer = reactor.after(seconds, lambda: self._end(f"no answer for {seconds:g} s"))
         reactor.watch(box.replies, selectors.EVENT_READ, self._receive)
         if op is not None:
             body = os.urandom(SEEDS) if op is Op.RESEED else b""
             try:
                 os.write(box.requests, wire.pack_request(self._nonce, op, 0, body))  # it fits in any empty pipe
             except OSError as error:
-                problem = f"it takes no request: {error}"
+                problem = f"cannot send a request: {error}"
                 reactor.call(lambda: self._end(problem))
 
     def give_up(self) -> None:
-        """Somebody else ends the sandbox; calls back with that, unless it has called back."""
-        self._end("it was ended")
+        """Reports that the sandbox was ended elsewhere, unless the callback has run."""
+        self._end("ended by the broker")
 
     def _receive(self) -> None:
         if self._timer.cancelled:
@@ -69,12 +68,12 @@ class Handshake:
         except BlockingIOError:
             return
         except (OSError, wire.FrameError) as error:
-            self._end(f"it answered wrongly: {error}")
+            self._end(f"invalid answer: {error}")
             return
         if not data:
-            self._end("it ended at once")
+            self._end("ended immediately")
         elif replies:
-            self._end("" if self._received == wire.REPLY.size and self._is_right(replies[0]) else "it answered wrongly")
+            self._end("" if self._received == wire.REPLY.size and self._is_right(replies[0]) else "invalid answer")
 
     def _is_right(self, reply: wire.Reply) -> bool:
         return reply.nonce == self._nonce and reply.kind == ReplyKind.READY
@@ -88,6 +87,6 @@ class Handshake:
             self._done(None)
             return
         complaint = self._box.complaint()
-        reason = f"{problem}; it wrote: {complaint!r}" if complaint else problem
+        reason = f"{problem}; its output: {complaint!r}" if complaint else problem
         text = f"sandbox {self._box.id} did not become ready: {reason}"
         self._done(InfrastructureError(text, hint=HINT))

@@ -1,10 +1,10 @@
-"""Opens the broker's socket in the file system, and decides who may come in.
+"""Broker's listening socket in the file system, and its access control.
 
-What always holds: one broker a path, as long as it lives (a lock beside the socket, which ends with its holder); the
-kernel's statement about the other side (SO_PEERCRED, at the moment it connected) decides, not a name or a mode. The
-socket's mode keeps strangers out where that is possible: 0600 for our own user, 0666 when others may come in. Nothing
-is changed by name after it was made. A socket that the service manager holds is taken as it is, and stays: whoever
-connects while there is no broker waits for the next one.
+Invariants: one broker per path while it lives (a lock beside the socket ends with its holder); the kernel's peer
+credentials (SO_PEERCRED, at the time of connecting) decide, not a name or a mode. The socket's mode keeps strangers out
+where possible: 0600 for our own user, 0666 if others are allowed. Nothing is changed by name after its creation. A
+socket passed by the service manager is used unchanged, and stays: clients that connect without a broker wait for the
+next one.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ log = logging.getLogger(__name__)
 BACKLOG = 128
 PATH_BYTES = 107
 LOCK_SECONDS = 5.0
-"""How long another's lock is waited for: of a broker that was killed, a process that it was just starting has it until
-it begins its program."""
+"""Wait for another broker's lock, in seconds: a process that a killed broker was starting holds it until its exec."""
 LOCK_PAUSE_SECONDS = 0.05
 MOST_LOGGED = 100
-"""Users who were turned away, each in one line of the log; of more than these nothing is said."""
+"""Most refused users logged, one line each; further ones are not logged."""
 
 
 class BrokerListener:
     def __init__(
         self, reactor: Reactor, path: Path, allowed: Collection[int], held: socket.socket | None = None
     ) -> None:
-        """Before the reactor has anything to do with it; `listen` begins. `held` is the service manager's socket at
-        this path. Raises BadRequestError for a path that cannot be, InfrastructureError when another broker is there,
-        the folder does not take it, or `held` is another socket."""
+        """Binds the socket; `listen` starts it on the reactor. `held` is the service manager's socket at this path.
+
+        Raises BadRequestError for an invalid path, InfrastructureError if another broker serves it, the folder is
+        unusable, or `held` is a different socket.
+        """
         if len(os.fsencode(path)) > PATH_BYTES:
-            raise BadRequestError(f"{path} is too long for a socket", hint=f"Linux takes {PATH_BYTES} bytes.")
+            raise BadRequestError(f"{path} is too long for a socket", hint=f"Use at most {PATH_BYTES} bytes.")
         self._reactor, self._path = reactor, path
         self._allowed = frozenset(allowed) | {os.geteuid()}
         self._logged: set[int] = set()
@@ -54,13 +55,12 @@ class BrokerListener:
             os.close(self._lock)
             if isinstance(error, InfrastructureError):
                 raise
-            raise InfrastructureError(f"no socket can be made at {path}: {error}") from error
+            raise InfrastructureError(f"cannot create a socket at {path}: {error}") from error
 
     def listen(
         self, connected: Callable[[socket.socket], None], turned_away: Callable[[socket.socket, SandboxError], None]
     ) -> None:
-        """Begins to listen, from a callback of the reactor. `turned_away` gets connections of users who may not come
-        in."""
+        """Starts listening, from a reactor callback. `turned_away` gets connections of users without access."""
         self._connected, self._turned_away = connected, turned_away
         self._begin()
 
@@ -68,7 +68,8 @@ class BrokerListener:
         self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
-        """From a callback of the reactor. The lock's file stays: removed, two brokers could hold one each."""
+        """Stops listening, from a reactor callback. The lock file stays: if removed, two brokers could hold one
+        each."""
         self._reactor.watch(self._socket.fileno(), 0, self._accept)
         self._socket.close()
         if not self._stays:
@@ -89,10 +90,10 @@ class BrokerListener:
         if peer.uid not in self._allowed:
             if peer.uid not in self._logged and len(self._logged) < MOST_LOGGED:
                 self._logged.add(peer.uid)
-                log.warning("process %d of user %d may not use this broker; said once", peer.pid, peer.uid)
+                log.warning("process %d of user %d may not use this broker (logged once)", peer.pid, peer.uid)
             self._turned_away(
                 connection,
-                RefusedError(f"user {peer.uid} may not use this broker", hint="It is told with --allow-uid who may."),
+                RefusedError(f"user {peer.uid} may not use this broker", hint="Start it with `--allow-uid UID`."),
             )
             return
         self._connected(connection)
@@ -117,12 +118,12 @@ def _taken(held: socket.socket, path: Path) -> socket.socket:
     listens = held.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
     if held.family != socket.AF_UNIX or held.type != socket.SOCK_SEQPACKET or not listens:
         raise InfrastructureError(
-            "the service manager's socket is not of the broker's kind", hint="Its unit has ListenSequentialPacket=."
+            "the service manager's socket has another type", hint="Use ListenSequentialPacket= in its unit."
         )
     if held.getsockname() != str(path):
         raise InfrastructureError(
-            f"the service manager listens at {held.getsockname()!r}, and the broker is configured for {path}",
-            hint="Name one path in the socket's unit and in sandbox.broker.",
+            f"the service manager listens at {held.getsockname()!r}, but the broker is configured for {path}",
+            hint="Use the same path in the socket's unit and in sandbox.broker.",
         )
     return held
 
@@ -132,7 +133,7 @@ def _lock(path: Path) -> int:
     try:
         lock = os.open(name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise InfrastructureError(f"{name} cannot be made: {error}") from error
+        raise InfrastructureError(f"{name} cannot be created: {error}") from error
     until = time.monotonic() + LOCK_SECONDS
     while True:
         try:

@@ -1,9 +1,9 @@
-"""Describes an image on disk: written last, beside the folder of its files, so an image without one is none.
+"""Manifest of an image on disk: written last, beside the folder of its files, so an image without one is invalid.
 
     KEY/manifest.json, KEY/image/...
 
-What always holds: the key of a snapshot is the SHA-256 over what it depends on, its parent and its files, so a manifest
-that was changed no longer fits its folder's name.
+Invariants: a snapshot's key is the SHA-256 over its dependencies, its parent and its files, so a changed manifest no
+longer matches its folder's name.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ MANIFEST_BYTES = 1 << 16
 class SnapshotManifest(FrozenModel):
     format: int = FORMAT
     parts: tuple[str, ...]
-    """What its backend says that it depends on."""
+    """Dependencies reported by its backend."""
     profile: Profile
     parent: str = ""
-    """The snapshot from which its sandbox came; of a golden image, empty."""
+    """Snapshot from which its sandbox came; empty for a golden image."""
     files: tuple[File, ...]
     uid: int
-    """Whose it is: the user at the other end of the connection that asked for it."""
+    """Owner: the user at the other end of the requesting connection."""
     label: str = ""
     created: str = ""
-    """Moment, in UTC."""
+    """Creation time, in UTC."""
 
     @property
     def bytes(self) -> int:
@@ -46,15 +46,15 @@ class SnapshotManifest(FrozenModel):
 
     @property
     def key(self) -> str:
-        """Computes the name of a snapshot. What it is called and whose it is does not belong to it; nor does what the
-        profile leaves at its defaults, so that a later version with one more of them still knows it."""
+        """Key of the snapshot. Excludes label and owner, and profile fields with default values, so that a later
+        version with more fields still recognizes it."""
         profile = self.profile.model_dump_json(exclude_defaults=True)
         depends = [self.format, self.parts, profile, self.parent, tree_digest(self.files)]
         return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
 
 def write(folder: Path, manifest: SnapshotManifest) -> None:
-    """Writes it by one rename, so that it is whole or absent. Raises OSError."""
+    """Writes the manifest by one rename, so that it is complete or absent. Raises OSError."""
     new = folder / f".{NAME}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -63,29 +63,29 @@ def write(folder: Path, manifest: SnapshotManifest) -> None:
 
 
 def load(folder: Path) -> SnapshotManifest | None:
-    """Reads it; None where there is none. Raises RefusedError when it is not one of ours, or not to be read as one."""
+    """Reads the manifest; None if absent. Raises RefusedError if it is not exclusively ours, or invalid."""
     try:
         descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise RefusedError(f"{folder / NAME} is no manifest: {error}", hint=HINT) from error
+        raise RefusedError(f"{folder / NAME} is not a manifest: {error}", hint=HINT) from error
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise RefusedError(f"{folder / NAME} is not ours alone", hint=HINT)
+            raise RefusedError(f"{folder / NAME} is writable by other users", hint=HINT)
         data = file.read(MANIFEST_BYTES + 1)
     try:
         manifest = SnapshotManifest.model_validate_json(data)
     except ValidationError as error:
-        raise RefusedError(f"{folder / NAME} is no manifest: {error.error_count()} mistakes", hint=HINT) from error
+        raise RefusedError(f"{folder / NAME} is not a manifest: {error.error_count()} errors", hint=HINT) from error
     if manifest.format != FORMAT:
         raise RefusedError(f"{folder / NAME} has format {manifest.format}, not {FORMAT}", hint=HINT)
     return manifest
 
 
 def verify(folder: Path, manifest: SnapshotManifest) -> None:
-    """Reads every byte of its files. Blocks; raises RefusedError when they are not the ones it names."""
+    """Compares every byte of its files with the manifest. Blocks; raises RefusedError for a difference."""
     try:
         found = read(folder / "image")
     except OSError as error:

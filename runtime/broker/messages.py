@@ -1,8 +1,7 @@
-"""Defines the broker's protocol: one packet of JSON on a Unix socket (SOCK_SEQPACKET) for each message, descriptors
-beside it.
+"""Broker protocol: one JSON packet per message on a Unix socket (SOCK_SEQPACKET), descriptors beside it.
 
-Every request has a number that its answer repeats. The broker never trusts a client with more than its own sandboxes
-and snapshots; a packet that is no message of this module ends the connection.
+Every request has a number that its answer repeats. The broker trusts a client only with its own sandboxes and
+snapshots; a packet that is not a message of this module ends the connection.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from runtime.sandbox import Priority, SnapshotId
 PROTOCOL = 6
 PACKET_BYTES = 1 << 16
 TEXT_CHARS = 2_000
-"""Of a message or a hint of an error; what is longer loses its end."""
+"""Longest message or hint of an error, in characters; longer text is truncated."""
 Name = Annotated[str, Field(max_length=200)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
@@ -30,7 +29,7 @@ class _BrokerMessage(FrozenModel):
 
 
 FIRST = 1
-"""The number of a connection's first request, which is Hello: who is turned away is told so before it has spoken."""
+"""Number of a connection's first request, the hello: a refused client gets its answer before it has sent anything."""
 
 
 class ClientHello(_BrokerMessage):
@@ -39,7 +38,7 @@ class ClientHello(_BrokerMessage):
 
 
 class Launch(_BrokerMessage):
-    """Asks for a sandbox; answered with `Launched` and two descriptors (requests, replies), or `RequestFailed`."""
+    """Requests a sandbox; answered with `Launched` and two descriptors (requests, replies), or `RequestFailed`."""
 
     kind: Literal["launch"] = "launch"
     wanted: Profile | SnapshotCopy
@@ -48,30 +47,30 @@ class Launch(_BrokerMessage):
 
 
 class Cancel(_BrokerMessage):
-    """Gives up a `Launch` with number `of`; answered with `Done`, and the other then with nothing."""
+    """Cancels the `Launch` with number `of`; answered with `Done`, and the launch itself not at all."""
 
     kind: Literal["cancel"] = "cancel"
     of: int
 
 
 class EndBox(_BrokerMessage):
-    """Asks for a sandbox's end; answered with `BoxEnded`."""
+    """Ends a sandbox; answered with `BoxEnded`."""
 
     kind: Literal["end"] = "end"
     box: Name
 
 
 class MeasureBox(_BrokerMessage):
-    """Asks what a sandbox has used; answered with `Measured`."""
+    """Requests a sandbox's usage; answered with `Measured`."""
 
     kind: Literal["measure"] = "measure"
     box: Name
     waits: bool = False
-    """Those of its threads, too."""
+    """Includes waits of its threads."""
 
 
 class GiveWay(_BrokerMessage):
-    """Says whether the box computes mostly when no other does; answered with `Done`."""
+    """Sets the box's CPU priority, low with `others_first`; answered with `Done`."""
 
     kind: Literal["give_way"] = "give_way"
     box: Name
@@ -79,7 +78,7 @@ class GiveWay(_BrokerMessage):
 
 
 class RestBox(_BrokerMessage):
-    """Says whether nobody speaks to the box for now: then it gets next to no processor. Answered with `Done`."""
+    """Throttles an idle box to almost no CPU, or wakes it; answered with `Done`."""
 
     kind: Literal["rest"] = "rest"
     box: Name
@@ -87,7 +86,7 @@ class RestBox(_BrokerMessage):
 
 
 class TakeSnapshot(_BrokerMessage):
-    """Asks for a snapshot of a sandbox; answered with `SnapshotKept`."""
+    """Takes a snapshot of a sandbox; answered with `SnapshotKept`."""
 
     kind: Literal["snapshot"] = "snapshot"
     box: Name
@@ -107,19 +106,19 @@ class ForgetSnapshot(_BrokerMessage):
 
 
 class List(_BrokerMessage):
-    """Asks for sandboxes and snapshots; answered with `SnapshotListing`."""
+    """Lists sandboxes and snapshots; answered with `SnapshotListing`."""
 
     kind: Literal["list"] = "list"
 
 
 class Stats(_BrokerMessage):
-    """Asks for counters; answered with `Figures`."""
+    """Requests counters; answered with `Figures`."""
 
     kind: Literal["stats"] = "stats"
 
 
 class Sweep(_BrokerMessage):
-    """Has what dead owners left removed; answered with `Swept`."""
+    """Removes leftovers of dead owners; answered with `Swept`."""
 
     kind: Literal["sweep"] = "sweep"
 
@@ -147,16 +146,16 @@ class BrokerWelcome(_BrokerMessage):
     protocol: int
     pid: int
     backends: dict[str, str]
-    """Version by name, of those that work here."""
+    """Versions of the working backends, by name."""
     refused: dict[str, str] = Field(default_factory=dict)
-    """Why the others that may be used do not."""
+    """Reasons why other allowed backends do not work, by name."""
 
 
 class Launched(_BrokerMessage):
     kind: Literal["launched"] = "launched"
     box: Name
     profile: Profile
-    """Who asks for a copy of a snapshot does not know it."""
+    """Profile of the sandbox, unknown to a client that requested a snapshot copy."""
 
 
 class BoxEnded(_BrokerMessage):
@@ -180,7 +179,7 @@ class BoxLine(FrozenModel):
     backend: str
     state: Literal["starting", "ready", "held", "ending"]
     holder: int
-    """Process number of the client; 0 for none."""
+    """Process id of the client; 0 for none."""
     caller: str
     age_seconds: float
 
@@ -200,7 +199,7 @@ class SnapshotListing(_BrokerMessage):
     boxes: tuple[BoxLine, ...]
     snapshots: tuple[SnapshotLine, ...]
     more: int = 0
-    """How many did not fit."""
+    """Number of lines that did not fit."""
 
 
 class Figures(_BrokerMessage):
@@ -221,7 +220,7 @@ class Done(_BrokerMessage):
 
 
 class WireFailure(FrozenModel):
-    """Carries an exception of `runtime.errors` by its name; what the other side raises again."""
+    """Exception of `runtime.errors` by wire name, raised again by the receiver."""
 
     error: ErrorName
     message: str
@@ -229,7 +228,7 @@ class WireFailure(FrozenModel):
 
     @classmethod
     def of(cls, error: BaseException, **more: int) -> Self:
-        """Describes any error; one that nobody foresaw is the infrastructure's."""
+        """Describes any error; an unexpected one counts as infrastructure."""
         text = str(error) if isinstance(error, SandboxError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, SandboxError) else ""
         return cls(error=name_of(error), message=_plain(text), hint=_plain(hint), **more)
@@ -243,7 +242,7 @@ class RequestFailed(_BrokerMessage, WireFailure):
 
 
 def _plain(text: str) -> str:
-    """Makes it fit for a terminal: what a guest's program said may be quoted in it."""
+    """Escapes text for a terminal, because it may quote a guest's program."""
     return "".join(sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1] for sign in text[:TEXT_CHARS])
 
 

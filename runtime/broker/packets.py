@@ -1,7 +1,7 @@
-"""Sends one message in one packet: JSON on a connected Unix socket (SOCK_SEQPACKET), descriptors beside it.
+"""Sends one message per packet: JSON on a connected Unix socket (SOCK_SEQPACKET), descriptors beside it.
 
-What always holds: nothing here blocks; a packet that is too long, or brings more descriptors than any message has, is a
-PacketError and never half a message; descriptors that came with a packet are the receiver's to close.
+Invariants: nothing blocks; a packet that is too long, or has too many descriptors, is a PacketError and never a partial
+message; received descriptors are the receiver's to close.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _ANCILLARY = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
 class PacketError(Exception):
-    """What came is no packet of this protocol."""
+    """Input that is not a packet of this protocol."""
 
 
 class Packet(NamedTuple):
     data: bytes
-    """Empty when the other side has hung up."""
+    """Payload; empty if the other side has hung up."""
     descriptors: tuple[int, ...]
 
 
@@ -35,7 +35,7 @@ def pack(message: BaseModel) -> bytes:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
-    """Says whether the kernel took it; not, when the other side does not read. Raises OSError when it has hung up."""
+    """Sends a packet; False if the kernel's buffer is full. Raises OSError if the peer has hung up."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     try:
         connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -45,8 +45,7 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket) -> Packet | None:
-    """Takes the next packet, or None when there is none yet. Raises PacketError, and OSError when the connection
-    broke."""
+    """Returns the next packet, or None if none has arrived. Raises PacketError, and OSError for a broken connection."""
     try:
         data, ancillary, flags, _ = connection.recvmsg(
             PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
@@ -56,7 +55,7 @@ def receive(connection: socket.socket) -> Packet | None:
     descriptors = _descriptors(ancillary)
     if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
         close_all(descriptors)
-        raise PacketError(f"a packet of more than {PACKET_BYTES} bytes or {DESCRIPTORS} descriptors")
+        raise PacketError(f"packet exceeds {PACKET_BYTES} bytes or {DESCRIPTORS} descriptors")
     return Packet(data, descriptors)
 
 

@@ -1,7 +1,7 @@
-"""Starts a broker of one's own: a child process that serves one connection and ends with it.
+"""Starts a private broker: a child process that serves one connection and ends with it.
 
-What always holds: the child serves only the socket that its parent made, which nobody else can reach; it ends when that
-is closed, also because the parent was killed.
+Invariants: the child serves only its parent's socket, which nobody else can reach; it ends when that socket is closed,
+even if the parent was killed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ END_SECONDS = 15.0
 
 
 def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-    """Starts one: our end of the connection, and the process, for `wait_for`. Returns at once; what is wrong with the
-    machine or the settings is told on the connection. Raises InfrastructureError when no process can be started."""
+    """Starts a private broker; returns our end of the connection, and the process for `wait_for`.
+
+    Returns immediately; problems with the machine or the settings are reported on the connection. Raises
+    InfrastructureError if no process can be started.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         process = subprocess.Popen(
@@ -45,8 +48,10 @@ def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[byt
 
 
 def wait_for(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> None:
-    """Waits, after the connection was closed, until the broker has ended everything. One that does not is killed, and
-    what it leaves is killed by its keeper and swept by the next."""
+    """Waits until the broker has ended, after its connection was closed.
+
+    A broker that does not end in time is killed; its keeper kills its sandboxes, and the next start sweeps them.
+    """
     if process.poll() is None and not _has_ended(process.pid, seconds):
         log.warning("broker %d did not end within %g s and is killed", process.pid, seconds)
         process.kill()
@@ -54,7 +59,7 @@ def wait_for(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> 
 
 
 def _has_ended(pid: int, seconds: float) -> bool:
-    """Waits for the end of a child, so many seconds; it is known at once, where `Popen.wait` looks every 50 ms."""
+    """Waits at most `seconds` for a child's end, without the 50 ms polling of `Popen.wait`; True if it ended."""
     with contextlib.closing(os.fdopen(os.pidfd_open(pid), "rb", buffering=0)) as ended:
         poll = select.poll()
         poll.register(ended, select.POLLIN)

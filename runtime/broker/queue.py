@@ -1,12 +1,12 @@
-"""Decides who gets which sandbox, and which to start next. Pure: no clock, no lock; its owner calls it from one place.
+"""Queue of sandbox requests: who gets which sandbox, and which to start next. Pure: no clock, no lock, one caller.
 
-Requests wait for a sandbox of some key (an image or a snapshot). Two questions are answered apart, each by turns: which
-key to start next, over all requests, and who gets a sandbox of a key that became ready. So a sandbox started for one
-request may go to another that asked for the same, and nobody waits for a start that somebody else no longer needs.
+Requests wait for a sandbox of some key (an image or a snapshot). Two decisions are made separately, each round-robin:
+which key to start next, over all requests, and who gets a ready sandbox of a key. So a sandbox started for one request
+may go to another for the same key, and nobody waits for a start that is no longer needed.
 
-What always holds: every request is served once, or cancelled; of one key and priority, one caller's requests are served
-in the order they came, and callers have turns; there are never more starts asked for than requests that wait; while one
-waits whose key is not blocked, it is covered by a start under way or `next_start` gives its key sooner or later.
+Invariants: every request is served once, or cancelled; for one key and priority, a caller's requests keep their order,
+and callers take turns; there are never more starts than waiting requests; an unblocked waiting request is covered by a
+running start, or `next_start` eventually returns its key.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 
 class QueuePosition(NamedTuple, Generic[Key]):
-    """Names a request in the queue, for `cancel`."""
+    """Key of a queued request, for `cancel`."""
 
     number: int
     key: Key
@@ -39,7 +39,7 @@ class _Waiting(NamedTuple, Generic[Item]):
 
 class Queue(Generic[Key, Item]):
     def __init__(self, most: int) -> None:
-        """`most` may wait in each priority, so that training cannot turn jobs away."""
+        """Starts empty. At most `most` requests wait in each priority, so that training cannot crowd out jobs."""
         self._most = most
         self._numbers = itertools.count()
         self._waiting: dict[int, _Waiting[Item]] = {}
@@ -47,19 +47,19 @@ class Queue(Generic[Key, Item]):
         self._to_start: FairQueue[Key] = FairQueue()
         self._to_serve: dict[Key, FairQueue[int]] = {}
         self._unasked: dict[Key, int] = {}
-        """Of each key, requests whose turn to start one has not come yet."""
+        """Requests by key whose turn to start a sandbox has not come."""
         self._starting: dict[Key, int] = {}
         self._owed: dict[Key, None] = {}
-        """Keys whose turn came while they were blocked, or whose start failed."""
+        """Keys whose turn came while blocked, or whose start failed."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def add(self, item: Item, key: Key, *, caller: str, priority: Priority) -> QueuePosition[Key]:
-        """Raises BusyError when too many wait already."""
+        """Adds a request. Raises BusyError if too many wait."""
         if self._count[priority] >= self._most:
             raise BusyError(
-                f"{self._count[priority]} requests for a sandbox wait already", hint="Try again later, with fewer."
+                f"{self._count[priority]} sandbox requests are already waiting", hint="Try again later, with fewer."
             )
         number = next(self._numbers)
         to_start = self._to_start.add(key, caller=caller, priority=priority)
@@ -70,7 +70,7 @@ class Queue(Generic[Key, Item]):
         return QueuePosition(number, key)
 
     def cancel(self, position: QueuePosition[Key]) -> bool:
-        """Removes it; whether it still waited."""
+        """Removes a request; True if it was still waiting."""
         if position.number not in self._waiting:
             return False
         self._to_serve[position.key].remove(self._waiting[position.number].to_serve)
@@ -78,7 +78,7 @@ class Queue(Generic[Key, Item]):
         return True
 
     def serve(self, key: Key) -> Item | None:
-        """Takes the request that is next for a sandbox of this key; None when nobody waits for one."""
+        """Removes and returns the next request for a sandbox of this key; None if there is none."""
         turns = self._to_serve.get(key)
         if not turns:
             return None
@@ -92,11 +92,12 @@ class Queue(Generic[Key, Item]):
         return len(turns) if turns else 0
 
     def starting(self, key: Key) -> int:
-        """Starts of this key under way."""
+        """Returns the number of running starts of this key."""
         return self._starting.get(key, 0)
 
     def next_start(self, blocked: Callable[[Key], bool]) -> Key | None:
-        """Finds the key to start next, or None when every request is covered or blocked. Tell `started` if you do."""
+        """Returns the key to start next, or None if every request is covered or blocked. Call `started` if you start
+        it."""
         for key in list(self._owed):
             if self._uncovered(key) <= 0:
                 del self._owed[key]
@@ -113,11 +114,11 @@ class Queue(Generic[Key, Item]):
         return None
 
     def started(self, key: Key) -> None:
-        """A sandbox of this key is being started, for a request or ahead of need."""
+        """Records a start of this key, for a request or ahead of demand."""
         self._starting[key] = self._starting.get(key, 0) + 1
 
     def finished(self, key: Key) -> None:
-        """It is ready, or failed: the caller serves whoever is next, with one or the other."""
+        """Records that a start succeeded or failed; the caller then serves the next request with the result."""
         self._starting[key] -= 1
         if not self._starting[key]:
             del self._starting[key]

@@ -1,8 +1,8 @@
-"""Builds a broker's parts in order, serves until a signal or the end of its one connection, and takes them down.
+"""Assembles a broker, serves until a signal or the end of its one connection, and takes it down.
 
-What always holds: whatever ends it short of SIGKILL, its sandboxes are gone before the process is; after SIGKILL the
-keeper kills them and the next start sweeps. The main thread only waits for signals. Who waits at a socket that the
-service manager holds is told why a broker could not start.
+Invariants: unless killed by SIGKILL, its sandboxes are gone before the process is; after SIGKILL the keeper kills them
+and the next start sweeps. The main thread only waits for signals. Clients waiting at a service manager's socket get the
+reason why a broker could not start.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ REPORT_SECONDS = 2.0
 
 
 class JsonLines(logging.Formatter):
-    """A line an event, with the keys of the daemon's own log."""
+    """JSON log formatter, one line per event, with the keys of the daemon's log."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -62,7 +62,7 @@ class JsonLines(logging.Formatter):
 
 
 class _SocketPlace(NamedTuple):
-    """Is where a broker listens, for whom, and the service manager's socket there, if it holds one."""
+    """Path on which a broker listens, its allowed users, and the service manager's socket, if any."""
 
     path: Path
     allowed: frozenset[int]
@@ -70,7 +70,7 @@ class _SocketPlace(NamedTuple):
 
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int], form: str = "console") -> int:
-    """Is the broker's process, and gives its exit status. `form` is the log's: `console` or `json`."""
+    """Runs the broker and returns its exit status. `form` is the log format: `console` or `json`."""
     level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     if form == "json":
@@ -79,7 +79,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
         text = sys.stdin.read() if settings == "-" else Path(settings).read_text()
         broker_settings = BrokerSettings.model_validate_json(text)
     except (OSError, ValidationError) as error:
-        log.error("the settings cannot be used: %s", error)
+        log.error("invalid settings: %s", error)
         return UNUSABLE
     stop = Shutdown()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -94,7 +94,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
         _serve(broker_settings, only, stop, place)
     except (SandboxError, OSError) as error:
         if not isinstance(error, SandboxError):
-            error = InfrastructureError(f"the broker cannot work here: {error}")
+            error = InfrastructureError(f"the broker cannot run here: {error}")
         if only is None or not _report(only, error):
             log.error("%s%s", error, f" ({error.hint})" if error.hint else "")
         for connected in _waiting(held):
@@ -104,7 +104,7 @@ def run(settings: str, listen: str | None, connection: int | None, allowed: list
 
 
 def _waiting(held: Sequence[socket.socket]) -> Iterator[socket.socket]:
-    """Yields those who have connected to sockets of the service manager's, and wait for a broker."""
+    """Yields connections waiting at the service manager's socket for a broker."""
     for one in held[:1]:
         with contextlib.suppress(OSError):  # there are no more, or it was taken down with the listener
             one.setblocking(False)
@@ -113,7 +113,7 @@ def _waiting(held: Sequence[socket.socket]) -> Iterator[socket.socket]:
 
 
 def _report(only: socket.socket, error: SandboxError) -> bool:
-    """Says whether the client was told why it is not served; it hangs up then."""
+    """Sends the error to the client and hangs up; True if it was delivered."""
     reported = False
     with only, contextlib.suppress(OSError, ValidationError):
         only.settimeout(REPORT_SECONDS)
@@ -124,8 +124,10 @@ def _report(only: socket.socket, error: SandboxError) -> bool:
 
 
 def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, place: _SocketPlace | None) -> None:
-    """Each part that was built is taken down again, whatever happened to the later ones: backends on the reactor's
-    thread, then the reactor, then what works in the background, and last the folders that it worked in."""
+    """Serves until shutdown. Every part already built is taken down even if a later one fails.
+
+    Order: backends on the reactor's thread, then the reactor, background work, and last the folders.
+    """
     reactor = Reactor()
     with ExitStack() as parts:
         parts.callback(reactor.stop)
@@ -144,7 +146,7 @@ def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown,
         base_images = BaseImages(settings.root_dir / "images", host.owner, host.background)
         for folder in (store.folder, base_images.folder):
             if content.is_in_memory(folder, Path("/proc/self/mountinfo").read_text()):
-                log.warning("%s is in memory, which images would fill: choose a folder on a disk", folder)
+                log.warning("%s is in memory, which images would fill up: choose a folder on disk", folder)
         backends, versions, refused = _backends(settings, reactor, host, parts)
         listener = BrokerListener(reactor, *place) if place is not None else None
 
@@ -187,8 +189,8 @@ def _close(reactor: Reactor, host: SandboxHost, folders: list[Store]) -> None:
 def _backends(
     settings: BrokerSettings, reactor: Reactor, host: SandboxHost, parts: ExitStack
 ) -> tuple[dict[BackendName, Backend], dict[str, str], dict[BackendName, SandboxError]]:
-    """Finds those that may be used and work here, their versions, and why the others do not. Raises RefusedError when
-    there is none."""
+    """Returns the allowed and working backends, their versions, and errors of the others. Raises RefusedError if none
+    works."""
     backends: dict[BackendName, Backend] = {}
     versions: dict[str, str] = {}
     refused: dict[BackendName, SandboxError] = {}
@@ -208,5 +210,5 @@ def _backends(
             versions[name] = version
             parts.callback(reactor.result, backends[name].close)
     if not backends:
-        raise next(iter(refused.values()), RefusedError("no backend may be used", hint="The policy names none."))
+        raise next(iter(refused.values()), RefusedError("no backend is allowed", hint="Name one in the policy."))
     return backends, versions, refused

@@ -1,8 +1,8 @@
-"""Answers the broker's messages: what each means, and what belongs to whom.
+"""Handles the broker's messages: their meaning, and ownership.
 
-What always holds: a connection is answered for its own sandboxes, and for snapshots of its own user, and for nothing
-else; what does not exist and what is somebody else's are told apart by nothing. Once a connection has ended, so have
-its sandboxes, its requests, and what only it referred to. Everything runs on the reactor's thread.
+Invariants: a connection reaches only its own sandboxes, and snapshots of its own user; missing and foreign objects are
+indistinguishable. When a connection ends, so do its sandboxes, its requests, and its exclusive references. Everything
+runs on the reactor's thread.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
 CONNECTIONS, OF_OTHERS, OF_ONE = 256, 192, 64
-"""Connections at once: of all, of all users but our own, and of one peer: one of those users, or one process."""
+"""Most concurrent connections: in all, of all other users, and of one peer (another user, or one process)."""
 FOR_THE_NEXT = 32
-"""The last places, which only a process of our own user gets that has no connection yet."""
+"""Last connections, reserved for processes of our own user without one."""
 HELLO_SECONDS = 10.0
-"""Within which a connection has to say who it is."""
+"""Time within which a connection must send its hello, in seconds."""
 MOST_BOXES = 4_096
-"""Sandboxes of one connection, ended ones included until it has asked how they ended."""
+"""Most sandboxes of one connection, including ended ones whose end it has not requested."""
 
 
 @dataclass(eq=False)
 class Client:
-    """Holds what one connection has."""
+    """Sandboxes and waiting requests of one connection."""
 
     connection: ClientConnection
     boxes: dict[str, Live] = field(default_factory=dict)
@@ -69,8 +69,8 @@ class Server:
         refused: Mapping[BackendName, SandboxError],
         alone: Callable[[], None],
     ) -> None:
-        """Serves nobody yet; from a callback of the reactor. `refused`: why a backend that may be used does not work
-        here; `alone` is called whenever the last connection has ended."""
+        """Starts without clients; from a reactor callback. `refused` has the errors of allowed but broken backends;
+        `alone` is called whenever the last connection has ended."""
         self._settings, self._reactor = settings, reactor
         self._backends, self._versions, self._refused = backends, versions, refused
         self._base_images, self._store, self._background = base_images, store, background
@@ -81,20 +81,20 @@ class Server:
         self._numbers = self._leaving = 0
 
     def connect(self, connection: socket.socket) -> None:
-        """Serves it from now on."""
+        """Starts serving a connection."""
         if self._is_full(ClientPeer.of(connection)):
-            self.turn_away(connection, BusyError("the broker has too many connections already", hint="Close some."))
+            self.turn_away(connection, BusyError("the broker has too many connections", hint="Close some."))
             return
         self._numbers += 1
         opened = ClientConnection(
             self._reactor, connection, self._numbers, received=self._received, closed=self._closed
         )
         self._clients[opened.number] = Client(opened)
-        self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("it said nothing"))
+        self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("no hello"))
 
     def _is_full(self, peer: ClientPeer) -> bool:
-        """Says whether one more connection of that peer is one too many. Others leave room for our own user, and a
-        process leaves room for the next one."""
+        """True if another connection of that peer exceeds the limits. Other users leave room for ours, and a process
+        for the next."""
         peers, own = [client.connection.peer for client in self._clients.values()], os.geteuid()
         of_process = sum(known.pid == peer.pid for known in peers)
         if len(peers) >= CONNECTIONS or of_process >= OF_ONE:
@@ -105,7 +105,7 @@ class Server:
         return uids.count(peer.uid) >= OF_ONE or len(uids) - uids.count(own) >= OF_OTHERS
 
     def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
-        """Says why and hangs up; what it sends is not even read. Of too many, it hangs up at once."""
+        """Sends the reason and hangs up without reading input; with too many leaving clients, hangs up immediately."""
         if self._leaving >= CONNECTIONS:
             connection.close()
             return
@@ -127,11 +127,11 @@ class Server:
         try:
             request = m.REQUEST.validate_json(data)
         except ValidationError as error:
-            connection.close(f"no message: {error.errors(include_input=False, include_url=False)[:2]}")
+            connection.close(f"invalid message: {error.errors(include_input=False, include_url=False)[:2]}")
             return
         client = self._clients[connection.number]
         if not connection.answered and not isinstance(request, m.ClientHello):
-            connection.close("it did not say hello")
+            connection.close("first message is not a hello")
             return
         try:
             answer = self._handle(client, request)
@@ -141,7 +141,7 @@ class Server:
             connection.send(answer)
 
     def _handle(self, client: Client, request: m.Request) -> m.Answer | None:
-        """Gives the answer; None where it comes later."""
+        """Handles a request; returns its answer, or None if it comes later."""
         number, send = request.request, client.connection.send
         boxes = self._warm_pool.boxes
         match request:
@@ -196,7 +196,7 @@ class Server:
         if request.protocol != m.PROTOCOL:
             error = RefusedError(
                 f"the broker speaks protocol {m.PROTOCOL}, not {request.protocol}",
-                hint="Broker and client come from different versions: restart the older one.",
+                hint="Restart the older one: broker and client have different versions.",
             )
             client.connection.dismiss(m.RequestFailed.of(error, request=request.request))
             return None
@@ -212,14 +212,14 @@ class Server:
     def _backend(self, profile: Profile) -> Backend:
         if profile.program is not None and self._settings.program(profile.program) is None:
             raise RefusedError(
-                f"the broker has no program {profile.program}", hint="Its settings name the programs; start it again."
+                f"the broker has no program {profile.program}", hint="Add it to the broker's settings and restart it."
             )
         if profile.program is None and not self._settings.guests:
-            raise RefusedError("this broker runs programs only", hint="Ask one whose settings allow guests.")
+            raise RefusedError("this broker runs programs only", hint="Use a broker whose settings allow guests.")
         backend = self._backends.get(profile.backend)
         if backend is None:
             raise self._refused.get(profile.backend) or RefusedError(
-                f"{profile.backend} may not be used here", hint="The written policy says which backends may be used."
+                f"{profile.backend} is not allowed here", hint="See the backends in the policy."
             )
         return backend
 
@@ -236,9 +236,9 @@ class Server:
             connection.send(m.Launched(request=request.request, box=live.id, profile=live.profile), descriptors)
 
         if request.request in client.waiting:
-            raise BadRequestError(f"request {request.request} waits already")
+            raise BadRequestError(f"request {request.request} is already waiting")
         if len(client.boxes) + len(client.waiting) >= MOST_BOXES:
-            raise LimitError(f"this connection has {MOST_BOXES} sandboxes", hint="End those that are not needed.")
+            raise LimitError(f"this connection already has {MOST_BOXES} sandboxes", hint="End unneeded ones.")
         waiting = self._warm_pool.ask(
             source,
             caller=f"{connection.number}/{request.caller}",
@@ -252,7 +252,7 @@ class Server:
     def _with_source(
         self, client: Client, request: int, snapshot: str, on_source: Callable[[StartSource], None]
     ) -> None:
-        """Goes on once the snapshot may be restored; what is wrong with it is the answer."""
+        """Continues once the snapshot may be restored; an error becomes the answer."""
         connection = client.connection
 
         def found(source: StartSource | SandboxError) -> None:
@@ -291,7 +291,7 @@ class Server:
         self._with_source(client, request.request, request.snapshot, prepared)
 
     def _seen_by(self, uid: int) -> tuple[list[Live], list[StoredSnapshot]]:
-        """Our own user sees everything; others see their own, and sandboxes that nobody holds."""
+        """Returns visible boxes and snapshots: everything for our own user; for others their own, and unheld boxes."""
         alive = self._warm_pool.boxes.alive.values()
         if uid == os.geteuid():
             return list(alive), self._store.all()
@@ -302,7 +302,9 @@ class Server:
         def swept(future: Future[SweepReport]) -> None:
             problem = future.exception()
             if problem is not None:
-                error = problem if isinstance(problem, SandboxError) else InfrastructureError(f"no sweep: {problem}")
+                error = (
+                    problem if isinstance(problem, SandboxError) else InfrastructureError(f"sweep failed: {problem}")
+                )
                 client.connection.send(m.RequestFailed.of(error, request=request))
             else:
                 client.connection.send(m.Swept(request=request, **future.result().model_dump()))

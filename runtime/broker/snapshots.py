@@ -1,8 +1,7 @@
-"""Takes snapshots for connections, of their sandboxes; restores, restores ahead and forgets them.
+"""Snapshot service of the broker: takes, restores, prepares and forgets snapshots for connections.
 
-What always holds: a snapshot is restored only for the user who took it, only once its bytes are known to be what was
-written, and only by the very programs that took it; what a connection wanted kept ready ends with the connection, and
-with the snapshot.
+Invariants: a snapshot is restored only for the user who took it, only after its bytes have been verified, and only by
+the exact programs that took it; prepared copies end with their connection, and with the snapshot.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from runtime.profile import Profile
 
 
 class SnapshotService:
-    """What it is asked for raises the errors of `runtime.errors`."""
+    """Snapshots of all connections. Methods raise the errors of `runtime.errors`."""
 
     def __init__(self, store: Store, warm_pool: WarmPool, backend_of: Callable[[Profile], Backend]) -> None:
         self._store, self._warm_pool, self._backend_of = store, warm_pool, backend_of
         self._prepared: dict[str, dict[int, int]] = defaultdict(dict)
-        """Copies by snapshot and connection."""
+        """Prepared copies by snapshot and connection."""
         removed = store.removed
 
         def gone(key: str) -> None:
@@ -46,7 +45,7 @@ class SnapshotService:
         durable: bool,
         done: Callable[[StoredSnapshot | SandboxError], None],
     ) -> None:
-        """Freezes it into the store; it goes on, and the snapshot is what it comes from now."""
+        """Freezes a box into the store; the box continues, with the snapshot as its parent."""
         if live.freezing or live.cause is not None:
             raise BadRequestError("a snapshot of this sandbox is being taken, or it has ended")
         begun = time.monotonic()
@@ -75,14 +74,14 @@ class SnapshotService:
         self._warm_pool.boxes.freeze(live, wanted.image, frozen)
 
     def source(self, key: str, holder: ClientConnection, done: Callable[[StartSource | SandboxError], None]) -> None:
-        """Calls back with what a sandbox is restored from, once it may be; the snapshot stays until then."""
+        """Calls back with the source for a restore, once verified; the snapshot stays until then."""
         snapshot = self._store.get(key, holder.peer.uid, holder.number)
         profile, parts = snapshot.manifest.profile, snapshot.manifest.parts
         backend = self._backend_of(profile)
         if backend.image_parts(profile) != parts:
             raise RefusedError(
-                f"snapshot {key[:12]} was taken with another version of the sandbox",
-                hint="It can only be restored by the very programs that took it. Forget it and take another.",
+                f"snapshot {key[:12]} was taken with other sandbox programs",
+                hint="Forget it and take another: only the exact same programs can restore it.",
             )
         self._store.refer(snapshot, holder.number)
 
@@ -93,7 +92,7 @@ class SnapshotService:
         self._store.check(snapshot, checked)
 
     def prepare(self, source: StartSource, holder: int, copies: int) -> None:
-        """Keeps so many ready for this connection; as many as all want together."""
+        """Keeps `copies` ready for this connection; demands of all connections add up."""
         self._prepared[source.key][holder] = copies
         self._warm_pool.prepare(source.key, sum(self._prepared[source.key].values()), source)
 
@@ -110,7 +109,7 @@ class SnapshotService:
         self._store.forget(snapshot, holder.number)
 
     def hung_up(self, holder: int) -> None:
-        """This connection wants nothing any more."""
+        """Drops everything that a closed connection wanted."""
         for key in list(self._prepared):
             self.stop_preparing(key, holder)
         self._store.hung_up(holder)

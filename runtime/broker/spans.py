@@ -1,4 +1,4 @@
-"""Keeps how long things took lately, and how often they happen: the last few of each."""
+"""Recent durations and rates of events: the last few of each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """`moment` is on a clock of the caller's, in seconds."""
+    """Recent durations by name. `moment` is on the caller's clock, in seconds."""
 
     def __init__(self) -> None:
         self._lately: dict[str, deque[Span]] = {}
@@ -24,13 +24,12 @@ class Spans:
         self._lately.setdefault(name, deque(maxlen=MOST_SPANS)).append(Span(moment, seconds))
 
     def per_second(self, name: str, moment: float) -> float:
-        """Counts those of the last LATELY_SECONDS, for each second; of what happens more than MOST_SPANS times
-        in them, a little less."""
+        """Returns the rate over the last LATELY_SECONDS; slightly low above MOST_SPANS events."""
         spans = self._lately.get(name, ())
         return sum(1 for span in spans if moment - span.moment <= LATELY_SECONDS) / LATELY_SECONDS
 
     def figures(self) -> dict[str, float]:
-        """Gives `NAME_p50_ms` and `NAME_p95_ms` of each."""
+        """Returns `NAME_p50_ms` and `NAME_p95_ms` for each name."""
         found = {}
         for name, spans in self._lately.items():
             ordered = sorted(span.seconds for span in spans)

@@ -1,9 +1,8 @@
-"""Makes one sandbox from its source: restored from an image where there is one, else started fresh; and the first of a
-kind frozen, so that there is one.
+"""Starts one sandbox from its source: restored from an image if available, else fresh; the first of a kind is frozen.
 
-What always holds: each start ends once, with a box that is ready or with an error; a snapshot stays in the store while
-a box is being restored from it. Sandboxes that begin alike draw the same from Python's `random`, so that a history can
-be repeated in another one; only a branch that asks for it is given a new seed.
+Invariants: each start ends once, with a ready box or an error; a snapshot stays in the store while a box is restored
+from it. Sandboxes from equal sources draw the same numbers from Python's `random`, so that a history can be replayed
+elsewhere; only a branch that requests it gets a new seed.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ from runtime.guest.wire import Op
 
 @dataclass(frozen=True)
 class StartOutcome:
-    """Says how a start ended."""
+    """Result of a start."""
 
     live: Live | SandboxError
     seconds: float
     blames_image: bool = False
-    """It could not be restored from its golden image, which was thrown away: another start may do better."""
+    """True if its golden image failed and was discarded: another start may succeed."""
 
 
 Done = Callable[[StartOutcome], None]
@@ -45,13 +44,13 @@ class BoxStarts:
         spans: Spans,
         changed: Callable[[], None],
     ) -> None:
-        """`changed` is called when a golden image has been looked at, or made after a start had ended."""
+        """`changed` is called when a golden image was checked, or made after a start had ended."""
         self._boxes, self._base_images, self._store = boxes, base_images, store
         self._counts, self._spans, self._changed = counts, spans, changed
         self._closed = False
 
     def blocked(self, source: StartSource) -> bool:
-        """Says whether to wait, while the golden image is looked at or made."""
+        """True while the golden image is being checked or made."""
         if source.snapshot is not None:
             return False
         state = self._base_images.state(source)
@@ -72,7 +71,7 @@ class BoxStarts:
                 self._fresh(source, done)
 
     def close(self) -> None:
-        """What fails from now on says nothing about images."""
+        """Stops blaming images for failures."""
         self._closed = True
 
     def _restore(self, source: StartSource, snapshot: StoredSnapshot, done: Done) -> None:
@@ -100,7 +99,7 @@ class BoxStarts:
         self._boxes.start(source, None, None, self._timed("start", done))
 
     def _first(self, source: StartSource, done: Done) -> None:
-        """It becomes the golden image, and then goes where it was wanted."""
+        """Starts fresh, freezes the box as the golden image, then delivers it."""
         self._base_images.begin(source)
 
         def started(outcome: StartOutcome) -> None:

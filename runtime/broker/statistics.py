@@ -1,4 +1,4 @@
-"""Gives the broker's figures of itself, and lists of sandboxes and snapshots that fit into a packet."""
+"""Broker metrics, and listings of sandboxes and snapshots that fit into a packet."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from runtime.broker.store import INNER, Store, StoredSnapshot
 from runtime.broker.warm_pool import WarmPool
 
 LINES_BYTES = m.PACKET_BYTES * 3 // 4
-"""What lines may take in JSON, with room for the rest of the packet."""
+"""Largest JSON size of listed lines, leaving room for the rest of the packet."""
 
 
 def figures(warm_pool: WarmPool, store: Store, connections: int) -> dict[str, float]:
-    """Gives counters since the start, gauges of now, and how long things took lately."""
+    """Returns counters since the start, current gauges, and recent durations."""
     states = Counter(live.state for live in warm_pool.boxes.alive.values())
     counters = {name: float(warm_pool.counts[name]) for name in warm_pool.COUNTED}
     return (
@@ -44,7 +44,7 @@ def resident_mib(statm: Path = Path("/proc/self/statm")) -> float:
 
 
 def listing(request: int, boxes: Iterable[Live], snapshots: Iterable[StoredSnapshot]) -> m.SnapshotListing:
-    """Lists as much as fits; `more` says how many lines did not."""
+    """Lists as many lines as fit; `more` counts the others."""
     now = time.monotonic()
     left = LINES_BYTES
     lines: list[m.SnapshotLine | m.BoxLine] = [

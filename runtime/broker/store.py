@@ -1,14 +1,13 @@
-"""Stores snapshots: taken, kept, found again after a restart, forgotten.
+"""Snapshot store: takes, keeps, finds again after a restart, and forgets snapshots.
 
-    FOLDER/durable/KEY         until somebody forgets them
-    FOLDER/live/OWNER/KEY      while a connection refers to them; an owner that is dead is swept
+    FOLDER/durable/KEY         until forgotten
+    FOLDER/live/OWNER/KEY      while a connection refers to them; swept once the owner is dead
     FOLDER/live/OWNER/new-N    being written, or being removed
 
-What always holds: a snapshot appears by one rename, whole; only the user who took it sees it, and nobody who may not
-can tell it from one that does not exist; one that was not written by this process is read and compared byte by byte
-before its first use; one that was forgotten is had by nobody but the connections that referred to it before, and goes
-with its broker at the latest, however that ends; quota and free space are kept. Everything but the reading and writing
-happens on the reactor.
+Invariants: a snapshot appears by one rename, complete; only the user who took it sees it, and to others it is
+indistinguishable from a missing one; a snapshot not written by this process is verified byte by byte before first use;
+a forgotten one is available only to connections that already referred to it, and goes with its broker at the latest,
+however that ends; quota and free space are respected. Everything but reading and writing happens on the reactor.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from runtime.errors import BadRequestError, InfrastructureError, LimitError, San
 log = logging.getLogger(__name__)
 KEY = re.compile(r"[0-9a-f]{64}")
 FORGOTTEN = "forgotten"
-"""A file beside the manifest of a durable one that was forgotten while somebody refers to it: its owner's name."""
+"""File beside the manifest of a durable snapshot that was forgotten while referenced: its owner's name."""
 INNER = 0
-"""The broker's own references, beside those of connections, whose numbers begin at 1."""
+"""Holder number of the broker's own references; connections start at 1."""
 
 
 class Background(Protocol):
@@ -46,7 +45,7 @@ class Background(Protocol):
 
 @dataclass(eq=False)
 class StoredSnapshot:
-    """Is a snapshot in the store."""
+    """Snapshot in the store."""
 
     key: str
     manifest: SnapshotManifest
@@ -54,11 +53,11 @@ class StoredSnapshot:
     durable: bool
     verified: bool
     holders: dict[int, int] = field(default_factory=dict)
-    """References by number of connection."""
+    """Reference counts by connection number."""
     forgotten: bool = False
-    """It goes when nobody refers to it any more, durable or not."""
+    """True if it is removed with its last reference, durable or not."""
     waiting: list[Callable[[SandboxError | None], None]] = field(default_factory=list)
-    """For its bytes to be compared."""
+    """Callbacks waiting for its verification."""
 
     @property
     def image(self) -> Path:
@@ -67,14 +66,14 @@ class StoredSnapshot:
 
 @dataclass(frozen=True)
 class PendingSnapshot:
-    """Is a snapshot that is being taken."""
+    """Snapshot being taken."""
 
     folder: Path
     manifest: SnapshotManifest
-    """Without its files, and when it was made."""
+    """Manifest without files and creation time."""
     durable: bool
     expected: int
-    """Bytes set aside for it."""
+    """Reserved size, in bytes."""
 
     @property
     def image(self) -> Path:
@@ -86,8 +85,8 @@ OnStored = Callable[[StoredSnapshot | SandboxError], None]
 
 class Store:
     def __init__(self, folder: Path, owner: Owner, background: Background, *, most_mib: int, free_mib: int) -> None:
-        """Sweeps what dead owners left and finds the durable ones. Raises RefusedError when the folder is not ours
-        alone, InfrastructureError when the disk does not take it."""
+        """Sweeps leftovers of dead owners and finds durable snapshots. Raises RefusedError unless the folder is
+        exclusively ours, InfrastructureError on a disk error."""
         self.folder, self._background = content.own_folder(folder), background
         self._durable = content.own_folder(folder / "durable")
         self._owner, self._live = owner, content.own_folder(folder / "live") / str(owner)
@@ -96,7 +95,7 @@ class Store:
         self._known: dict[str, StoredSnapshot] = {}
         self._reserved = 0
         self.removed: Callable[[str], None] = lambda _key: None
-        """Called with the key of one that is gone."""
+        """Called with the key of a removed snapshot."""
         sweep(folder)
         content.own_folder(self._live)
         for entry in sorted(self._durable.iterdir()):
@@ -105,21 +104,21 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        """Counts the bytes of all snapshots, and those set aside for snapshots that are being taken."""
+        """Total size of all snapshots, including space reserved for pending ones, in bytes."""
         return sum(snapshot.manifest.bytes for snapshot in self._known.values()) + self._reserved
 
     def __len__(self) -> int:
         return len(self._known)
 
     def get(self, key: str, uid: int, holder: int) -> StoredSnapshot:
-        """Raises BadRequestError when there is none that this user may see, or it was forgotten and this connection did
-        not refer to it by then."""
+        """Returns a snapshot. Raises BadRequestError if this user may not see it, or if it was forgotten before this
+        connection referred to it."""
         snapshot = self._known.get(key)
         if snapshot is None and KEY.fullmatch(key):
             self._find(self._durable / key)  # another broker may have put it there
             snapshot = self._known.get(key)
         if snapshot is None or snapshot.manifest.uid != uid or (snapshot.forgotten and holder not in snapshot.holders):
-            raise BadRequestError(f"there is no snapshot {key[:12]}", hint="It was forgotten, or its taker has gone.")
+            raise BadRequestError(f"unknown snapshot {key[:12]}", hint="Take another: this one was forgotten.")
         return snapshot
 
     def all(self) -> list[StoredSnapshot]:
@@ -129,11 +128,11 @@ class Store:
         return [snapshot for snapshot in self._known.values() if snapshot.manifest.uid == uid]
 
     def begin(self, described: SnapshotManifest, *, durable: bool, expected: int) -> PendingSnapshot:
-        """Makes a folder to freeze a sandbox into, of `expected` bytes; `described` names no files yet. Raises
-        LimitError when there is no room."""
+        """Creates a folder for a snapshot of `expected` bytes; `described` names no files yet. Raises LimitError
+        without space."""
         if self.bytes + expected > self._most:
             raise LimitError(
-                f"the snapshots have {self.bytes >> 20} MiB of {self._most >> 20} already",
+                f"snapshots already use {self.bytes >> 20} of {self._most >> 20} MiB",
                 hint="Forget some, or allow more (snapshots_mib).",
             )
         try:
@@ -147,17 +146,17 @@ class Store:
             folder.mkdir(mode=0o700)
             (folder / "image").mkdir(mode=0o700)
         except OSError as error:
-            raise InfrastructureError(f"no snapshot can be kept in {self._live}: {error}") from error
+            raise InfrastructureError(f"cannot store a snapshot in {self._live}: {error}") from error
         self._reserved += expected
         return PendingSnapshot(folder, described, durable, expected)
 
     def abandon(self, pending: PendingSnapshot) -> None:
-        """Gives up one that could not be frozen."""
+        """Drops a snapshot that could not be frozen."""
         self._reserved -= pending.expected
         remove_later(pending.folder, self._background)
 
     def finish(self, pending: PendingSnapshot, holder: int, done: OnStored) -> None:
-        """Gives what was frozen its name; calls back once it is in the store, referred to by `holder`."""
+        """Publishes a frozen snapshot; calls back once it is in the store, referenced by `holder`."""
 
         def finished(future: Future[SnapshotManifest]) -> None:
             self._reserved -= pending.expected
@@ -182,7 +181,7 @@ class Store:
         self._background(lambda: _describe(pending), finished)
 
     def check(self, snapshot: StoredSnapshot, done: Callable[[SandboxError | None], None]) -> None:
-        """Calls back with None once it is known to be what was written; at once when it is known already."""
+        """Calls back with None once the snapshot is verified, immediately if it already is; else with an error."""
         if snapshot.verified:
             done(None)
             return
@@ -205,7 +204,7 @@ class Store:
         snapshot.holders[holder] = snapshot.holders.get(holder, 0) + 1
 
     def release(self, snapshot: StoredSnapshot, holder: int) -> None:
-        """Takes one reference away."""
+        """Drops one reference."""
         left = snapshot.holders.get(holder, 0) - 1
         if left > 0:
             snapshot.holders[holder] = left
@@ -214,28 +213,28 @@ class Store:
             self._collect(snapshot)
 
     def forget(self, snapshot: StoredSnapshot, holder: int) -> None:
-        """Gives it up for this connection now; from the disk once nobody else refers to it."""
+        """Forgets a snapshot for this connection; removes it from disk with its last reference."""
         snapshot.holders.pop(holder, None)
         if snapshot.durable and not snapshot.forgotten and snapshot.holders:
             try:
                 (snapshot.folder / FORGOTTEN).write_text(str(self._owner))
             except OSError as error:
-                log.warning("snapshot %s will be there again after a restart: %s", snapshot.key[:12], error)
+                log.warning("snapshot %s will reappear after a restart: %s", snapshot.key[:12], error)
         snapshot.forgotten = True
         self._collect(snapshot)
 
     def hung_up(self, holder: int) -> None:
-        """Takes away all references of this connection."""
+        """Drops all references of a connection."""
         for snapshot in list(self._known.values()):
             if snapshot.holders.pop(holder, None) is not None:
                 self._collect(snapshot)
 
     def sweep(self) -> int:
-        """Sweeps as `sweep` does; on any thread."""
+        """Sweeps the store's folder; callable on any thread."""
         return sweep(self.folder)
 
     def close(self) -> None:
-        """Removes all that is not durable. Blocks; nothing else is called afterwards."""
+        """Removes all non-durable snapshots. Blocks; must be the last call."""
         shutil.rmtree(self._live)
 
     def _collect(self, snapshot: StoredSnapshot) -> None:
@@ -252,11 +251,11 @@ class Store:
             self.removed(snapshot.key)
 
     def _admit(self, pending: PendingSnapshot, found: SnapshotManifest) -> StoredSnapshot:
-        """Puts it into the store: from now on it can be asked for."""
+        """Adds a snapshot to the store, where it becomes visible."""
         if self.bytes + found.bytes > self._most:
             raise LimitError(
-                f"the snapshot of {found.bytes >> 20} MiB does not fit beside the others: {self.bytes >> 20} MiB of "
-                f"{self._most >> 20} are taken",
+                f"the snapshot of {found.bytes >> 20} MiB does not fit: snapshots already use {self.bytes >> 20} of "
+                f"{self._most >> 20} MiB",
                 hint="Forget some, or allow more (snapshots_mib).",
             )
         known = self._known.get(found.key)
@@ -268,7 +267,7 @@ class Store:
             return known
         target = (self._durable if pending.durable else self._live) / found.key
         if known is not None or target.exists():
-            raise InfrastructureError("the very same state is in the store already, kept differently")
+            raise InfrastructureError("this state is already in the store, stored differently")
         pending.folder.rename(target)
         snapshot = self._known[found.key] = StoredSnapshot(found.key, found, target, pending.durable, verified=True)
         return snapshot
@@ -282,14 +281,14 @@ class Store:
             if found is None:
                 return
             if found.key != folder.name:
-                raise BadRequestError("its manifest does not fit its name")
+                raise BadRequestError("its manifest does not match its name")
         except SandboxError as error:
-            log.warning("the snapshot in %s cannot be used; remove it by hand: %s", folder, error)
+            log.warning("unusable snapshot in %s, remove it by hand: %s", folder, error)
             return
         self._known[folder.name] = StoredSnapshot(folder.name, found, folder, durable=True, verified=False)
 
     def _remove_if_unowned(self, folder: Path) -> None:
-        """Removes one that was forgotten, unless a broker that lives has it for those who refer to it."""
+        """Removes a forgotten snapshot unless a live broker still needs it."""
         try:
             owner = Owner.parse((folder / FORGOTTEN).read_text())
             if owner is None or not owner.alive():
@@ -303,7 +302,7 @@ class Store:
 
 
 def sweep(folder: Path) -> int:
-    """Removes what brokers that are dead had not kept for good; how many there were."""
+    """Removes non-durable snapshots of dead brokers; returns the number of owners."""
     found = 0
     for entry in sorted((folder / "live").iterdir()) if (folder / "live").is_dir() else ():
         owner = Owner.parse(entry.name)
@@ -316,7 +315,7 @@ def sweep(folder: Path) -> int:
 
 
 def _describe(pending: PendingSnapshot) -> SnapshotManifest:
-    """Reads what was frozen and writes its manifest; on another thread."""
+    """Reads the frozen files and writes their manifest; on another thread."""
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     found = pending.manifest.model_copy(update={"files": content.read(pending.image), "created": created})
     manifest.write(pending.folder, found)
@@ -327,7 +326,7 @@ def _describe(pending: PendingSnapshot) -> SnapshotManifest:
 
 
 def remove_later(folder: Path, background: Background) -> None:
-    """Removes a folder that nobody needs; where that fails, the log says so."""
+    """Removes a folder in the background; logs a failure."""
 
     def removed(future: Future[None]) -> None:
         problem = future.exception()

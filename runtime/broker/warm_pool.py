@@ -1,11 +1,10 @@
-"""Hands out sandboxes: ready ones first, else started in turn, and restored ahead of need when nobody waits.
+"""Warm pool: hands out sandboxes, ready ones first, else started in turn, and restores ahead when nobody waits.
 
-What always holds: every request is answered once, unless it is cancelled; at most `launches` starts are under way and
-`boxes` sandboxes alive; those who wait go before what is done ahead of need; a sandbox that was started for a request
-that is no longer there goes to the next who wants such a one, or waits, or ends. One that is ready was answered by its
-guest, and no user code of a holder has run in it since it came from its image (a copy of a snapshot goes on from there,
-and only for those who may use that snapshot). Where it cannot be restored from its golden image, that is thrown away
-and the next fresh start makes another.
+Invariants: every request is answered once, unless cancelled; at most `launches` starts run and `boxes` sandboxes live;
+waiting requests precede work ahead of demand; a sandbox whose request has gone is given to the next matching request,
+kept ready, or ended. A ready sandbox was answered by its guest, and no holder's code has run in it since its image (a
+snapshot copy continues from there, and only for users of that snapshot). A golden image that cannot be restored is
+discarded, and the next fresh start makes another.
 """
 
 from __future__ import annotations
@@ -32,28 +31,28 @@ from runtime.sandbox import Priority
 from runtime.settings import BrokerSettings
 
 REFILL_SECONDS = 0.1
-"""After a hand-over, before the next copy is restored: who takes one sandbox often takes several, and the first call
-there should not compete with a restore."""
+"""Delay between a hand-over and the next restore, in seconds: more requests often follow, and the first call should not
+compete with a restore."""
 TICK_SECONDS = 1.0
 PAUSE_SECONDS = 5.0
-"""After a start that failed, before another of its kind is made ahead of need."""
+"""Delay after a failed start before another of its kind is made ahead of demand, in seconds."""
 ATTEMPTS = 3
 COPY_MIB = 32.0
-"""What one that is ready is reckoned to take."""
+"""Estimated memory of a ready sandbox, in MiB."""
 
 
 @dataclass(eq=False)
 class BoxRequest:
-    """Is a request for a sandbox, from `ask` to its answer."""
+    """Sandbox request, from `ask` to its answer."""
 
     source: StartSource
     reseed: bool
     on_ready: Callable[[Live | SandboxError], None]
-    """Gets a ready box, to be held at once."""
+    """Receives a ready box, which must be held immediately."""
     since: float
     position: QueuePosition[str] | None = None
     over: bool = False
-    """Answered or cancelled."""
+    """True once answered or cancelled."""
 
 
 class WarmPool:
@@ -62,7 +61,7 @@ class WarmPool:
     def __init__(self, settings: BrokerSettings, reactor: Reactor, base_images: BaseImages, store: Store) -> None:
         self.boxes = BrokerBoxes(reactor, self._pump, self._ready_lost, freezes=settings.launches)
         self.ready: list[Live] = []
-        """Those that nobody has asked for yet; the one that waits for longest comes first."""
+        """Ready boxes without a request, the oldest first."""
         self.counts: Counter[str] = Counter()
         self.spans = Spans()
         self._settings, self._reactor = settings, reactor
@@ -93,7 +92,7 @@ class WarmPool:
         on_ready: Callable[[Live | SandboxError], None],
         reseed: bool = False,
     ) -> BoxRequest:
-        """Raises BusyError when too many wait. `on_ready` may come before this returns."""
+        """Requests a sandbox; `on_ready` may run before this returns. Raises BusyError if too many wait."""
         request = BoxRequest(source, reseed, on_ready, time.monotonic())
         request.position = self._queue.add(request, source.key, caller=caller, priority=priority)
         self._sources[source.key] = source
@@ -112,7 +111,7 @@ class WarmPool:
             self._settle(request)
 
     def prepare(self, key: str, copies: int, source: StartSource | None = None) -> None:
-        """Sets how many copies of a snapshot to keep ready, over all who want some; the first time with its source."""
+        """Sets the number of ready copies of a snapshot, over all connections; the first call passes its source."""
         if source is not None:
             self._sources[key] = source
         self._prepared[key] = copies
@@ -127,7 +126,7 @@ class WarmPool:
         self.boxes.close()
 
     def _match(self, key: str) -> None:
-        """Gives ready ones to those who wait for them."""
+        """Gives ready boxes to waiting requests."""
         while (live := self._oldest(key)) is not None and (request := self._queue.serve(key)) is not None:
             self.ready.remove(live)
             now = time.monotonic()
@@ -166,7 +165,7 @@ class WarmPool:
             self._store.release(request.source.snapshot, INNER)
 
     def _pump(self) -> None:
-        """Starts what is waited for, as far as there is room."""
+        """Starts boxes for waiting requests, as far as limits permit."""
         while not self._closed and self._starting < self._settings.launches:
             key = self._queue.next_start(self._blocked)
             if key is None:
@@ -180,7 +179,7 @@ class WarmPool:
         return self._starts.blocked(self._sources[key])
 
     def _has_room(self) -> bool:
-        """A sandbox that waits for nobody makes room for one that somebody waits for."""
+        """True if another box may start; otherwise ends a ready box to make room."""
         if len(self.boxes.alive) < self._settings.boxes:
             return True
         going = any(live.state is State.ENDING for live in self.boxes.alive.values())
@@ -191,14 +190,14 @@ class WarmPool:
         return False
 
     def _counts(self) -> Counter[str]:
-        """Counts those that are ready, by key."""
+        """Counts ready boxes by key."""
         return Counter(live.key for live in self.ready)
 
     def _oldest(self, key: str) -> Live | None:
         return next((live for live in self.ready if live.key == key), None)
 
     def _end_ready(self, key: str) -> bool:
-        """Ends one that nobody waits for; says whether there was one."""
+        """Ends one ready box of a key; True if there was one."""
         live = self._oldest(key)
         if live is not None:
             self.ready.remove(live)
@@ -211,7 +210,7 @@ class WarmPool:
         self._starts.start(source, lambda outcome: self._finish(source, outcome))
 
     def _finish(self, source: StartSource, outcome: StartOutcome) -> None:
-        """A start is over: whoever is next gets what came of it."""
+        """Handles the result of a start: the next request for its key gets the box or the error."""
         key, live = source.key, outcome.live
         self._starting -= 1
         self._queue.finished(key)
@@ -265,7 +264,7 @@ class WarmPool:
             self._reactor.after(seconds, self._refill)
 
     def _refill(self) -> None:
-        """Restores ahead what will be wanted, and ends what no longer will."""
+        """Restores boxes ahead of demand, and ends surplus ones."""
         self._refill_due = False
         if self._closed or len(self._queue):
             return
@@ -284,7 +283,7 @@ class WarmPool:
                 self._start(self._sources[key])
 
     def targets(self) -> dict[str, int]:
-        """Says how many of which to have ready now: copies that were asked for by name first, then what demand says."""
+        """Returns the wanted number of ready boxes by key: prepared copies first, then by demand."""
         room = len(self.ready) + int((available_mib() - self._settings.memory_reserve_mib) / COPY_MIB)
         prepared = {}
         for key, copies in self._prepared.items():
@@ -294,7 +293,7 @@ class WarmPool:
 
 
 def available_mib(meminfo: Path = Path("/proc/meminfo")) -> float:
-    """Reads the memory that programs may still take without swapping, as the kernel reckons (proc(5), MemAvailable)."""
+    """Returns the memory that programs may use without swapping, in MiB (proc(5), MemAvailable)."""
     for line in meminfo.read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) / 1024

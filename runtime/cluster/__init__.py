@@ -1,7 +1,9 @@
-"""Uses more than one host: sessions go where there is room and stay there; a lost host ends its own sessions only.
+"""Pool over more than one host: sessions go where there is room and stay there; a lost host ends only its own sessions.
 
-The names here are loaded when they are first used: who only asks whether there is a cluster loads nothing that works in
-one.
+What lives here: the driver's side (`cluster_sessions.py`, `roster.py`, `placement.py`, `link.py`), the host's side
+(`host_actor.py`, `node.py`), and the only modules that import Ray (`gateway.py`, `placed_gateway.py`), which run as
+separate processes. Names are imported on first use, so asking whether there is a cluster loads nothing of it. Start
+with `cluster_sessions.py`, then `messages.py`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""`python -m runtime.cluster`: reads NodeSettings as JSON from standard input and is a node until a signal ends it."""
+"""Entry point of a node, `python -m runtime.cluster`: reads NodeSettings as JSON from standard input, runs until a
+signal."""
 
 from __future__ import annotations
 

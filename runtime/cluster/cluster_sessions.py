@@ -1,9 +1,9 @@
-"""Is a pool of sessions over many hosts: the driver's side.
+"""Pool of sessions over many hosts: the driver's side.
 
-What always holds: a session is opened on the host with the most room and stays there; a host that was silent for
-`lost_seconds`, or whose part of the cluster ended, is lost, and at that moment every call that waits for it ends with
-HostLostError; sessions elsewhere do not notice; the host is used again, empty, when it comes back. Not promised:
-that a call on a lost host did not run, or that it is known here what other drivers have on the hosts.
+Invariants: a session opens on the host with the most room and stays there; a host that was silent for `lost_seconds`,
+or whose part of the cluster ended, is lost, and its waiting calls immediately end with HostLostError; sessions
+elsewhere are unaffected; the host is used again, empty, when it returns. Not promised: that a call on a lost host did
+not run, or knowledge of other drivers' sessions on the hosts.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from runtime.settings import ClusterSettings
 
 CHECK_SECONDS = 0.5
 SAID_CHARS = 120
-"""Of a reason, where people are told; the log has all of it."""
+"""Longest reason shown to people, in characters; the log has all of it."""
 Later = list[Callable[[], None]]
-"""What is done once the lock is free: it may call back into here."""
+"""Actions to run after releasing the lock, because they may call back into this module."""
 
 
 class PendingCall(NamedTuple):
-    """Is a question that was asked and not answered."""
+    """Unanswered call."""
 
     node: str
     answer: Callable[[m.Did], None]
@@ -49,7 +49,7 @@ class PendingCall(NamedTuple):
 
 
 class ClusterSessions(ClosesOnExit):
-    """Is a `runtime.sandbox.SessionPool`. Its methods may be called from any thread."""
+    """`runtime.sandbox.SessionPool` over a cluster. Methods may be called from any thread."""
 
     def __init__(
         self,
@@ -61,11 +61,11 @@ class ClusterSessions(ClosesOnExit):
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
         said: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Returns when the hosts that are there have said what they have. Hosts with another backend or program, or
-        whose guests have other packages than this machine's (in the folder `packages`, or the installer's), are not
-        used. Which hosts have sessions, and which were lost, is `said`.
+        """Returns once the present hosts have reported their capacity.
 
-        Raises RefusedError when the cluster will not have us, InfrastructureError when no host is there in time.
+        Hosts with another backend or program, or with guest packages that differ from this machine's (in the folder
+        `packages`, or the installer's), are not used. `said` gets messages about hosts with sessions and lost hosts.
+        Raises RefusedError if the cluster rejects us, InfrastructureError if no host answers in time.
         """
         self.limits = limits
         self._said = said
@@ -78,7 +78,7 @@ class ClusterSessions(ClosesOnExit):
         self._roster = Roster(settings, hello, self._placement)
         self._waiting: dict[int, PendingCall] = {}
         self._snapshots: dict[SnapshotId, str] = {}
-        """Where each lies."""
+        """Host of each snapshot."""
         self._closed = False
         try:
             self._link = link(settings, self._reactor)
@@ -106,7 +106,7 @@ class ClusterSessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Does not wait for the host: what is wrong there, the session's first call says."""
+        """Opens a session without waiting for its host; the session's first call reports errors."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
         if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
@@ -135,8 +135,7 @@ class ClusterSessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """Opens a sandbox; from a snapshot, on the host where it was taken. Raises BadRequestError for one taken by
-        nobody here."""
+        """Opens a sandbox; from a snapshot, on its host. Raises BadRequestError for a snapshot unknown here."""
         with self._lock:
             self._check_open()
             number = self.number()
@@ -160,7 +159,7 @@ class ClusterSessions(ClosesOnExit):
             raise
 
     def forget(self, snapshot: SnapshotId) -> None:
-        """Raises BadRequestError for a snapshot taken by nobody here."""
+        """Deletes a snapshot. Raises BadRequestError for one unknown here."""
         with self._lock:
             self._check_open()
             home = self._keeper(snapshot)
@@ -171,18 +170,18 @@ class ClusterSessions(ClosesOnExit):
             self._snapshots.pop(snapshot, None)
 
     def stats(self) -> dict[str, float]:
-        """Gives the sums of what the hosts say of themselves, and `hosts`."""
+        """Returns the hosts' counters, summed, and `hosts`."""
         with self._lock:
             totals = {key: float(value) for key, value in sorted(self._roster.stats().items())}
             return {**totals, "hosts": float(len(self._roster.nodes))}
 
     def hosts(self) -> dict[str, Health]:
-        """Lists those that are or were in the cluster, by name."""
+        """Returns the health of present and past hosts, by name."""
         with self._lock:
             return {name: host.health for name, host in self._placement.hosts.items()}
 
     def close(self) -> None:
-        """Ends every session of ours, on every host."""
+        """Ends every session of this pool, on every host."""
         with self._changing() as later:
             if self._closed:
                 return
@@ -236,7 +235,7 @@ class ClusterSessions(ClosesOnExit):
     def _keeper(self, snapshot: SnapshotId) -> str:
         home = self._snapshots.get(snapshot)
         if home is None:
-            raise BadRequestError(f"no host of the cluster is known to have snapshot {snapshot[:12]}")
+            raise BadRequestError(f"no known host of the cluster has snapshot {snapshot[:12]}")
         return home
 
     def _ask(self, host: str, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
@@ -258,7 +257,7 @@ class ClusterSessions(ClosesOnExit):
 
     @contextmanager
     def _changing(self) -> Iterator[Later]:
-        """Holds the lock, tells who waits for hosts, then does what was put off."""
+        """Takes the lock, notifies threads that wait for hosts, then runs deferred actions."""
         later: Later = []
         with self._lock:
             yield later
@@ -267,7 +266,7 @@ class ClusterSessions(ClosesOnExit):
             action()
 
     def _wait_for_hosts(self) -> None:
-        """Waits until as many hosts as there were at first have said what they have, or have failed to."""
+        """Waits until every initially listed host has reported its capacity or failed."""
         deadline = time.monotonic() + self._settings.connect_seconds
         with self._lock:
             while not (self._roster.settled or self._roster.barred) and (left := deadline - time.monotonic()) > 0:
@@ -281,7 +280,7 @@ class ClusterSessions(ClosesOnExit):
     # on the reactor's thread
 
     def _check(self) -> None:
-        """Silence is looked for twice a second."""
+        """Checks for silent hosts twice a second."""
         with self._changing() as later:
             if self._closed:
                 return
@@ -311,7 +310,7 @@ class ClusterSessions(ClosesOnExit):
     def _lose(self, event: HostLost, later: Later) -> None:
         self._snapshots = {snapshot: home for snapshot, home in self._snapshots.items() if home != event.name}
         error = _lost(event.what, event.reason)
-        became = "and the sandboxes on it are lost" if event.name else "is not used"
+        became = "and its sandboxes are lost" if event.name else "is not used"
         if not event.again:
             later.append(partial(self._said, f"{event.what} {became}: {event.reason[:SAID_CHARS]}"))
         mine = [call for call, waiting in self._waiting.items() if waiting.node == event.node]
@@ -335,6 +334,4 @@ class ClusterSessions(ClosesOnExit):
 
 
 def _lost(what: str, why: str) -> HostLostError:
-    return HostLostError(
-        f"{what} is lost: {why}", hint="the session is gone; open another one, the remaining hosts take it"
-    )
+    return HostLostError(f"{what} is lost: {why}", hint="open another session on the remaining hosts; this one is gone")

@@ -1,7 +1,7 @@
-"""Guards the folder of a node: who holds it, what a dead one left in it, and how a living one is asked to leave.
+"""Folder of a node: its lock, leftovers of a dead node, and requests to leave.
 
-What always holds: one node for each folder, by a lock that the kernel frees with its process; what is removed here is
-only what nodes make here.
+Invariants: one node per folder, by a lock that the kernel releases with its process; only files that nodes create are
+removed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from runtime.cluster.settings import DRAINING, IN_USE
 from runtime.errors import InfrastructureError, RefusedError
 
 STOP_SECONDS = 10.0 + KILL_SECONDS
-"""In which a node ends once it was told to."""
+"""Time within which a node ends after SIGTERM, in seconds."""
 LOCK, PROCESSES, HOST, NODE, RAY, LOG = "lock", "processes", "host.json", "node.json", "r", "ray.log"
 
 
 def take(folder: Path) -> int:
-    """Takes the folder's lock; whoever has it is the node. Raises RefusedError when there is one."""
+    """Takes the folder's lock, whose holder is the node. Raises RefusedError if it is held."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -32,7 +32,7 @@ def take(folder: Path) -> int:
     except BlockingIOError:
         os.close(lock)
         raise RefusedError(
-            f"this machine is in a cluster already, from {folder}", hint="`assay cluster leave` takes it out"
+            f"this machine is already in a cluster, from {folder}", hint="run `assay cluster leave` first"
         ) from None
     os.truncate(lock, 0)
     os.write(lock, str(os.getpid()).encode())
@@ -40,7 +40,7 @@ def take(folder: Path) -> int:
 
 
 def end(folder: Path) -> None:
-    """Ends what runs of Ray and removes its files. Its caller holds the lock."""
+    """Ends running Ray processes and removes their files. The caller holds the lock."""
     ProcessSession.kill_recorded(folder / PROCESSES)
     for name in (PROCESSES, IN_USE):
         (folder / name).unlink(missing_ok=True)
@@ -48,14 +48,14 @@ def end(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes all that a node left here but its log. Its caller holds the lock."""
+    """Removes all files of a node except its log. The caller holds the lock."""
     end(folder)
     for name in (DRAINING, HOST, NODE):
         (folder / name).unlink(missing_ok=True)
 
 
 def in_use(folder: Path) -> bool:
-    """Says whether a driver has an actor here."""
+    """True if a driver has an actor here."""
     try:
         with (folder / IN_USE).open("rb") as file:
             return not _free(file)
@@ -64,7 +64,7 @@ def in_use(folder: Path) -> bool:
 
 
 def node_settings(folder: Path) -> bytes | None:
-    """Reads the settings of the node that holds this folder; None where there is none."""
+    """Returns the settings of the node that holds this folder; None without one."""
     try:
         with (folder / LOCK).open("rb") as lock:
             return None if _free(lock) else (folder / NODE).read_bytes()
@@ -73,9 +73,9 @@ def node_settings(folder: Path) -> bytes | None:
 
 
 def leave(folder: Path, seconds: float) -> bool:
-    """Has the node end once its sessions have, at the latest after that many seconds; False when there is none.
+    """Ends the node once its sessions have ended, at the latest after `seconds`; False if there is none.
 
-    Raises InfrastructureError when it does not end.
+    Raises InfrastructureError if it does not end.
     """
     try:
         lock = (folder / LOCK).open("rb")
@@ -88,7 +88,7 @@ def leave(folder: Path, seconds: float) -> bool:
         if not _until_free(lock, seconds):
             os.kill(int(lock.read()), signal.SIGTERM)
             if not _until_free(lock, STOP_SECONDS):
-                raise InfrastructureError("this machine does not leave the cluster", hint="see what its node says")
+                raise InfrastructureError("this machine does not leave the cluster", hint="see its node's log")
     return True
 
 

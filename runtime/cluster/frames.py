@@ -1,6 +1,6 @@
-"""Defines the frames between a driver and its gateway, on one socket: a kind, the host that it is about, and a body.
+"""Frames between a driver and its gateway, on one socket: a kind, the host concerned, and a body.
 
-Both ends are ours and trust each other; a frame that cannot be read is a defect and ends the gateway.
+Both ends are ours and trust each other; an unreadable frame is a defect and ends the gateway.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ LARGEST = 1 << 30
 
 class FrameKind(IntEnum):
     NODES = 1
-    """From the gateway, once: it is in the cluster; the body is how many hosts are there."""
+    """From the gateway, once it is in the cluster; the body is the number of hosts."""
     UP = 2
-    """A host can be spoken to; the body is its address."""
+    """A host is reachable; the body is its address."""
     PACKET = 3
-    """Either way."""
+    """Packet in either direction."""
     DOWN = 4
-    """From the gateway: the host is gone; from the driver: it is taken for gone, and may be tried again later."""
+    """From the gateway: the host is gone. From the driver: treat it as gone, and retry later."""
     REFUSED = 5
     """From the gateway, before it ends: why it is not in the cluster, as a `WireFailure`."""
 
@@ -39,15 +39,15 @@ class Frame(NamedTuple):
 
 
 class FrameDecoder(FrameReader):
-    """Puts frames together again from whatever pieces come in."""
+    """Reassembles frames from arbitrary pieces."""
 
     def __init__(self) -> None:
         super().__init__(HEADER, LARGEST)
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """Asks also that the name of its host is part of it."""
+        """True if the header is acceptable and its host name fits into the frame."""
         return bool(header[2] <= header[0] <= self.most)
 
     def frames(self, data: bytes) -> list[Frame]:
-        """Gives those that are complete now. Raises FrameError or ValueError for what is no frame of ours."""
+        """Returns the frames completed by this data. Raises FrameError or ValueError for an invalid frame."""
         return [Frame(FrameKind(kind), body[:host].decode(), body[host:]) for (_, kind, host), body in self.feed(data)]

@@ -1,10 +1,10 @@
-"""Is a driver's way into Ray: the one module that imports it, in a process of its own.
+"""Gateway between a driver and Ray, in a separate process: only this module and `placed_gateway` import Ray.
 
-Ray ends a process whose node dies, takes over its signals and listens on ports: none of that may happen to a driver.
-So it sends frames to this process and gets frames back (`runtime.cluster.frames`). The gateway keeps one actor on each
-host, which ends with it, and passes packets on without reading them. What always holds: packets for a host arrive in
-order; a host whose actor failed in any way is reported once and is asked again later. Who is silent for too long is the
-driver's to judge.
+Ray ends a process whose node dies, takes over its signals and listens on ports, which must not happen to a driver. So
+the driver exchanges frames with this process (`runtime.cluster.frames`). The gateway keeps one actor on each host,
+which ends with it, and forwards packets without reading them. Invariants: packets for a host arrive in order; a host
+whose actor failed is reported once and retried later. Deciding that a host is silent for too long is left to the
+driver.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from runtime.settings import ClusterSettings
 
 
 class SessionsHost:
-    """Passes calls on to `HostActor`; it is thin, because Ray wraps every method of an actor's class."""
+    """Ray actor that forwards calls to `HostActor`; thin, because Ray wraps every method of an actor's class."""
 
     def __init__(self) -> None:
-        """Raises KeyError on a Ray node that did not join by `runtime.cluster.node`."""
+        """Raises KeyError on a Ray node that did not join through `runtime.cluster.node`."""
         settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
         self._host = HostActor(
             settings,
@@ -63,20 +63,20 @@ class SessionsHost:
 
 NAMESPACE = "assay"
 COLLECT_SECONDS = 1.0
-"""A host says at least so often that it is alive."""
+"""Longest interval between a host's signs of life, in seconds."""
 CONCURRENCY = 4
-"""Of an actor's methods: one collects, one submits, one closes, one reports to people."""
+"""Concurrent methods of an actor: collect, submit, close, and report."""
 LIST_SECONDS = 1.0
 CLOSE_SECONDS = 5.0
 ASK_SECONDS = 3.0
 RAY_ERRORS = (ConnectionError, RayError, RuntimeError, ValueError)
 ERRORS = (*RAY_ERRORS, SandboxError)
 REFUSAL = "InvalidAuthToken"
-"""In what Ray says of a wrong token, at times as text only."""
+"""Marker of Ray's error for a wrong token, which sometimes comes only as text."""
 
 
 class HostProxy:
-    """Speaks with the actor on one node."""
+    """Client of the actor on one node."""
 
     numbers = itertools.count()
 
@@ -105,7 +105,7 @@ class HostProxy:
         self._some.set()
 
     def end(self) -> None:
-        """Ends it without a message: what its actor held is closed because its process ends."""
+        """Kills the actor without a message; its resources are closed with its process."""
         for task in self._tasks:
             task.cancel()
         with contextlib.suppress(RayError, ValueError):
@@ -128,7 +128,7 @@ class HostProxy:
             self._gateway.send(Frame(FrameKind.PACKET, self.node, packet))
 
     async def _submit(self) -> None:
-        """Sends one message at a time: order is kept, and what comes meanwhile goes together."""
+        """Sends one message at a time, which keeps the order; packets that arrive meanwhile are batched."""
         while True:
             await self._some.wait()
             self._some.clear()
@@ -141,7 +141,7 @@ class Gateway:
         self._settings, self._reader, self._writer = settings, reader, writer
         self._hosts: dict[str, HostProxy] = {}
         self._rest: dict[str, float] = {}
-        """Nodes that failed, and when they may be asked again."""
+        """Failed nodes, with the time of their next retry."""
 
     def send(self, frame: Frame) -> None:
         self._writer.write(frame.encoded())
@@ -202,17 +202,17 @@ def known_nodes() -> list[dict[str, Any]]:
 
 
 def own_job() -> str:
-    """Names this driver among all of the cluster: a process number is of one machine only."""
+    """Returns this driver's id within the cluster; a process id is unique on one machine only."""
     return str(ray.get_runtime_context().get_job_id())
 
 
 def living_nodes() -> list[dict[str, Any]]:
-    """Lists the hosts that are in the cluster now, as Ray describes them."""
+    """Returns the hosts currently in the cluster, as Ray describes them."""
     return [node for node in known_nodes() if node["Alive"]]
 
 
 def reason_of(error: BaseException) -> str:
-    """Takes the first line of what Ray says; the rest is for its own log."""
+    """Returns the first line of a Ray error; the rest is for Ray's own log."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:500]
 
 
@@ -227,13 +227,12 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
         link = link.__cause__ or link.__context__
     return InfrastructureError(
         f"the cluster at {settings.address} cannot be joined: {error}",
-        hint="is its first host up, and has this machine joined with `assay cluster join`?",
+        hint="check that its first host is up, and join this machine with `assay cluster join`",
     )
 
 
 def join(settings: ClusterSettings) -> None:
-    """Makes this process a driver. Raises RefusedError for a token that is not the cluster's, InfrastructureError when
-    it cannot be joined."""
+    """Makes this process a driver. Raises RefusedError for a wrong token, InfrastructureError if joining fails."""
     try:
         ray.init(
             address=settings.address,
@@ -262,7 +261,7 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
 
 
 async def _ask(name: str) -> Pulse | None:
-    """Asks what one driver's actor says of its host; None when it ends meanwhile or does not answer."""
+    """Returns the pulse of one driver's actor; None if it ends or does not answer."""
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
         return Pulse.model_validate_json(await asyncio.wait_for(actor.report.remote(), ASK_SECONDS))
@@ -291,7 +290,7 @@ async def _list_hosts() -> list[HostLine]:
 
 
 def _write_answer(settings: ClusterSettings, output: int) -> None:
-    """Writes who is in the cluster, or why that cannot be said, and ends."""
+    """Writes the list of hosts, or the error."""
     answer: list[HostLine] | WireFailure
     try:
         join(settings)

@@ -1,11 +1,9 @@
-"""Is one host's part for one driver: it opens sessions and sandboxes of this host's own pool and passes calls and
-results on.
+"""One host's part for one driver: opens sessions and sandboxes in its own pool and forwards calls and results.
 
-What always holds: every call is answered once; a call never waits for another session's, what blocks runs on threads
-of its own; a sandbox that the driver closed ends at once, also while it is still starting or in the middle of a
-program; a driver that was silent for the lease is gone, and everything it had here is closed. It knows nothing of Ray:
-`submit` and `collect`, each called by one thread at a time, carry packets of `runtime.cluster.messages`, and that is
-all that crosses the wire.
+Invariants: every call is answered once; a call never waits for another session's, blocking work runs on separate
+threads; a sandbox closed by the driver ends immediately, even while starting or during a program; a driver that was
+silent for the lease is gone, and everything it had here is closed. Independent of Ray: `submit` and `collect`, each
+called by one thread at a time, carry packets of `runtime.cluster.messages`, and nothing else crosses the wire.
 """
 
 from __future__ import annotations
@@ -33,17 +31,18 @@ from runtime.sandbox import Limits, Sandbox, Session, SessionPool, SnapshotId
 
 log = logging.getLogger(__name__)
 MOST = 256
-"""Sandboxes that one driver may have on one host, those included that still wait."""
+"""Most sandboxes of one driver on one host, including waiting ones."""
 THREADS = 16
-"""For what else blocks: branches, figures, endings."""
+"""Additional threads for other blocking work: branches, figures, endings."""
 PACKET_REPORTS = 512
-"""In one packet; more go with the next."""
+"""Most reports per packet; more go into the next."""
 DRIVER_CHECK_SECONDS = 0.5
-"""How old what a pulse says may be."""
+"""Largest age of the figures in a pulse, in seconds."""
 
 
 class HostActor:
-    """`pool` makes the pool once the driver has said hello; `ended` is called when nothing is left to do here."""
+    """Actor for one driver. `pool` creates the pool after the driver's hello; `ended` is called when nothing is left to
+    do."""
 
     def __init__(
         self, settings: HostSettings, pool: Callable[[Limits], SessionPool], ended: Callable[[], None]
@@ -53,10 +52,10 @@ class HostActor:
         self._sessions: dict[int, Session] = {}
         self._unopened: dict[int, WireFailure] = {}
         self._boxes: dict[int, Sandbox | None] = {}
-        """None while it is still starting."""
+        """Sandboxes by number; None while starting."""
         self._reports: queue.SimpleQueue[BaseModel] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(MOST + THREADS, thread_name_prefix="host")
-        """Each sandbox has one call at a time, so none of them ever waits for a thread."""
+        """Each sandbox has one call at a time, so no sandbox ever waits for a thread."""
         self._last_contact = time.monotonic()
         self._looked = 0.0
         self._draining = False
@@ -66,8 +65,11 @@ class HostActor:
         self._closed = threading.Event()
 
     def submit(self, packets: list[bytes]) -> None:
-        """Takes packets in the order in which the driver made them. Raises ValueError for what is none; a driver whose
-        first words are none is of another version, and turned away."""
+        """Handles packets in the driver's order.
+
+        Raises ValueError for an invalid packet; a driver whose first packet is invalid has another version and is
+        turned away.
+        """
         self._listen()
         for packet in packets:
             try:
@@ -75,7 +77,7 @@ class HostActor:
             except ValueError:
                 if self._pool is not None:
                     raise
-                error = BadRequestError("this host does not understand the driver", hint=INSTALL)
+                error = BadRequestError("this host cannot read the driver's messages", hint=INSTALL)
                 self._reports.put(m.Turned(failure=WireFailure.of(error)))
                 return
             for command in commands:
@@ -85,7 +87,7 @@ class HostActor:
                     self._fail(command, error)
 
     def collect(self, seconds: float) -> bytes:
-        """Gives what has happened since, at the latest after that many seconds; ends with a pulse."""
+        """Returns new reports, at the latest after `seconds`; the last one is a pulse."""
         self._listen()
         reports: list[BaseModel] = []
         with contextlib.suppress(queue.Empty):
@@ -96,7 +98,7 @@ class HostActor:
         return m.packet([*reports, self._pulse()])
 
     def report(self) -> bytes:
-        """Gives a pulse, for people."""
+        """Returns a pulse, for status displays."""
         return self._pulse().model_dump_json().encode()
 
     def close(self) -> None:
@@ -124,7 +126,7 @@ class HostActor:
         while time.monotonic() - self._last_contact < lease:
             if self._closed.wait(min(1.0, lease / 4)):
                 return
-        log.error("the driver was silent for %.0f s: its sessions are closed", lease)
+        log.error("closing the sessions of a driver that was silent for %.0f s", lease)
         self.close()
         self._ended()
 
@@ -152,12 +154,12 @@ class HostActor:
             if hello.backend is not self._settings.runtime.backend:
                 raise RefusedError(
                     f"this host runs code under {self._settings.runtime.backend}, not under {hello.backend}",
-                    hint="the policies of the hosts have to agree on [sandboxes] model_code",
+                    hint="use the same [sandboxes] model_code in the policies of all hosts",
                 )
             if hello.packages != packages_digest(self._settings.runtime.own.packages):
                 raise RefusedError(
-                    "code in this host's sandboxes can import other packages than on the driver's machine",
-                    hint="install with the same options on every host, or set sandbox.packages to the same there",
+                    "this host's sandboxes have other packages than the driver's machine",
+                    hint="install with the same options on every host, or set sandbox.packages to equal folders",
                 )
             if self._settings.draining.exists():
                 raise BusyError("this host is leaving the cluster")
@@ -169,7 +171,7 @@ class HostActor:
         self._reports.put(m.HostWelcome(name=self._settings.name, capacity=self._settings.capacity))
 
     def _hold(self) -> None:
-        """Tells the host's own process that a driver is here, for as long as this process lives."""
+        """Locks a file for this process's lifetime, which tells the node that a driver is here."""
         self._lock = os.open(self._settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
@@ -180,7 +182,7 @@ class HostActor:
 
     def _check_new(self, *numbers: int) -> None:
         if (self._sessions.keys() | self._boxes.keys()).intersection(numbers):
-            raise BadRequestError("a session or sandbox with that number is there already")
+            raise BadRequestError("a session or sandbox with that number already exists")
 
     def _open(self, command: m.OpenSession) -> None:
         self._check_new(command.session)
@@ -239,7 +241,7 @@ class HostActor:
         if command.what == "measure":
             return {"usage": session.usage}
         if command.what != "fork":
-            raise BadRequestError(f"a session has no {command.what}")
+            raise BadRequestError(f"a session does not support {command.what!r}")
         branches = session.fork(len(command.into), undo=command.undo)
         self._sessions.update(zip(command.into, branches, strict=True))
         return {}
@@ -247,10 +249,10 @@ class HostActor:
     def _make_boxes(
         self, command: m.OpenBox | m.Do, numbers: tuple[int, ...], make: Callable[[], Sequence[Sandbox]]
     ) -> None:
-        """Makes sandboxes, which have their numbers from here on. Raises BusyError beyond `MOST`."""
+        """Starts sandboxes, whose numbers are reserved immediately. Raises BusyError beyond `MOST`."""
         self._check_new(*numbers)
         if len(self._boxes) + len(numbers) > MOST:
-            raise BusyError(f"{MOST} sandboxes of one driver are open on this host")
+            raise BusyError(f"this driver already has {MOST} sandboxes on this host")
         self._boxes.update(dict.fromkeys(numbers))
 
         def made() -> dict[str, object]:
@@ -270,11 +272,11 @@ class HostActor:
         self._aside(command, made)
 
     def _aside(self, command: m.OpenBox | m.Do, job: Callable[[], dict[str, object] | None]) -> None:
-        """Does what waits on another thread, and says what came of it."""
+        """Runs a blocking job on another thread, and reports its result."""
         self._threads.submit(job).add_done_callback(lambda done: self._answer(command, done))
 
     def _answer(self, command: m.OpenBox | m.Do, done: Future[Any], field: str | None = None) -> None:
-        """Answers with the fields that it gave, or as that field; on the thread of who did it, which must not wait."""
+        """Reports a job's result, as fields or as the named field; runs on the job's thread, which must not wait."""
         if done.cancelled():
             return
         error = done.exception()
@@ -317,7 +319,7 @@ def _code(command: m.Do) -> str:
 
 
 def _of_box(box: Sandbox, command: m.Do) -> dict[str, object]:
-    """Does it, and gives the fields of `Did` that say what came of it."""
+    """Executes a command on a sandbox and returns the resulting fields of `Did`."""
     match command.what:
         case "run":
             return {"result": box.run(_code(command), seconds=command.seconds, patience=command.patience)}

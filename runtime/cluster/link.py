@@ -1,8 +1,7 @@
-"""Is the driver's end of its gateway: starts the process, sends and receives frames, starts it again when it ends.
+"""Driver's end of its gateway: starts the process, exchanges frames, and restarts it when it ends.
 
-What always holds: sending never blocks; frames go out in the order in which they were given; whatever is received is
-received on the reactor's thread; after `close` the process is gone. A gateway that ends takes every host with it, which
-`ended` says; a new one finds them again.
+Invariants: sending never blocks; frames keep their order; everything is received on the reactor's thread; after `close`
+the process is gone. A gateway that ends takes every host with it, as `ended` reports; a new one finds them again.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ READ_BYTES = 1 << 18
 
 
 def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> listening.ClusterListener:
-    """Starts one that speaks on this descriptor; it dies with the calling thread. Raises RefusedError without the
+    """Starts a gateway that uses this descriptor; it dies with the calling thread. Raises RefusedError without the
     token."""
     return listening.start(
         [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(descriptor), settings.model_dump_json(), *extra],
@@ -43,21 +42,21 @@ def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> li
 
 
 class Link(Protocol):
-    """Is how a driver reaches hosts. All calls back come on the reactor's thread."""
+    """Driver's connection to hosts. All callbacks run on the reactor's thread."""
 
     def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
-        """Calls `received` for every frame. `ended` says that all hosts are gone, with the reason where it is known,
-        and that another attempt follows."""
+        """Calls `received` for every frame. `ended` reports that all hosts are gone, with the reason if known; another
+        attempt follows."""
 
     def send(self, frame: Frame) -> None:
-        """Sends a frame, from any thread. What is sent while there is no gateway is dropped: its host is gone."""
+        """Sends a frame, from any thread. Without a gateway it is dropped: its host is gone."""
 
     def close(self) -> None: ...
 
 
 class GatewayLink:
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
-        """Raises RefusedError when the token cannot be used."""
+        """Checks the token. Raises RefusedError if it is unusable."""
         self._settings, self._reactor = settings, reactor
         token.check(settings.token)
         self._listener: listening.ClusterListener | None = None
@@ -66,7 +65,7 @@ class GatewayLink:
         self._outbox = bytearray()
         self._pause = FIRST_PAUSE
         self._connected = False
-        """Whether the present gateway has said anything: before that it holds nothing."""
+        """True once the current gateway has sent anything: before that it holds nothing."""
         self._closed = False
 
     def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
@@ -77,7 +76,7 @@ class GatewayLink:
         self._reactor.here(lambda: self._write(frame.encoded()))
 
     def close(self) -> None:
-        """The hosts close what this driver has there; bounded, then by force."""
+        """Lets the hosts close this driver's sessions, up to a timeout, then kills the gateway."""
         listener = self._reactor.result(self._hang_up)
         if listener is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -88,7 +87,7 @@ class GatewayLink:
     # on the reactor's thread
 
     def _begin(self) -> None:
-        """The process dies with the thread that starts it, so that is always the reactor's."""
+        """Starts the gateway, always on the reactor's thread, because the process dies with its starting thread."""
         if self._closed:
             return
         ours, theirs = socket.socketpair()

@@ -1,10 +1,10 @@
-"""Lets programs listen on one address only, whatever they ask for.
+"""Restricts programs to listening on one address, whatever they request.
 
-Ray's servers listen on every interface unless the address is 127.0.0.1, and have no option for that. So they run under
-a seccomp filter that hands each `bind` and `listen` to us: we do it for them, with the wildcard replaced by the one
-address. What always holds for the program and all it starts: a TCP or UDP socket is bound to that address or to
-loopback, or its call fails; when we are gone, no further socket is bound at all. The filter is for programs that mean
-well and is no sandbox: it does not see what io_uring does. Linux 5.6 or newer (user notification, pidfd_getfd).
+Ray's servers listen on every interface unless the address is 127.0.0.1, without an option for that. So they run under a
+seccomp filter that hands each `bind` and `listen` to us: we perform the call, with the wildcard replaced by the one
+address. Invariants for the program and its children: a TCP or UDP socket is bound to that address or to loopback, or
+its call fails; once we are gone, no further socket can be bound. The filter is for well-behaved programs and is not a
+sandbox: it does not see io_uring. Requires Linux 5.6 (user notification, pidfd_getfd).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ PIDFD_GETFD = 438  # on every architecture
 
 @dataclass(frozen=True)
 class Machine:
-    """Holds what differs between architectures (each one's system call table)."""
+    """System-call numbers of one architecture."""
 
     seccomp: int
     bind: int
@@ -59,24 +59,23 @@ MACHINES = {"x86_64": Machine(seccomp=317, bind=49, listen=50), "aarch64": Machi
 
 
 def replaced(family: int, host: str, address: IPAddress) -> str:
-    """Says where a socket is really bound that asked for `host`. Raises OSError (EACCES) for what it may not have."""
+    """Returns the address to bind for a request of `host`. Raises OSError (EACCES) for a forbidden one."""
     asked = ipaddress.ip_address(host.partition("%")[0])
     mapped = asked.ipv4_mapped if isinstance(asked, ipaddress.IPv6Address) else None
     meant: IPAddress = mapped or asked
     if meant.is_unspecified:
         meant = address
     elif meant != address and not meant.is_loopback:
-        raise OSError(errno.EACCES, f"{host} is not the address that was given to this program")
+        raise OSError(errno.EACCES, f"{host} is not the address given to this program")
     if family == socket.AF_INET6:
         return f"::ffff:{meant}" if meant.version == 4 else str(meant)
     if meant.version == 6:
-        raise OSError(errno.EACCES, "this program was given an IPv6 address only")
+        raise OSError(errno.EACCES, "this program has only an IPv6 address")
     return str(meant)
 
 
 class ClusterListener:
-    """Holds a program under the filter, and the thread that binds its sockets for it. Close it when the program has
-    ended."""
+    """Program under the filter, and the thread that binds its sockets. Close it when the program has ended."""
 
     def __init__(self, address: IPAddress, process: subprocess.Popen[bytes], notifications: int) -> None:
         self.process = process
@@ -88,13 +87,13 @@ class ClusterListener:
         self._thread.start()
 
     def kill(self) -> None:
-        """Ends the program, if it has not ended, and closes."""
+        """Kills the program if it still runs, and closes."""
         self.process.kill()
         self.process.wait()
         self.close()
 
     def close(self) -> None:
-        """Ends the thread; from here on no process under the filter can bind anything."""
+        """Ends the thread; from then on no process under the filter can bind anything."""
         os.close(self._stop_in)
         self._thread.join()
         os.close(self._stop_out)
@@ -123,13 +122,13 @@ class ClusterListener:
             except OSError as error:
                 refusal = error.errno or errno.EACCES
             except Exception:
-                log.exception("a socket could not be looked at, and is refused")  # unanswered, its owner would hang
+                log.exception("a socket could not be inspected and is refused")  # unanswered, its owner would hang
                 refusal = errno.EACCES
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
 
     def _decide(self, number: int, thread: int, call: int, descriptor: int, pointer: int, size: int) -> bool:
-        """Says whether the kernel should carry the call out itself; else it was done here. Raises OSError to refuse
+        """True if the kernel should execute the call itself; otherwise it was done here. Raises OSError to refuse
         it."""
         process = _process_of(thread)
         with _their_socket(process, descriptor) as theirs:
@@ -143,7 +142,7 @@ class ClusterListener:
             fcntl.ioctl(self._notifications, NOTIF_VALID, struct.pack("=Q", number))  # it was the one who asked
             family, host, rest = _parsed(sockaddr)
             if family != theirs.family:
-                raise OSError(errno.EAFNOSUPPORT, "the address is of another family than the socket")
+                raise OSError(errno.EAFNOSUPPORT, "address and socket have different families")
             theirs.bind((replaced(family, host, self._address), *rest))
             return False
 
@@ -157,14 +156,14 @@ def start(
     output: BinaryIO | int,
     descriptors: Sequence[int] = (),
 ) -> ClusterListener:
-    """Starts a program that can listen on `address` and on loopback only, and that dies with the calling thread.
+    """Starts a program that can listen only on `address` and loopback, and that dies with the calling thread.
 
-    It inherits `descriptors` under the same numbers. Raises RefusedError where the kernel has no such filter.
+    It inherits `descriptors` under the same numbers. Raises RefusedError if the kernel lacks such a filter.
     """
     if platform.machine() not in MACHINES:
         raise RefusedError(
-            f"there is no filter for listening sockets on {platform.machine()}",
-            hint="a cluster needs hosts with x86-64 or 64-bit ARM processors",
+            f"no filter for listening sockets on {platform.machine()}",
+            hint="use hosts with x86-64 or 64-bit ARM processors",
         )
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     with ours, theirs:
@@ -185,7 +184,7 @@ def start(
             if not descriptors:
                 raise RefusedError(
                     f"sockets cannot be confined to {address}: {message.decode(errors='replace') or 'no answer'}",
-                    hint="this needs Linux 5.6 or newer with seccomp user notification",
+                    hint="use Linux 5.6 or newer with seccomp user notification",
                 )
             return ClusterListener(address, process, descriptors[0])
         except BaseException:
@@ -202,7 +201,7 @@ def _process_of(thread: int) -> int:
 
 
 def _their_socket(process: int, descriptor: int) -> socket.socket:
-    """Opens the same socket as theirs, under a descriptor of ours."""
+    """Duplicates another process's socket."""
     pidfd = os.pidfd_open(process)
     try:
         copy = _system_call(PIDFD_GETFD, ctypes.c_int(pidfd), ctypes.c_int(descriptor), ctypes.c_uint(0))
@@ -221,7 +220,7 @@ def _their_memory(process: int, pointer: int, size: int) -> bytes:
 
 
 def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
-    """Reads family, host, and what follows the host in Python's form of an address."""
+    """Returns family, host, and the remaining elements of Python's address tuple."""
     if len(sockaddr) >= 16 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         return family, socket.inet_ntop(socket.AF_INET, sockaddr[4:8]), (port,)
@@ -229,11 +228,11 @@ def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         (scope,) = struct.unpack_from("=I", sockaddr, 24)
         return family, socket.inet_ntop(socket.AF_INET6, sockaddr[8:24]), (port, 0, scope)
-    raise OSError(errno.EINVAL, "no internet address")
+    raise OSError(errno.EINVAL, "not an internet address")
 
 
 def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_void_p) -> int:
-    """Makes one that Python has no function for. Raises OSError."""
+    """Makes a system call without a Python function. Raises OSError."""
     result = int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *arguments))
     if result < 0:
         error = ctypes.get_errno()
@@ -242,7 +241,7 @@ def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.
 
 
 def _confine() -> int:
-    """Puts the calling process under the filter, for good; the descriptor on which its calls are asked for."""
+    """Puts the calling process permanently under the filter; returns the notification descriptor."""
     machine = MACHINES[platform.machine()]
     asked = {machine.bind: USER_NOTIF, machine.listen: USER_NOTIF}
     program = Filter(answering(platform.machine(), asked, foreign=KILL_PROCESS))
@@ -256,13 +255,13 @@ def _confine() -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs in the child: confine yourself, hand the notifications over, become the program."""
+    """Child entry point: confines itself, hands over the notifications, executes the program."""
     channel = socket.socket(fileno=int(arguments[0]))
     parent = os.getppid()
     try:
         end_with_parent(signal.SIGKILL)
         if os.getppid() != parent:
-            raise ProcessLookupError(errno.ESRCH, "the one who started this is gone")
+            raise ProcessLookupError(errno.ESRCH, "the parent process is gone")
         notifications = _confine()
     except OSError as error:
         channel.sendall(str(error).encode())

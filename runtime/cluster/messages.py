@@ -1,8 +1,8 @@
-"""Defines what a driver and a host say to each other: packets of JSON, each a list of messages.
+"""Messages between a driver and a host: JSON packets, each a list of messages.
 
-Ray carries them as bytes and as nothing else, so no class of anybody's crosses the wire and nothing is unpickled that
-a guest had a hand in: what guests wrote are strings and base64 inside these messages. A packet that is no list of
-these messages ends the connection between that driver and that host.
+Ray carries them as bytes only, so no class crosses the wire and nothing influenced by a guest is unpickled: guest data
+are strings and base64 inside these messages. A packet that is not a list of these messages ends the connection between
+that driver and that host.
 """
 
 from __future__ import annotations
@@ -27,46 +27,46 @@ class _ClusterMessage(FrozenModel):
 
 class _AboutSession(_ClusterMessage):
     session: int
-    """Of a session or a sandbox: the driver gives both their numbers, each once."""
+    """Number of a session or sandbox, assigned by the driver and used once."""
 
 
 class _AboutCall(_AboutSession):
     call: int
-    """Likewise; what it is answered with repeats both."""
+    """Number of the call, assigned by the driver; answers repeat both numbers."""
 
 
 # from the driver
 
 
 class DriverHello(_ClusterMessage):
-    """Is the first message; answered with `HostWelcome` or `Turned`."""
+    """First message of a driver; answered with `HostWelcome` or `Turned`."""
 
     kind: Literal["hello"] = "hello"
     protocol: int = PROTOCOL
     backend: BackendName
-    """What isolates the driver's code; a host that has another is of no use."""
+    """Backend that isolates the driver's code; a host with another one is unusable."""
     limits: Limits
     program: str
-    """The digest of the driver's program (`runtime.cluster.program`)."""
+    """Digest of the driver's program (`runtime.cluster.program`)."""
     packages: str
-    """The digest of what guests may import on the driver's machine; empty where that is the standard library."""
+    """Digest of the guest packages on the driver's machine; empty for the standard library only."""
 
 
 class OpenSession(_AboutSession):
-    """Opens a session; answered only when it fails, with `CallFailed` for call 0."""
+    """Opens a session; answered only on failure, with `CallFailed` for call 0."""
 
     kind: Literal["open"] = "open"
     tier: Tier
     caller: str
     priority: Priority
     files: dict[str, bytes] = Field(default_factory=dict)
-    """What /work begins with, by name."""
+    """Initial content of /work, by name."""
     userland: bool = False
     packages: PackageSet | None = None
 
 
 class OpenBox(_AboutCall):
-    """Opens a sandbox of its own; answered with `Did` or `CallFailed`."""
+    """Opens a separate sandbox; answered with `Did` or `CallFailed`."""
 
     kind: Literal["box"] = "box"
     limits: Limits | None
@@ -77,31 +77,30 @@ class OpenBox(_AboutCall):
 
 
 class Do(_AboutCall):
-    """Asks for anything that a session or a sandbox can, or the pool (`forget`); answered with `Did` or
-    `CallFailed`."""
+    """Requests an operation of a session, a sandbox, or the pool (`forget`); answered with `Did` or `CallFailed`."""
 
     kind: Literal["do"] = "do"
     what: What
     text: str = ""
-    """A path, a folder or the name of a snapshot."""
+    """Path, folder or snapshot name."""
     arguments: tuple[str, ...] = ()
     data: bytes = b""
-    """Standard input, the content of a file, or code: UTF-8 as Python has it (lone surrogates pass)."""
+    """Standard input, file content, or code: UTF-8 with lone surrogates passed through."""
     variables: dict[str, str] = Field(default_factory=dict)
-    """Of a program's environment."""
+    """Environment variables of a program."""
     cwd: str = HOME
     user: str = ""
     seconds: float | None = None
     patience: float = 1.0
     number: int = 0
-    """The most bytes to read or, where it is not 0, of output; or copies to prepare."""
+    """Most bytes to read or, unless 0, of output; or the number of copies to prepare."""
     durable: bool = False
     keep: bool = False
-    """Whether the session can be forked as it was before this call."""
+    """True if the session can be forked from its state before this call."""
     undo: bool = False
-    """Fork it as it was before the last call with `keep`."""
+    """Forks the state before the last `keep` call."""
     into: tuple[int, ...] = ()
-    """What a fork makes: they are sessions or sandboxes too, once it is answered."""
+    """Numbers of the sessions or sandboxes that a fork creates."""
 
 
 class Close(_AboutSession):
@@ -122,14 +121,14 @@ class HostWelcome(_ClusterMessage):
 
 
 class Turned(_ClusterMessage):
-    """The host cannot or will not have this driver's sessions."""
+    """Refusal of a driver by a host."""
 
     kind: Literal["turned"] = "turned"
     failure: WireFailure
 
 
 class Did(_AboutCall):
-    """Answers what was asked for with what came of it, and no more."""
+    """Answer to an operation, with only the fields of its result."""
 
     kind: Literal["did"] = "did"
     result: CallResult | None = None
@@ -138,26 +137,26 @@ class Did(_AboutCall):
     data: bytes = b""
     entries: tuple[FileEntry, ...] = ()
     boxes: tuple[str, ...] = ()
-    """The identity of each sandbox that is new, or that this one has now."""
+    """Identities of new sandboxes, or this one's new identity."""
     limits: Limits | None = None
     usage: Usage | None = None
 
 
 class CallFailed(_AboutCall):
-    """`call` is 0 when it was the opening."""
+    """Error of a call; `call` is 0 for an opening."""
 
     kind: Literal["failed"] = "failed"
     failure: WireFailure
 
 
 class Pulse(_ClusterMessage):
-    """Ends every packet of a host: it is alive, and how it is."""
+    """Sign of life with current figures, at the end of every packet of a host."""
 
     kind: Literal["pulse"] = "pulse"
     draining: bool
     sessions: int
     stats: dict[str, float] | None = None
-    """Of the pool; now and then."""
+    """Counters of the pool, included occasionally."""
 
 
 Report = Annotated[HostWelcome | Turned | Did | CallFailed | Pulse, Field(discriminator="kind")]
@@ -167,12 +166,12 @@ _REPORTS: TypeAdapter[list[Report]] = TypeAdapter(list[Report])
 
 
 def commands(packet: bytes) -> list[Command]:
-    """Raises ValueError for anything else."""
+    """Parses a driver's packet. Raises ValueError for an invalid one."""
     return _COMMANDS.validate_json(packet)
 
 
 def reports(packet: bytes) -> list[Report]:
-    """Raises ValueError for anything else."""
+    """Parses a host's packet. Raises ValueError for an invalid one."""
     return _REPORTS.validate_json(packet)
 
 

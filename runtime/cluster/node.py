@@ -1,9 +1,8 @@
-"""Runs this machine's part of a cluster: Ray's processes, started and ended as one.
+"""This machine's node in a cluster: Ray's processes, started and ended as one.
 
-What always holds: nothing of Ray's listens anywhere but on the given address and on loopback; every connection needs
-the token; no dashboard, no client server, no usage reports; one node for each folder. Ray's processes that end by
-themselves are started again. However a node ends, asked to or by kill -9, at the next start in the same folder no
-process of the last one is left and its files are gone.
+Invariants: Ray listens only on the given address and loopback; every connection needs the token; no dashboard, no
+client server, no usage reports; one node per folder. Ray processes that end unexpectedly are restarted. However a node
+ended, even by kill -9, at the next start in the same folder its processes are killed and its files removed.
 """
 
 from __future__ import annotations
@@ -32,30 +31,30 @@ from runtime.shutdown import Shutdown
 
 SOCKET_PATH_BYTES = 107
 SESSION_PATH_BYTES = 64
-"""What Ray puts behind its folder's name, in the path of its longest socket."""
+"""Bytes that Ray adds to its folder's path for its longest socket."""
 START_SECONDS = 180.0
 TERM_SECONDS = 5.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Before what ended by itself is started again, in seconds."""
+"""Shortest and longest delay before a restart, in seconds."""
 READY = "ready"
 WORKER_PORTS = 16
-"""The port after the last of Ray's own, counted from the first; what is left is for its worker processes."""
+"""Number of ports reserved for Ray's own services; the remaining ports are for its workers."""
 
 
 class NodeSettings(FrozenModel):
     head: bool
-    """The first host, which the others join."""
+    """True for the first host, which the others join."""
     address: Address
-    """ADDRESS:PORT of the head; of this machine when it is the head."""
+    """ADDRESS:PORT of the head; this machine's own if it is the head."""
     interface: Interface = LOOPBACK
     token: Path
     folder: Path
-    """Belongs to this node alone. Its path must be short: Ray makes sockets in it."""
+    """Folder used by this node alone. Its path must be short, because Ray creates sockets in it."""
     name: str = ""
-    """Of this host in the cluster; its address if empty."""
+    """Name of this host in the cluster; empty means its address."""
     runtime: RuntimeSettings
     object_store_mib: int = Field(80, ge=75)
-    """Of /dev/shm; nothing large is kept there."""
+    """Size in /dev/shm, in MiB; nothing large is stored there."""
 
     @model_validator(mode="after")
     def _one_network(self) -> Self:
@@ -73,12 +72,11 @@ class NodeSettings(FrozenModel):
 
 @contextlib.contextmanager
 def _in_cluster(settings: NodeSettings, stop: Shutdown) -> Iterator[subprocess.Popen[bytes]]:
-    """Is one life of Ray's processes, in a folder whose lock its user holds: begins when this machine is in the
-    cluster, or was asked to stop, and ends every process and removes Ray's files. Nobody is asked: sessions here are
-    lost.
+    """Runs Ray's processes for the block, in a folder whose lock the caller holds.
 
-    Raises RefusedError without the token or where a socket cannot be kept to one address, InfrastructureError when Ray
-    does not start.
+    The block starts once this machine is in the cluster, or a stop was requested; its end kills every process and
+    removes Ray's files. Sessions here are lost without warning. Raises RefusedError without the token or if sockets
+    cannot be confined to one address, InfrastructureError if Ray does not start.
     """
     state_folder = settings.folder
     environ = token.ray_environment(
@@ -122,13 +120,13 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, stop: Shutdow
         return
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     raise InfrastructureError(
-        f"Ray did not start: {lines[-1].strip()[:300] if lines else 'it output nothing'}",
-        hint=f"its output is in {log}; the head's address and the token have to be right, and its ports free",
+        f"Ray did not start: {lines[-1].strip()[:300] if lines else 'no output'}",
+        hint=f"see {log}; check the head's address, the token, and that its ports are free",
     )
 
 
 def _serve(settings: NodeSettings, process: subprocess.Popen[bytes], stop: Shutdown) -> bool:
-    """Runs until it is asked to stop or was drained (True), or until Ray ends by itself (False)."""
+    """Runs until stopped or drained (True), or until Ray ends by itself (False)."""
     while not stop.wait(0.5):
         if process.poll() is not None:
             return False
@@ -166,10 +164,10 @@ def _arguments(settings: NodeSettings) -> list[str]:
 
 
 def run_node(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None]) -> None:
-    """Keeps this machine in the cluster until it is asked to stop or was drained; what ends by itself is started again.
+    """Keeps this machine in the cluster until stopped or drained; restarts Ray when it ends by itself.
 
-    `notify` gets READY each time it is in, and why it is not. Raises what `_in_cluster` raises when the first
-    start fails, and RefusedError at any time.
+    `notify` gets READY each time the machine is in, and otherwise the reason. Raises the errors of `_in_cluster` if the
+    first start fails, and RefusedError at any time.
     """
     _check(settings)
     lock = folder.take(settings.folder)
@@ -193,7 +191,7 @@ def _live(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None])
                 notify(READY)
                 if _serve(settings, process, stop):
                     return
-                notify("Ray ended by itself and is started again")
+                notify("Ray ended by itself and is restarted")
         except InfrastructureError as error:
             if not ever:
                 raise
@@ -208,11 +206,11 @@ def _check(settings: NodeSettings) -> None:
     if settings.head and settings.address.rpartition(":")[0] != settings.interface:
         raise RefusedError(
             f"the head's address {settings.address} is not on this machine's interface {settings.interface}",
-            hint="give the first host its own address as interface",
+            hint="set the first host's interface to its own address",
         )
     longest = SOCKET_PATH_BYTES - SESSION_PATH_BYTES - len("/r")
     if len(os.fsencode(settings.folder)) > longest:
         raise RefusedError(
-            f"the path of {settings.folder} is too long for Ray's sockets",
-            hint=f"choose a folder whose path has at most {longest} bytes",
+            f"{settings.folder}: path too long for Ray's sockets",
+            hint=f"choose a folder with a path of at most {longest} bytes",
         )

@@ -1,7 +1,8 @@
-"""Has something run on a host of the cluster, and speaks with it: an engine, or learners.
+"""Channel to an actor placed on a cluster host: an engine, or learners.
 
-What always holds: it lives as long as this object, and as the thread that made it. Whatever ends it (its process, its
-host, the way there) is one InfrastructureError, and nothing is answered after that; who needs another makes one.
+Invariants: the actor lives as long as this object, and as the thread that created it. Whatever ends it (its process,
+its host, the connection) raises one InfrastructureError, and nothing is answered afterwards; create another for a
+retry.
 """
 
 from __future__ import annotations
@@ -32,27 +33,27 @@ READ_BYTES = 1 << 18
 
 
 class PlacementRequest(FrozenModel):
-    """Says what is to run, and what it needs."""
+    """Actor to place, with its requirements."""
 
     servant: str
-    """`module:attribute` of what answers there (`placed_actor.Servant`)."""
+    """Class that answers there, as `module:attribute` (`placed_actor.Servant`)."""
     gpus: int = Field(0, ge=0)
-    """Of its host, which Ray gives to nobody else meanwhile."""
+    """GPUs of its host, reserved by Ray."""
     prefer: int = Field(0, ge=0)
-    """Without GPUs: the host that is asked first, counted in the order of their names, round and round."""
+    """Without GPUs: index of the host to try first, among hosts sorted by name, modulo their number."""
     program: str = Field(default_factory=own_digest)
-    """The digest of the driver's program; what has another one is not used."""
+    """Digest of the driver's program; actors with another one are not used."""
     ready_seconds: float = Field(180.0, gt=0)
-    """In which a host that lives has begun it."""
+    """Timeout for the start on a live host, in seconds."""
     silent_seconds: float = Field(60.0, gt=0)
-    """After so long without a word it is taken for lost."""
+    """Silence after which the actor counts as lost, in seconds."""
 
 
 class PlacedChannel:
-    """Is one actor. Not thread-safe."""
+    """Connection to one placed actor. Not thread-safe."""
 
     def __init__(self, settings: ClusterSettings, placement: PlacementRequest) -> None:
-        """Raises RefusedError without the token, InfrastructureError where no host takes it."""
+        """Places the actor. Raises RefusedError without the token, InfrastructureError if no host takes it."""
         token.check(settings.token)
         self._decoder = FrameDecoder()
         self._frames: list[Frame] = []
@@ -77,7 +78,7 @@ class PlacedChannel:
             self.close()
             raise
         self.host, self.pid = str(found["host"]), int(found["pid"])
-        """Where it runs, and its process there."""
+        """Host name, and process id there."""
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """Sends a message and returns its answer. Raises InfrastructureError."""
@@ -85,24 +86,24 @@ class PlacedChannel:
         return self.answer()
 
     def begin(self, message: dict[str, Any]) -> None:
-        """Sends a message; its `answer` is fetched before anything else is asked. Raises InfrastructureError."""
+        """Sends a message; its `answer` must be fetched before the next request. Raises InfrastructureError."""
         self._send(do="ask", message=message)
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to what was begun. Raises InfrastructureError."""
+        """Returns the answer to the message sent with `begin`. Raises InfrastructureError."""
         answer: dict[str, Any] = self._received()["answer"]
         return answer
 
     def put(self, path: Path) -> str:
-        """Copies a file, or a folder of files, there; returns what it is called there. Raises InfrastructureError."""
+        """Copies a file, or a folder of files, to the actor; returns its name there. Raises InfrastructureError."""
         return str(self._request(do="put", path=str(path))["name"])
 
     def get(self, name: str, target: Path) -> None:
-        """Copies the files of a folder from there into an empty one here. Raises InfrastructureError."""
+        """Copies the files of a remote folder into an empty local one. Raises InfrastructureError."""
         self._request(do="get", name=name, path=str(target))
 
     def close(self) -> None:
-        """Ends it. Closing again does nothing."""
+        """Ends the actor. Closing again does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -119,7 +120,7 @@ class PlacedChannel:
 
     def _send(self, **request: Any) -> None:
         if self._closed:
-            raise InfrastructureError("what was placed in the cluster has ended")
+            raise InfrastructureError("the placed actor has ended")
         with _broken():
             self._socket.sendall(Frame(FrameKind.PACKET, body=json.dumps(request).encode()).encoded())
 
@@ -130,7 +131,7 @@ class PlacedChannel:
     def _receive(self) -> dict[str, Any]:
         while not self._frames:
             if not (data := self._socket.recv(READ_BYTES)):
-                raise InfrastructureError("the way into the cluster has ended")
+                raise InfrastructureError("the connection to the cluster has ended")
             self._frames += self._decoder.frames(data)
         frame = self._frames.pop(0)
         if frame.kind is FrameKind.REFUSED:
@@ -144,4 +145,4 @@ def _broken() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InfrastructureError(f"the way into the cluster broke: {error.strerror}") from error
+        raise InfrastructureError(f"the connection to the cluster broke: {error.strerror}") from error

@@ -1,9 +1,9 @@
-"""Is what runs on one host of a cluster for one driver, beside sessions: an engine, or learners.
+"""Actor that serves one driver on one cluster host, beside sessions: an engine, or learners.
 
-What always holds: it knows nothing of Ray, and what serves is named as `module:attribute` of this installation.
-Messages are JSON and files are bytes: nothing that a driver sends is unpickled by us. (Ray pickles its calls, and
-whoever has the cluster's token can run anything on its hosts.) Files land below the servant's own folder and nowhere
-else. A host that was asked to leave takes no new ones, and waits for those that it has.
+Invariants: it is independent of Ray, and its servant is named as `module:attribute` of this installation. Messages are
+JSON and files are bytes: we unpickle nothing that a driver sends. (Ray pickles its calls, and the holder of the
+cluster's token can run anything on its hosts.) Files are written only below the servant's own folder. A host that is
+leaving takes no new actors, and waits for existing ones.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from runtime.errors import BadRequestError, RefusedError
 
 SERVANT = re.compile(r"appliance(\.[a-z_]+)+:[A-Za-z]+")
 PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,254}")
-"""Names of files and folders."""
+"""Pattern of file and folder names."""
 LARGEST_PART = 8 << 20
-"""Bytes of a file that go at once."""
+"""Largest file part per message, in bytes."""
 
 
 class Servant(Protocol):
-    """Answers one driver's messages. Errors are answers: what is raised is taken for the end of it."""
+    """Handler of one driver's messages. Errors are answers: an exception counts as its end."""
 
     folder: Path
-    """Of mode 0700, and its own."""
+    """Private folder of mode 0700."""
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]: ...
 
@@ -39,15 +39,16 @@ class Servant(Protocol):
 
 
 class PlacedActor:
-    """Lands files, and passes messages on to its servant, one at a time."""
+    """Stores files, and passes messages to its servant, one at a time."""
 
     def __init__(self, servant: str) -> None:
-        """Raises KeyError on a Ray node that did not join by `runtime.cluster.node`, RefusedError while it leaves."""
+        """Raises KeyError on a Ray node that did not join through `runtime.cluster.node`, RefusedError while that host
+        leaves."""
         if not SERVANT.fullmatch(servant):
-            raise BadRequestError(f"{servant!r} is no servant of this product")
+            raise BadRequestError(f"{servant!r} is not a valid servant name")
         settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
         if settings.draining.exists():
-            raise RefusedError(f"{settings.name} is leaving the cluster", hint="it takes nothing new")
+            raise RefusedError(f"{settings.name} is leaving the cluster", hint="use another host")
         self._lock = os.open(settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
         self._name = settings.name
@@ -55,14 +56,14 @@ class PlacedActor:
         self._servant: Servant = getattr(importlib.import_module(module), name)()
 
     def ready(self) -> bytes:
-        """Says which host this is, which process, and which program."""
+        """Returns host name, process id and program digest."""
         return json.dumps({"host": self._name, "pid": os.getpid(), "program": own_digest()}).encode()
 
     def ask(self, message: bytes) -> bytes:
         return json.dumps(self._servant.answer(json.loads(message))).encode()
 
     def put(self, folder: str, name: str, offset: int, data: bytes) -> None:
-        """Writes a part of a file, the first of which begins it anew."""
+        """Writes a part of a file; offset 0 starts it anew."""
         path = self._at(folder, name)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with path.open("r+b" if offset else "wb") as file:
@@ -70,26 +71,26 @@ class PlacedActor:
             file.write(data)
 
     def names(self, folder: str) -> bytes:
-        """Lists the files of a folder."""
+        """Returns the file names in a folder."""
         return json.dumps(sorted(entry.name for entry in self._at(folder).iterdir())).encode()
 
     def get(self, folder: str, name: str, offset: int) -> bytes:
-        """Reads a part of a file; less than `LARGEST_PART` at its end."""
+        """Reads a part of a file; shorter than `LARGEST_PART` at its end."""
         with self._at(folder, name).open("rb") as file:
             file.seek(offset)
             return file.read(LARGEST_PART)
 
     def alive(self) -> None:
-        """Answers, beside whatever is under way."""
+        """Returns immediately, even during other work."""
 
     def close(self) -> None:
-        """Ends what serves, and removes its folder."""
+        """Closes the servant, which removes its folder."""
         self._servant.close()
         os.close(self._lock)
 
     def _at(self, *names: str) -> Path:
-        """Raises BadRequestError for a name that leads elsewhere."""
+        """Returns a path below the servant's folder. Raises BadRequestError for a name that leads elsewhere."""
         for name in names:
             if not PLAIN.fullmatch(name):
-                raise BadRequestError(f"{name!r} is no name of a file here")
+                raise BadRequestError(f"invalid file name {name!r}")
         return self._servant.folder.joinpath(*names)

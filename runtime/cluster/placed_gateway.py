@@ -1,12 +1,11 @@
-"""Is a driver's way to one actor that Ray placed on some host: a process of its own, because Ray takes over whatever
-process imports it.
+"""Gateway between a driver and one actor placed by Ray, in a separate process, because Ray takes over its importer.
 
     python -I -m runtime.cluster.placed_gateway DESCRIPTOR CLUSTER PLACEMENT
 
-What always holds: one actor, which ends with this process, and this with its driver; requests are answered in order.
-While an answer is awaited, or the end of a copy, the actor is asked whether it lives: one whose host, or whose process,
-is gone or says nothing is lost, and this process says so and ends. An actor whose program is not the driver's is asked
-for nothing. Files are read and written here, on the driver's own machine, and go to the actor and back in parts.
+Invariants: one actor, which ends with this process, as this does with its driver; requests are answered in order.
+During an answer or a copy, the actor's liveness is polled: if its host or process is gone or silent, it is lost, and
+this process reports that and ends. An actor with another program than the driver's gets no requests. Files are read and
+written here, on the driver's machine, and transferred in parts.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from runtime.settings import ClusterSettings
 
 PULSE_SECONDS = 1.0
 FEWER = "wait for what holds them, or set placement.engine_gpus or placement.learner_gpus lower"
-LOOK = "`assay cluster status` says which hosts are there"
+LOOK = "list the hosts with `assay cluster status`"
 
 
 class PlacedGateway:
@@ -63,20 +62,20 @@ class PlacedGateway:
             await self._close()
 
     async def _placed(self) -> dict[str, Any]:
-        """Has the actor made: where Ray finds GPUs for it, otherwise on the first host of ours. One that does not take
-        it is followed by another, each asked once."""
+        """Creates the actor where Ray finds GPUs for it, otherwise on the first host that takes it; each is tried
+        once."""
         wanted = self._placement
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
-        failure: Exception = InfrastructureError("the cluster has no host that lives")
+        failure: Exception = InfrastructureError("the cluster has no live host")
         for node in nodes[first:] + nodes[:first]:
             try:
                 if wanted.gpus:  # Ray knows where some are free, and goes on to the next such host by itself
                     free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
-                    late = f"no host of the cluster had {free} and began what was placed there"
+                    late = f"no host of the cluster had {free} and started the actor"
                     return await self._made("SPREAD", late, FEWER)
                 strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                return await self._made(strategy, f"{node['NodeName']} did not begin what was placed there", LOOK)
+                return await self._made(strategy, f"{node['NodeName']} did not start the actor", LOOK)
             except (RayError, InfrastructureError) as error:
                 failure = error
                 self._kill()
@@ -85,7 +84,7 @@ class PlacedGateway:
         raise failure
 
     async def _made(self, strategy: Any, late: str, hint: str) -> dict[str, Any]:
-        """`late` and `hint` are for one that has not begun in time."""
+        """Creates the actor with one scheduling strategy; `late` and `hint` are the error text for a timeout."""
         self._actor = (
             ray.remote(PlacedActor)
             .options(
@@ -120,21 +119,22 @@ class PlacedGateway:
         return {}
 
     async def _alive_until(self, asked: Any) -> Any:
-        """Raises InfrastructureError once its host is gone, which Ray itself says a minute later."""
+        """Waits for an answer. Raises InfrastructureError once its host is gone, which Ray itself reports a minute
+        later."""
         answer, pulse = asyncio.ensure_future(asked), None
         heard = self._loop.time()
         while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:
             hosts = await self._loop.run_in_executor(None, living_nodes)
             if self._host not in {node["NodeName"] for node in hosts}:
                 self._lost = True
-                raise InfrastructureError(f"what was placed in the cluster is lost: {self._host} is gone")
+                raise InfrastructureError(f"the placed actor is lost: {self._host} is gone")
             if pulse is None or pulse.done():
                 if pulse is not None:
                     pulse.result()
                     heard = self._loop.time()
                 pulse = asyncio.ensure_future(self._actor.alive.remote())
             elif self._loop.time() - heard > self._placement.silent_seconds:
-                raise InfrastructureError(f"what was placed on {self._host} says nothing")
+                raise InfrastructureError(f"the actor placed on {self._host} is silent")
         return answer.result()
 
     async def _put(self, path: Path) -> str:
@@ -169,7 +169,7 @@ class PlacedGateway:
         self._kill()
 
     def _kill(self) -> None:
-        """Ends it without a message: one that took too long to begin is not to begin later."""
+        """Kills the actor without a message, so that a late one does not start later."""
         with contextlib.suppress(RayError, ValueError):
             ray.kill(self._actor, no_restart=True)
 
@@ -182,7 +182,7 @@ async def _serve(settings: ClusterSettings, placement: PlacementRequest, channel
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         await PlacedGateway(placement, reader, writer).run()
     except (*ERRORS, TimeoutError, OSError) as error:
-        said = InfrastructureError(f"what was placed in the cluster is lost: {reason_of(error)}")
+        said = InfrastructureError(f"the placed actor is lost: {reason_of(error)}")
         failure = error if isinstance(error, InfrastructureError) else said
         writer.write(Frame(FrameKind.REFUSED, body=WireFailure.of(failure).model_dump_json().encode()).encoded())
         with contextlib.suppress(OSError):

@@ -1,9 +1,9 @@
-"""Decides which host gets the next session. Pure: no clock, no chance, no I/O.
+"""Chooses the host of each session. Pure: no clock, no randomness, no I/O.
 
-What always holds: a session has one host from its first moment to its last; a host that drains, is lost or has no
-places of that kind gets none; a lost host takes exactly its own sessions with it. Sessions go to the host that is
-fullest by the smallest part afterwards, so hosts fill in proportion to their size. Being full refuses nobody: who
-comes then waits in his host's own queue, and the queues grow in proportion too.
+Invariants: a session has one host for its whole life; a host that drains, is lost or has no places of that tier gets
+none; a lost host loses exactly its own sessions. A session goes to the host with the smallest load fraction afterwards,
+so hosts fill in proportion to their size. A full host refuses nobody: sessions wait in its own queue, and queues also
+grow in proportion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runtime.errors import InfrastructureError
 from runtime.sandbox import Tier
 
 Capacity = Mapping[Tier, int]
-"""Sessions of each tier that a host has places for."""
+"""Number of places for sessions of each tier."""
 
 
 class Health(StrEnum):
@@ -34,17 +34,17 @@ class HostLoad:
     capacity: Capacity
     health: Health = Health.READY
     load: Counter[Tier] = field(default_factory=Counter)
-    """Sessions that live there, by tier."""
+    """Live sessions by tier."""
 
     def filled(self, tier: Tier, more: int = 0) -> Fraction:
-        """Computes the part of its places that would be taken; beyond 1 the rest waits."""
+        """Returns the fraction of its places taken with `more` sessions; above 1 the excess waits."""
         return Fraction(self.load[tier] + more, self.capacity[tier])
 
 
 def choose(hosts: Iterable[HostLoad], tier: Tier) -> HostLoad | None:
-    """Finds the host with the most room for one more session of this tier; None when none may have it.
+    """Returns the host with the most room for a session of this tier; None if none is eligible.
 
-    Between equals goes the one with more room in the other tiers, then the larger one, then the first by name.
+    Ties go to the host with more room in other tiers, then the larger one, then the first by name.
     """
 
     def order(host: HostLoad) -> tuple[Fraction, Fraction, int, str]:
@@ -56,16 +56,16 @@ def choose(hosts: Iterable[HostLoad], tier: Tier) -> HostLoad | None:
 
 
 class HostPlacement:
-    """Knows who lives where. Hosts and sessions are known by names that their owner chooses and uses once."""
+    """Assignment of sessions to hosts. Both are identified by their owner's names, used once."""
 
     def __init__(self) -> None:
         self.hosts: dict[str, HostLoad] = {}
         self._homes: dict[int, tuple[HostLoad, Tier]] = {}
 
     def join(self, name: str, capacity: Capacity) -> None:
-        """A host is there, or is there again: it begins empty."""
+        """Adds a new or returning host, which starts empty."""
         if name in self.hosts and self.hosts[name].health is not Health.LOST:
-            raise ValueError(f"host {name} has joined already")
+            raise ValueError(f"host {name} has already joined")
         self.hosts[name] = HostLoad(name, dict(capacity))
 
     def drain(self, name: str, draining: bool = True) -> None:
@@ -73,7 +73,7 @@ class HostPlacement:
             self.hosts[name].health = Health.DRAINING if draining else Health.READY
 
     def lose(self, name: str) -> list[int]:
-        """The host is gone; which sessions went with it. They have no home any more."""
+        """Marks a host as lost; returns its sessions, which have no host any more."""
         host = self.hosts[name]
         host.health = Health.LOST
         host.load.clear()
@@ -83,31 +83,31 @@ class HostPlacement:
         return gone
 
     def open(self, session: int, tier: Tier) -> str:
-        """Finds a home for a new session. Raises InfrastructureError when no host can have it."""
+        """Assigns a host to a new session. Raises InfrastructureError if none is eligible."""
         host = choose(self.hosts.values(), tier)
         if host is None:
             raise InfrastructureError(
                 f"no host of the cluster can take a session of the {tier.value} tier",
-                hint="`assay cluster status` shows the hosts; each joins with `assay cluster join`",
+                hint="see the hosts with `assay cluster status`; add one with `assay cluster join`",
             )
         self.settle(session, host.name, tier)
         return host.name
 
     def settle(self, session: int, name: str, tier: Tier) -> None:
-        """Notes a session that has to live on this host, such as a branch of one that does."""
+        """Records a session that must live on this host, such as a branch of one there."""
         if session in self._homes:
-            raise ValueError(f"session {session} has a home already")
+            raise ValueError(f"session {session} already has a host")
         host = self.hosts[name]
         host.load[tier] += 1
         self._homes[session] = host, tier
 
     def home(self, session: int) -> str | None:
-        """None after `close`, and when its host was lost."""
+        """Returns a session's host; None after `close`, and after the host was lost."""
         known = self._homes.get(session)
         return None if known is None else known[0].name
 
     def moved(self, session: int, tier: Tier) -> None:
-        """The session takes a place of another tier now, on the same host."""
+        """Records that a session changed its tier on the same host."""
         known = self._homes.get(session)
         if known is not None and known[1] is not tier:
             host, before = known

@@ -1,8 +1,8 @@
-"""Finds all processes that one process has started, by the session (setsid) that they share.
+"""Finds and kills all processes started by one process, by their common session (setsid).
 
-What always holds: only processes of that very session and of this user are killed: the kernel gives a session's number
-to nobody else while one of its processes lives, and a record that names another boot or another leader is ignored.
-Those that opened a session of their own are not in it.
+Invariants: only this user's processes of that very session are killed: the kernel does not reuse a session id while one
+of its processes lives, and a record of another boot or leader is ignored. Processes that opened their own session are
+not included.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SessionProcess(NamedTuple):
     state: str
     session: int
     started: int
-    """Clock ticks since the boot."""
+    """Start time, in clock ticks since boot."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class ProcessSession:
 
     @classmethod
     def of(cls, leader: int) -> ProcessSession:
-        """Finds that of a process that leads its session. Raises ProcessLookupError when it is gone."""
+        """Returns the session led by a process. Raises ProcessLookupError if it is gone."""
         found = _process(leader)
         if found is None or found.session != leader:
-            raise ProcessLookupError(f"process {leader} leads no session")
+            raise ProcessLookupError(f"process {leader} is not a session leader")
         return cls(leader, found.started, BOOT_ID.read_text().strip())
 
     def record(self, path: Path) -> None:
@@ -50,7 +50,7 @@ class ProcessSession:
 
     @classmethod
     def kill_recorded(cls, path: Path) -> None:
-        """Ends the session that was recorded there, if there is one. Raises InfrastructureError if it will not end."""
+        """Kills a recorded session, if any. Raises InfrastructureError if it does not end."""
         try:
             leader, started, boot = path.read_text(encoding="ascii").split()
         except (FileNotFoundError, ValueError):  # never written, or not to its end: then nothing was started
@@ -70,12 +70,12 @@ class ProcessSession:
                     os.kill(process.pid, signal.SIGKILL)
             if time.monotonic() > deadline:
                 raise InfrastructureError(
-                    f"process {members[0].pid} of the cluster cannot be ended", hint="see what it waits for with ps"
+                    f"process {members[0].pid} of the cluster cannot be ended", hint="inspect it with ps"
                 )
             time.sleep(0.02)
 
     def members(self) -> Iterator[SessionProcess]:
-        """Lists those alive or not yet reaped, of this user."""
+        """Yields this user's processes in the session, alive or not yet reaped."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):

@@ -1,6 +1,6 @@
-"""Says which program a machine has, so that two of a cluster can tell whether theirs is the same.
+"""Program digest, by which two machines of a cluster verify that they run the same version.
 
-What always holds: it depends on the text of our own modules alone, not on where they lie or when they were written.
+Invariants: it depends only on the text of our own modules, not on their location or modification time.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from functools import cache
 from pathlib import Path
 
 PACKAGES = ("appliance", "curriculum", "policies", "runtime", "verifiers")
-"""What works on a host; the screen does not."""
+"""Packages that run on a host; the terminal UI does not."""
 INSTALL = "install the same version of Assay on every host"
 
 
 def digest_of(root: Path) -> str:
-    """Computes it for the packages in this folder: SHA-256, in hexadecimal."""
+    """Returns the digest of the packages in this folder: SHA-256, in hexadecimal."""
     state = hashlib.sha256()
     for package in PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
@@ -26,5 +26,5 @@ def digest_of(root: Path) -> str:
 
 @cache
 def own_digest() -> str:
-    """Computes that of this program."""
+    """Returns the digest of this program."""
     return digest_of(Path(__file__).parents[2])

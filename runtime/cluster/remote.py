@@ -1,7 +1,7 @@
-"""Stands for sessions and sandboxes that live on another host, as their user here sees them.
+"""Proxies of sessions and sandboxes on another host.
 
-What always holds: an object belongs to one host for its whole life; once that host is lost every call of it, waiting or
-new, ends with HostLostError. Waiting for an answer needs no thread.
+Invariants: an object belongs to one host for its whole life; once that host is lost every call, waiting or new, ends
+with HostLostError. Waiting for an answer needs no thread.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from runtime.sandbox import (
     Usage,
 )
 
-TREES = "list, read and write go over the network, one file at a time"
+TREES = "use list, read and write, which transfer one file at a time"
 T = TypeVar("T")
 
 
 class Post(Protocol):
-    """Is what remote objects need of the one who owns them."""
+    """Services that remote objects need from their pool."""
 
     def number(self) -> int:
-        """Gives a fresh one, for sessions, sandboxes and calls alike."""
+        """Returns a fresh number, for sessions, sandboxes and calls alike."""
 
     def ask(self, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
-        """Sends it to the host where the session lives. The future ends with an error if that host is lost."""
+        """Sends a command to the session's host. The future fails if that host is lost."""
 
     def adopt(self, number: int, like: int, tier: Tier) -> None:
-        """Takes in a new session or sandbox that lives where another one does."""
+        """Registers a new session or sandbox on the same host as `like`."""
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
-        """Remembers where a snapshot is."""
+        """Records the host of a snapshot."""
 
     def leave(self, session: int) -> None:
-        """Notes that it was closed."""
+        """Records that a session was closed."""
 
 
 class _Remote(ClosesOnExit):
-    """Is what a session and a sandbox on another host have in common."""
+    """Common part of a remote session and a remote sandbox."""
 
     noun: ClassVar[str]
 
@@ -63,7 +63,7 @@ class _Remote(ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Asks the host, and waits for it."""
+        """Usage reported by the host; blocks."""
         return _answered(self._do("measure").usage)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class _Remote(ClosesOnExit):
         return self._ask(what, lambda did: did, **details).result()
 
     def _fork(self, n: int, tier: Tier, **details: Any) -> tuple[tuple[int, ...], m.Did]:
-        """Gives the numbers of the new ones, and what the host said of them."""
+        """Forks; returns the new numbers and the host's answer."""
         into = self._numbers(n)
         did = self._do("fork", into=into, **details)
         self._adopt(into, tier)
@@ -98,7 +98,7 @@ class _Remote(ClosesOnExit):
 
 
 class RemoteSession(_Remote):
-    """Is a `runtime.sandbox.Session` on one host of the cluster."""
+    """`runtime.sandbox.Session` on one host of the cluster."""
 
     noun = "session"
 
@@ -108,7 +108,7 @@ class RemoteSession(_Remote):
 
     @property
     def tier(self) -> Tier:
-        """As of the last answer."""
+        """Tier at the last answer."""
         return self._tier
 
     def start(
@@ -148,7 +148,7 @@ class RemoteSession(_Remote):
 
 
 class RemoteSandbox(_Remote):
-    """Is a `runtime.sandbox.Sandbox` on one host of the cluster. Its snapshots lie there and nowhere else."""
+    """`runtime.sandbox.Sandbox` on one host of the cluster. Its snapshots exist only there."""
 
     noun = "sandbox"
 
@@ -158,7 +158,7 @@ class RemoteSandbox(_Remote):
 
     @classmethod
     def opened(cls, did: m.Did, post: Post) -> RemoteSandbox:
-        """Raises InfrastructureError where the host does not say what it opened."""
+        """Returns the opened sandbox. Raises InfrastructureError for an incomplete answer."""
         return cls(did.session, _answered("".join(did.boxes) or None), _answered(did.limits), post)
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
@@ -202,12 +202,12 @@ class RemoteSandbox(_Remote):
         return self._do("list", text=path).entries
 
     def upload(self, source: Path, path: str) -> int:
-        """Refuses it: a tree is copied between this machine and a sandbox on it only."""
-        raise RefusedError("a tree of files cannot be sent to a sandbox on another host", hint=TREES)
+        """Always refuses: trees are copied only between a machine and its own sandboxes."""
+        raise RefusedError("a file tree cannot be uploaded to a sandbox on another host", hint=TREES)
 
     def download(self, path: str, target: Path) -> int:
-        """Refuses it likewise."""
-        raise RefusedError("a tree of files cannot be fetched from a sandbox on another host", hint=TREES)
+        """Always refuses, like `upload`."""
+        raise RefusedError("a file tree cannot be downloaded from a sandbox on another host", hint=TREES)
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
         taken = SnapshotId(self._do("snapshot", durable=durable).text)
@@ -229,5 +229,5 @@ class RemoteSandbox(_Remote):
 
 def _answered(value: T | None) -> T:
     if value is None:
-        raise InfrastructureError("the host answered something else than it was asked")
+        raise InfrastructureError("the host sent an incomplete answer")
     return value

@@ -1,8 +1,8 @@
-"""Knows which hosts are there, by the gateway's frames and by silence. Pure: time is an argument, no I/O.
+"""Tracks which hosts are present, from gateway frames and silence. Pure: time is an argument, no I/O.
 
-What always holds: a host joins once and is lost once, in turn, and the placement knows; its reports are passed on only
-in between; whoever is given up is told so. A host that was silent for too long, breaks the protocol, turns us away,
-takes the name of another, or drains and has nothing of ours any more is given up.
+Invariants: a host joins once and is lost once, alternately, and the placement knows; its reports are passed on only in
+between; a host that is given up is notified. A host is given up if it was silent for too long, breaks the protocol,
+turns us away, takes another's name, or drains without sessions of ours.
 """
 
 from __future__ import annotations
@@ -23,41 +23,41 @@ from runtime.settings import ClusterSettings
 
 log = logging.getLogger(__name__)
 OF_NOW = frozenset(["sessions", "waiting"])
-"""Figures that say what there is at the moment: of a host that is gone, nothing."""
+"""Gauges, which are zero for a lost host."""
 
 
 class HostLost(NamedTuple):
     node: str
     name: str
-    """Empty for a host that had never joined."""
+    """Name of the host; empty if it never joined."""
     what: str
     reason: str
     again: bool
-    """It had never joined, for the very reason that it had before."""
+    """True if it never joined, for the same reason as before."""
 
 
 class Answered(NamedTuple):
     node: str
     name: str
-    """Of the host."""
+    """Name of the host."""
     report: m.Did | m.CallFailed
 
 
 Event = HostLost | Answered | Frame
-"""A frame is to be sent."""
+"""Event of the roster; a frame is to be sent."""
 
 
 @dataclass
 class HostPeer:
-    """Is one host's actor, from its first sign of life to its last."""
+    """One host's actor, from its first sign of life to its last."""
 
     node: str
     address: str
     since: float
     received: float | None = None
-    """When it last said anything; None before the first time."""
+    """Time of its last message; None before the first."""
     name: str = ""
-    """Empty until it has said what it has."""
+    """Empty until its welcome."""
     stats: dict[str, float] = field(default_factory=dict)
 
 
@@ -66,21 +66,21 @@ class Roster:
         self._settings, self._hello, self._placement = settings, hello, placement
         self._peers: dict[str, HostPeer] = {}
         self._unused: dict[str, str] = {}
-        """By address: why a host never joined, when it was asked last."""
+        """Reasons why hosts did not join at their last attempt, by address."""
         self._past: Counter[str] = Counter()
-        """What hosts that are gone had counted."""
+        """Counters of lost hosts."""
         self._expected: int | None = None
         """Hosts of the first listing that have neither joined nor been given up; None before it."""
         self.nodes: dict[str, str] = {}
-        """The node behind each host that has joined, by the host's name."""
+        """Node ids of joined hosts, by name."""
         self.problem: SandboxError | None = None
-        """What was said last about why a host is not there."""
+        """Last error that explains a missing host."""
         self.barred = False
-        """The cluster will not have us, however often we ask."""
+        """True if the cluster permanently rejects us."""
 
     @property
     def settled(self) -> bool:
-        """Says whether every host that was there at first has said what it has, or has failed to."""
+        """True if every initially listed host has joined or failed."""
         return self._expected is not None and self._expected <= 0
 
     def stats(self) -> Counter[str]:
@@ -90,7 +90,7 @@ class Roster:
         return total
 
     def received(self, frame: Frame, now: float) -> Iterator[Event]:
-        """Says what follows from a frame of the gateway's."""
+        """Yields the consequences of a gateway frame."""
         peer = self._peers.get(frame.host)
         if frame.kind is FrameKind.NODES:
             self._expected = int(frame.body)
@@ -103,7 +103,7 @@ class Roster:
         elif peer is not None and frame.kind is FrameKind.DOWN:
             if not peer.name:
                 self.problem = InfrastructureError(
-                    f"the host at {peer.address} fails when it is spoken to: {frame.body.decode()}", hint=INSTALL
+                    f"the host at {peer.address} fails on contact: {frame.body.decode()}", hint=INSTALL
                 )
             yield self._gone(peer, frame.body.decode())
         elif peer is not None:
@@ -113,12 +113,12 @@ class Roster:
         """Gives up hosts that were silent for too long."""
         for peer in list(self._peers.values()):
             if peer.received is None and now - peer.since > self._settings.connect_seconds:
-                yield from self._give_up(peer, f"it has not answered for {now - peer.since:.0f} s")
+                yield from self._give_up(peer, f"no answer for {now - peer.since:.0f} s")
             elif peer.received is not None and now - peer.received > self._settings.lost_seconds:
-                yield from self._give_up(peer, f"it was silent for {now - peer.received:.0f} s")
+                yield from self._give_up(peer, f"silent for {now - peer.received:.0f} s")
 
     def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
-        """The gateway is gone, and with it the way to every host."""
+        """Handles the loss of the gateway, and thus of every host."""
         self.problem = reason or self.problem
         for peer in list(self._peers.values()):
             yield self._gone(peer, "this machine has lost the cluster")
@@ -129,11 +129,11 @@ class Roster:
         try:
             reports = m.reports(body)
         except ValueError:
-            yield from self._give_up(peer, "it does not keep to the protocol")
+            yield from self._give_up(peer, "protocol violation")
             return
         for report in reports:
             if isinstance(report, m.HostWelcome) and peer.name:
-                yield from self._give_up(peer, "it does not keep to the protocol")
+                yield from self._give_up(peer, "protocol violation")
             elif isinstance(report, m.HostWelcome):
                 yield from self._welcome(peer, report)
             elif isinstance(report, m.Turned):
@@ -155,12 +155,12 @@ class Roster:
         if earlier is not None and earlier.address != peer.address:
             self.problem = InfrastructureError(
                 f"the hosts at {earlier.address} and {peer.address} are both called {welcome.name}",
-                hint="give each its own name: `assay cluster join --name NAME`",
+                hint="give each its own name with `assay cluster join --name NAME`",
             )
             yield from self._give_up(peer, str(self.problem))
             return
         if earlier is not None:
-            yield from self._give_up(earlier, "it came back before it was missed")
+            yield from self._give_up(earlier, "it returned before its loss was noticed")
         peer.name = welcome.name
         self.nodes[peer.name] = peer.node
         self._settle_one()
@@ -168,7 +168,7 @@ class Roster:
         log.info("host %s of the cluster is there: %s", peer.name, welcome.capacity)
 
     def _give_up(self, peer: HostPeer, reason: str) -> Iterator[Event]:
-        """The gateway ends what is left of it and asks the host again later."""
+        """Drops a host; the gateway ends its actor and retries later."""
         yield self._gone(peer, reason)
         yield Frame(FrameKind.DOWN, peer.node)
 

@@ -1,4 +1,4 @@
-"""Holds what one host of a cluster gives, decided there."""
+"""Settings of one cluster host, decided on that host."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from runtime.sandbox import Tier
 from runtime.settings import RuntimeSettings
 
 HOST_VARIABLE = "ASSAY_CLUSTER_HOST"
-"""Names the file with a host's own settings, for the processes that Ray starts there."""
+"""Environment variable with the file of a host's settings, for processes started by Ray."""
 DRAINING, IN_USE = "draining", "in-use"
-"""Files in a host's folder."""
+"""File names in a host's folder."""
 SESSIONS_PER_INTERPRETER = 64
-"""Sessions of the shared tier that one interpreter is reckoned to have room for."""
+"""Estimated sessions of the shared tier per interpreter."""
 
 
 class HostSettings(FrozenModel):
-    """Holds what a host gives to the drivers that ask it."""
+    """Resources that a host offers to drivers."""
 
     name: str
     folder: Path
-    """State of this host's part of the cluster; belongs to it alone."""
+    """State of this host's node, used by it alone."""
     runtime: RuntimeSettings
-    """Limits are the driver's; the rest counts."""
+    """Runtime settings of the host; the limits are the driver's."""
     lease_seconds: float = Field(20.0, gt=0)
-    """A driver that was silent for so long is gone: its sessions are closed."""
+    """Silence after which a driver's sessions are closed, in seconds."""
 
     @property
     def capacity(self) -> dict[Tier, int]:
@@ -39,10 +39,10 @@ class HostSettings(FrozenModel):
 
     @property
     def draining(self) -> Path:
-        """While this file is there, the host takes no new sessions."""
+        """File whose presence makes the host refuse new sessions."""
         return self.folder / DRAINING
 
     @property
     def in_use(self) -> Path:
-        """Names the file that every driver's actor has locked (shared)."""
+        """File locked (shared) by every driver's actor."""
         return self.folder / IN_USE

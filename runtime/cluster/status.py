@@ -1,4 +1,4 @@
-"""Asks who is in the cluster, from a machine that is in it."""
+"""Lists the hosts of a cluster, from a machine in it."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ class HostLine(FrozenModel):
     alive: bool
     head: bool
     drivers: int
-    """Pools that have sessions there, or could have."""
+    """Pools that have, or could have, sessions there."""
     sessions: int
     draining: bool
-    """As far as a driver has asked."""
+    """True if draining, as far as a driver has observed."""
 
 
 ANSWER: TypeAdapter[list[HostLine] | WireFailure] = TypeAdapter(list[HostLine] | WireFailure)
-"""What the gateway writes."""
+"""Type of the gateway's status answer."""
 
 
 def hosts(settings: ClusterSettings) -> list[HostLine]:
-    """Lists those that are and those that were, by name. Raises RefusedError without the token, InfrastructureError
-    when the cluster does not answer in time."""
+    """Returns present and past hosts, live ones first, by name. Raises RefusedError without the token,
+    InfrastructureError on a timeout."""
     with tempfile.TemporaryFile() as output:
         listener = start_gateway(settings, output.fileno(), "status")
         try:
             listener.process.wait(settings.connect_seconds)
         except subprocess.TimeoutExpired:
             raise InfrastructureError(
-                f"the cluster at {settings.address} has not answered for {settings.connect_seconds:.0f} s",
-                hint="is its first host up?",
+                f"no answer from the cluster at {settings.address} for {settings.connect_seconds:.0f} s",
+                hint="check that its first host is up",
             ) from None
         finally:
             listener.kill()
@@ -49,7 +49,7 @@ def hosts(settings: ClusterSettings) -> list[HostLine]:
     try:
         answer = ANSWER.validate_json(written)
     except ValueError as error:
-        raise InfrastructureError("the cluster gave no answer that can be understood") from error
+        raise InfrastructureError("invalid answer from the cluster") from error
     if isinstance(answer, WireFailure):
         raise answer.exception()
     return sorted(answer, key=lambda line: (not line.alive, line.name))

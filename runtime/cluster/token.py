@@ -1,8 +1,8 @@
-"""Keeps the one secret of a cluster: whoever has it can run anything on every host of it.
+"""Secret token of a cluster: its holder can run anything on every host.
 
-What always holds: it lies in a file that only its owner can read; no process of the cluster starts without it; nothing
-that a person's shell says about Ray reaches one. The token is proof and not a cipher: what the hosts say to each other
-can be read by whoever can read their network.
+Invariants: it is in a file that only its owner can read; no process of the cluster starts without it; Ray variables of
+a person's shell never reach one. The token authenticates but does not encrypt: anyone who can read the network can read
+the hosts' traffic.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from pathlib import Path
 from runtime.errors import RefusedError
 
 LEAST = 32
-"""Characters."""
+"""Shortest token, in characters."""
 QUICK = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
-"""For who joins a cluster: the head answers within as many seconds, or is not there."""
+"""Ray setting for joining: the head answers within that many seconds, or counts as absent."""
 
 
 def make(path: Path) -> None:
-    """Makes a new token, unless the file is there already."""
+    """Creates a token unless the file exists."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -33,7 +33,7 @@ def make(path: Path) -> None:
 
 
 def check(path: Path) -> None:
-    """Raises RefusedError unless the file is there, is its owner's alone, and holds a token."""
+    """Raises RefusedError unless the file exists, is private to its owner, and contains a token."""
     try:
         with path.open(encoding="utf-8") as file:
             found = os.fstat(file.fileno())
@@ -41,19 +41,21 @@ def check(path: Path) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise RefusedError(
             f"the cluster's token cannot be read from {path}: {getattr(error, 'strerror', None) or error}",
-            hint="`assay cluster start` makes it on the first host; copy the file to the others and keep it secret",
+            hint="create it with `assay cluster start` on the first host; copy it to the others, and keep it secret",
         ) from error
     if not stat.S_ISREG(found.st_mode) or stat.S_IMODE(found.st_mode) & 0o077 or found.st_uid != os.geteuid():
-        raise RefusedError(f"others can read the cluster's token in {path}", hint=f"chmod 600 {path}; chown it to you")
+        raise RefusedError(
+            f"other users can read the cluster's token in {path}", hint=f"chmod 600 {path}, and chown it to you"
+        )
     if len(token) < LEAST or not token.isascii() or not token.isprintable() or " " in token:
         raise RefusedError(
-            f"{path} holds no token: one line of at least {LEAST} characters without spaces",
-            hint="remove the file and let `assay cluster start` make a new one",
+            f"{path} has no valid token: one line of at least {LEAST} characters without spaces",
+            hint="remove the file and run `assay cluster start` to create a new one",
         )
 
 
 def ray_environment(environ: Mapping[str, str], token: Path, **more: str) -> dict[str, str]:
-    """Gives what a process of Ray's is started with. Raises RefusedError without a token."""
+    """Returns the environment of a Ray process. Raises RefusedError without a token."""
     check(token)
     return {
         **{name: value for name, value in environ.items() if not name.startswith("RAY_")},

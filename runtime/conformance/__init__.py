@@ -1,4 +1,8 @@
-"""Checks what every backend has to do, on anybody's own machine, and measures what it costs there."""
+"""Conformance checks that every backend must pass, and benchmarks, for any machine.
+
+`suite.py` lists and runs the checks; each other module holds one area. `bench.py` measures costs. Checks use only
+`SessionPool` and what any user of the host can see. Start with `check.py`, which defines a check.
+"""
 
 from runtime.conformance.bench import BENCH_LIMITS, bench_steps
 from runtime.conformance.check import LIMITS, CheckOutcome, CheckResult, ConformanceCheck, Violation

@@ -1,8 +1,8 @@
-"""Measures what the runtime costs on this machine: one function for each figure, given a pool and how often.
+"""Benchmarks of the runtime on this machine: one function per figure, given a pool and a number of repetitions.
 
-What always holds: every figure is the wall clock of its caller, taken from work that was really done and whose answers
-were right; each snippet is a new text, so that nothing is answered from a cache; what a function opened is closed when
-it returns. A call that failed raises Violation. Not promised: that a machine with other work says the same twice.
+Invariants: every figure is wall clock at the caller, from work whose answers were verified; each snippet is a new text,
+so no cache answers it; each function closes what it opened. A failed call raises Violation. Not promised: equal figures
+on a busy machine.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PYTHON = "/usr/bin/python3"
 BENCH_LIMITS = Limits(call_seconds=10.0, snapshots=1_000, calls=100_000)
 BRANCHES = 8
 READY_SECONDS = 0.4
-"""Between two uses of copies restored ahead: time for the next to be restored."""
+"""Pause between uses of copies restored ahead, so that the next can be restored."""
 
 
 class Spread(NamedTuple):
-    """Is a median and a 95th percentile, in milliseconds."""
+    """Median and 95th percentile, in milliseconds."""
 
     p50: float
     p95: float
@@ -39,13 +39,13 @@ class Spread(NamedTuple):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Takes median and 95th percentile of at least one measurement."""
+    """Returns median and 95th percentile of at least one measurement."""
     cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else list(seconds) * 19
     return Spread(round(1000 * median(seconds), 3), round(1000 * cuts[18], 3), len(seconds))
 
 
 def timed(action: Callable[[int], object], times: int) -> list[float]:
-    """Seconds that each of the calls of `action` took."""
+    """Returns the seconds taken by each call of `action`."""
     taken = []
     for number in range(times):
         started = time.perf_counter()
@@ -59,12 +59,12 @@ def trivial(number: int) -> str:
 
 
 def heap(mib: int) -> str:
-    """Writes code that fills that much memory, page by page."""
+    """Returns code that fills that much memory, page by page."""
     return f"kept = 7\nheap = bytearray({mib} << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
 
 
 def python_c(times: int) -> Spread:
-    """Measures a plain `python3 -c`, without a sandbox: what every other figure is to be compared with."""
+    """Measures a plain `python3 -c` without a sandbox, the baseline of all other figures."""
     command = [PYTHON if Path(PYTHON).exists() else "python3", "-c", "print(1)"]
     return spread(timed(lambda _: subprocess.run(command, capture_output=True, check=True), times))
 
@@ -82,7 +82,7 @@ def warm_calls(pool: SessionPool, tier: Tier, times: int) -> Spread:
 
 
 def calls_per_second(pool: SessionPool, sessions: int, calls: int, tier: Tier = Tier.SHARED) -> float:
-    """Counts trivial calls over several sessions at once, all of them asked for before the first is answered."""
+    """Measures trivial calls per second over several sessions, all submitted before the first answer."""
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(pool.open(tier=tier, caller=CALLER)) for _ in range(sessions)]
         for session in opened:
@@ -95,8 +95,7 @@ def calls_per_second(pool: SessionPool, sessions: int, calls: int, tier: Tier = 
 
 
 def opened(pool: SessionPool, times: int) -> Spread:
-    """Measures a sandbox of its own from asking for it to its first answer, where the ones before have just been
-    closed."""
+    """Measures opening a separate sandbox up to its first answer, right after closing earlier ones."""
 
     def once(number: int) -> None:
         with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
@@ -106,7 +105,7 @@ def opened(pool: SessionPool, times: int) -> Spread:
 
 
 def snapshots(pool: SessionPool, times: int, *, heap_mib: int = 0) -> Spread:
-    """Measures a snapshot of a live sandbox that goes on running. Each is forgotten before the next."""
+    """Measures snapshots of a running sandbox. Each is forgotten before the next."""
     taken = []
     with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
         answered(box.run(heap(heap_mib)))
@@ -120,7 +119,7 @@ def snapshots(pool: SessionPool, times: int, *, heap_mib: int = 0) -> Spread:
 
 
 def rollbacks(pool: SessionPool, times: int, *, ready: bool = False) -> Spread:
-    """Measures going back to a snapshot, with an answered call. `ready`: copies were restored ahead."""
+    """Measures a rollback plus one answered call. `ready`: copies were restored ahead."""
 
     def back(box: Sandbox, saved: SnapshotId) -> None:
         box.restore(saved)
@@ -142,7 +141,7 @@ def rollbacks(pool: SessionPool, times: int, *, ready: bool = False) -> Spread:
 
 
 def branches(pool: SessionPool, ways: int, times: int) -> Spread:
-    """Measures that many branches, from asking for them until all have answered."""
+    """Measures forking `ways` branches until all have answered."""
     taken = []
     with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box, ThreadPoolExecutor(ways) as threads:
         answered(box.run("kept = 7"))
@@ -162,14 +161,14 @@ def branches(pool: SessionPool, ways: int, times: int) -> Spread:
 
 class Idle(NamedTuple):
     mib: float
-    """Of one sandbox that has answered a call and waits."""
+    """Memory of one idle sandbox that has answered a call, in MiB."""
     pss: bool
-    """Whether pages that several share are counted by their share; that only root can see. Otherwise it is what the
-    control group is charged."""
+    """True if shared pages are counted proportionally, which needs root; otherwise the figure is the control group's
+    charge."""
 
 
 def idle(pool: SessionPool, sandboxes: int, *, settle_seconds: float = 1.0) -> Idle:
-    """Measures the memory of all processes of a sandbox, ours and its own, over several that wait at the same time."""
+    """Measures the memory of all processes of a sandbox, averaged over several that idle concurrently."""
     with contextlib.ExitStack() as stack:
         boxes = [
             stack.enter_context(contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER))) for _ in range(sandboxes)
@@ -191,19 +190,19 @@ Values = dict[str, float]
 class BenchStep(NamedTuple):
     what: str
     measure: Callable[[SessionPool, int], Values]
-    """Takes the pool and how often; gives figures by name."""
+    """Takes the pool and the number of repetitions; returns figures by name."""
     times: int
     quick_times: int
     snapshots: bool = False
-    """Whether it needs a backend that takes any."""
+    """True if the step needs a backend with snapshots."""
 
     def figures(self, pool: SessionPool, *, quick: bool) -> Values:
-        """Raises Violation when what is measured does not hold here."""
+        """Runs the step and returns its figures. Raises Violation when a measured property does not hold."""
         return self.measure(pool, self.quick_times if quick else self.times)
 
 
 def bench_steps(backend: BackendName) -> tuple[BenchStep, ...]:
-    """Lists every figure that this backend can have."""
+    """Returns the benchmark steps that this backend supports."""
     return tuple(step for step in STEPS if TAKES_SNAPSHOTS[backend] or not step.snapshots)
 
 

@@ -1,7 +1,7 @@
-"""Defines a conformance check, and what comes out of one.
+"""Conformance check and its result.
 
-What always holds: a check sees a backend as any caller does, through `SessionPool`, and looks at the host as any user
-can; it passes only after it has seen what it asserts. Not promised: that a backend which passes cannot be escaped from.
+Invariants: a check uses a backend like any caller, through `SessionPool`, and inspects the host like any user; it
+passes only after it has observed what it asserts. Not promised: that a passing backend cannot be escaped from.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ LIMITS = Limits(
     calls=500,
     snapshots=16,
 )
-"""What the sandboxes of a check get unless it is about another limit."""
+"""Default limits of the sandboxes of a check."""
 CALLER = "conformance"
 
 
 class Violation(Exception):
-    """What a check asserts does not hold; the message says what was seen instead, and may hold hostile text."""
+    """Failed assertion of a check; the message says what was seen instead and may contain hostile text."""
 
 
 class Subject(NamedTuple):
-    """Is what is examined, and with what."""
+    """Pool under examination, with scratch folder and secret token."""
 
     pool: SessionPool
     scratch: Path
-    """An empty folder of the host for this check alone."""
+    """Empty host folder for this check alone."""
     token: str
-    """A text that nobody else knows: what is looked for where it must not be."""
+    """Secret text that checks search for in forbidden places."""
 
     @contextlib.contextmanager
     def sandbox(
         self, *, snapshot: SnapshotId | None = None, limits: Mapping[str, float] | None = None
     ) -> Iterator[Sandbox]:
-        """Gives a sandbox of its own for the block, with `LIMITS` but for those in `limits`."""
+        """Opens a separate sandbox for the block, with `LIMITS` updated by `limits`."""
         box = self.pool.sandbox(LIMITS.model_copy(update=dict(limits or {})), snapshot=snapshot, caller=CALLER)
         with contextlib.closing(box):
             yield box
@@ -62,24 +62,24 @@ class Subject(NamedTuple):
 
 
 Figures = Mapping[str, float]
-"""What a check measured on its way; milliseconds end in `_ms`."""
+"""Measurements of a check by name; names in milliseconds end in `_ms`."""
 
 
 class ConformanceCheck(NamedTuple):
     name: str
     asserts: str
-    """One sentence: what holds where it passes."""
+    """One sentence that holds if the check passes."""
     run: Callable[[Subject], Figures]
-    """Raises Violation, or any error of the runtime, when it does not hold."""
+    """Raises Violation or any runtime error if the assertion fails."""
     needs_snapshots: bool = False
     quick: bool = True
-    """Less than a second or so on a small machine."""
+    """Takes about a second or less on a small machine."""
 
 
 def check(
     name: str, asserts: str, *, needs_snapshots: bool = False, quick: bool = True
 ) -> Callable[[Callable[[Subject], Figures]], ConformanceCheck]:
-    """Makes a check of the function below it."""
+    """Decorator that turns a function into a check."""
     return lambda run: ConformanceCheck(name, asserts, run, needs_snapshots, quick)
 
 
@@ -87,7 +87,7 @@ class CheckOutcome(StrEnum):
     PASS = "pass"  # noqa: S105 - no password
     FAIL = "fail"
     REFUSED = "refused"
-    """The backend says clearly that it cannot, and its documentation says so too."""
+    """Clearly refused by the backend, as documented."""
 
 
 class CheckResult(FrozenModel):
@@ -96,13 +96,13 @@ class CheckResult(FrozenModel):
     asserts: str
     outcome: CheckOutcome
     detail: str = ""
-    """For `fail`, what was seen instead; for `refused`, what the backend said. Hostile text."""
+    """For `fail`, what was seen instead; for `refused`, the backend's message. Hostile text."""
     figures: dict[str, float]
     seconds: float
 
 
 def require(holds: bool, seen: str) -> None:
-    """Raises Violation with what was seen unless it holds."""
+    """Raises Violation with the message unless the condition holds."""
     if not holds:
         raise Violation(seen)
 
@@ -110,7 +110,7 @@ def require(holds: bool, seen: str) -> None:
 def require_error(
     attempt: Callable[[], object], seen: str, kinds: type[SandboxError] | tuple[type[SandboxError], ...]
 ) -> None:
-    """Raises Violation with what was seen unless the attempt raises an error of these kinds."""
+    """Raises Violation with the message unless the attempt raises an error of these kinds."""
     try:
         attempt()
     except kinds:
@@ -119,7 +119,7 @@ def require_error(
 
 
 def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
-    """Gives the output of a call that ended as it should. Raises Violation when it ended otherwise."""
+    """Returns the output of a call that ended with the expected status. Raises Violation for another status."""
     require(
         result.status is status,
         f"a call ended with {result.status.value} instead of {status.value}: {result.error or result.output[:200]!r}",
@@ -128,9 +128,9 @@ def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
 
 
 def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: bool) -> CheckResult:
-    """Runs one check. `snapshots` is whether the backend is documented to take any; where it is not, it has to refuse.
+    """Runs one check. Without documented `snapshots`, checks that need them must be refused.
 
-    An error of any kind fails the check and not the suite; only what ends the program passes through.
+    Any error fails the check, not the suite; only exceptions that end the program propagate.
     """
     started = time.monotonic()
     may_refuse = check.needs_snapshots and not snapshots
@@ -139,7 +139,7 @@ def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: 
         figures = check.run(subject)
         outcome, detail = CheckOutcome.PASS, ""
         if may_refuse:
-            outcome, detail = CheckOutcome.FAIL, "it was done, and the documentation says that it is refused"
+            outcome, detail = CheckOutcome.FAIL, "it succeeded, although the documentation says it is refused"
     except RefusedError as error:
         outcome, detail = CheckOutcome.REFUSED if may_refuse and error.hint else CheckOutcome.FAIL, _text_of(error)
     except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said

@@ -1,4 +1,4 @@
-"""Checks what code may be and touch inside: a read-only root, no rights, nothing of the host in its environment."""
+"""Checks of containment: a read-only root, no privileges, and nothing of the host in the environment."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ def there_are_no_rights(subject: Subject) -> Figures:
 
 KNOWN = {"HOME", "LANG", "LC_CTYPE", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PATH", "TMPDIR", "TZ"}
 KNOWN |= {"PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED"}
-"""Variables that a guest may have; none says anything of the host."""
+"""Environment variables that a guest may have; none reveals anything about the host."""
 FOLDERS = {"bin", "dev", "etc", "lib", "lib32", "lib64", "opt", "proc", "sbin", "sys", "tmp", "usr", "var", "work"}
-"""Top folders that a root may have; beside them the one that its interpreter lies in, with nothing but that in it."""
+"""Top-level folders that a root may have, besides the one with its interpreter and nothing else."""
 SURROUNDINGS = """import json, os, sys
 environments = [dict(os.environ)]
 words = []

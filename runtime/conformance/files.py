@@ -1,4 +1,4 @@
-"""Checks what goes in and comes out: exact bytes, and names and kinds that cannot be turned against the host."""
+"""Checks of file transfer: exact bytes, and names and kinds that cannot harm the host."""
 
 from __future__ import annotations
 
@@ -140,12 +140,12 @@ BOMBS = {
         "os.chdir('/work/bomb')\nfor _ in range(300):\n    os.mkdir('d'); os.chdir('d')\nopen('f','w').close()"
     ),
 }
-"""Each as large as the backend lets it be made."""
+"""Oversized trees, each as large as the backend permits."""
 
 
 @check(
     "hostile names touch nothing",
-    "Whatever names and files a guest makes, a listing and a download change nothing else on the host.",
+    "Hostile names and files never make a listing or download change anything else on the host.",
 )
 def hostile_names_touch_nothing(subject: Subject) -> Figures:
     target, beside = subject.scratch / "down", subject.scratch / "beside"
@@ -170,7 +170,7 @@ def hostile_names_touch_nothing(subject: Subject) -> Figures:
 
 
 def _taken_whole_or_not(box: Sandbox, path: str, target: Path) -> int:
-    """Says whether the download was refused, as 1."""
+    """Returns 1 if the download was refused, else 0."""
     try:
         box.download(path, target)
     except (BadRequestError, LimitError):
@@ -179,7 +179,7 @@ def _taken_whole_or_not(box: Sandbox, path: str, target: Path) -> int:
 
 
 def _only_plain(folder: Path, known: set[str]) -> None:
-    """Asserts that there is nothing but plain files and folders, and none that we do not know at the top."""
+    """Asserts that a folder holds only plain files and folders, and only known names at the top."""
     names = {path.name for path in folder.iterdir()}
     require(names <= known, f"beside the download there is {sorted(names - known)}")
     size = entries = 0

@@ -1,7 +1,7 @@
-"""Reads what the host shows of a sandbox to anybody who looks: control groups, processes in them, our descriptors.
+"""Reads what any host user can see of a sandbox: control groups, their processes, open descriptors.
 
-A box is known by its identity: the name of each of its groups ends with it. Nothing is asked of the broker here, so a
-broker that says that all is gone is not believed.
+A box is known by its identity: each of its groups' names ends with it. The broker is not asked, so a broker that
+falsely reports a cleanup is caught.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ KCMP_VM = 1
 
 
 def groups(box: str) -> list[Path]:
-    """Finds the control groups of a box, by any hierarchy. A group that goes while we look is gone."""
+    """Finds the control groups of a box in every hierarchy. Groups that vanish meanwhile are skipped."""
     found = []
     for folder, below, _ in os.walk(CGROUPS):
         mine = [name for name in below if name == box or name.endswith(f".{box}")]
@@ -30,7 +30,7 @@ def groups(box: str) -> list[Path]:
 
 
 def processes(folders: list[Path]) -> set[int]:
-    """Finds the processes in these groups and in those below them; none where a group is gone."""
+    """Returns the processes in these groups and their subgroups; none for a vanished group."""
     found: set[int] = set()
     for folder in folders:
         for path, _, _ in os.walk(folder):
@@ -42,12 +42,12 @@ def processes(folders: list[Path]) -> set[int]:
 
 
 def alive(process: int) -> bool:
-    """Says whether there is such a process that is more than a zombie."""
+    """True if the process exists and is not a zombie."""
     return start_ticks(process) is not None
 
 
 def descriptors() -> int:
-    """Counts those that this process has open."""
+    """Returns the number of open descriptors of this process."""
     return len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - names only
 
 
@@ -56,7 +56,7 @@ def mounts() -> str:
 
 
 def becomes_true(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """Waits for it, at most that long; whether it did."""
+    """Polls a condition for at most `seconds`; True if it held in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -66,10 +66,10 @@ def becomes_true(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 
 def pss_mib(processes: Iterable[int]) -> float | None:
-    """Adds up the memory of processes, together, shared pages by their share; None where we may not look, nothing of
-    those gone.
+    """Sums the proportional memory (PSS) of processes, in MiB; None without permission. Vanished processes count
+    nothing.
 
-    Processes that share one address space, as the pairs in which systrap runs a guest do, are counted once (kcmp(2)).
+    Processes that share one address space, such as systrap's pairs, are counted once (kcmp(2)).
     """
     libc = ctypes.CDLL(None)
     counted: list[int] = []
@@ -89,13 +89,14 @@ def pss_mib(processes: Iterable[int]) -> float | None:
 
 
 def _same_memory(libc: ctypes.CDLL, first: int, second: int) -> bool:
-    """Where the kernel does not tell, they are taken for two: the sum is too large then, never too small."""
+    """True if two processes share one address space; False if the kernel cannot tell, which only overestimates the
+    sum."""
     number = SYS_KCMP.get(os.uname().machine)
     return number is not None and libc.syscall(number, first, second, KCMP_VM, 0, 0) == 0
 
 
 def charged_mib(folders: list[Path]) -> float:
-    """Reads what the kernel charges to these groups, in either version of its interface."""
+    """Returns the kernel's memory charge of these groups in MiB, in either cgroup version."""
     for folder in folders:
         for name in ("memory.current", "memory.usage_in_bytes"):
             try:

@@ -1,4 +1,4 @@
-"""Checks that two sessions are two, and that neither sees the host's processes."""
+"""Checks of isolation: sessions are separate, and host processes are hidden."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LEAVE = {
         "child = subprocess.Popen([sys.executable, '-I', '-S', '-c', 'import time; time.sleep(30)', secret])\n"
     ),
 }
-"""What a session leaves about, as much as its tier lets it."""
+"""Traces that a session leaves, as far as its tier permits."""
 
 LOOK = {
     Tier.PROCESS: "import math\nprint('secret' in dir(), 'secret' in __builtins__, 'secret' in dir(math))",
@@ -50,7 +50,7 @@ print('secret' in dir(), 'secret' in dir(builtins), 'secret' in dir(math), 'SECR
       any(token.encode() in line for line in said()), reached())
 """,
 }
-"""Says `False` for every way in which it could see another's secret; where no way is, its name is asked for."""
+"""Code that prints `False` for every way to see another's secret; a tier without ways is asked for the name itself."""
 
 
 @check("sessions are apart", "No session sees another's names, modules, files, sockets or processes, in any tier.")

@@ -1,6 +1,6 @@
-"""Checks that a sandbox which is over leaves nothing on the host, looked for without asking those who should remove it.
+"""Checks that an ended sandbox leaves nothing on the host, without asking the component that cleans up.
 
-Seen from here are control groups, processes, mounts and our own descriptors; what only root can see is not promised.
+Visible here are control groups, processes, mounts and our own descriptors; what only root can see is not promised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ print('started')
 
 
 def _nothing_of(box: str, before: set[int]) -> None:
-    """Waits until no group and no process of a box is there any more."""
+    """Waits until no group and no process of a box is left."""
     gone = host.becomes_true(lambda: not host.groups(box), seconds=GONE_SECONDS)
     require(gone, f"control groups are left: {', '.join(map(str, host.groups(box)))}")
     gone = host.becomes_true(lambda: not any(map(host.alive, before)), seconds=GONE_SECONDS)
@@ -35,7 +35,7 @@ def _nothing_of(box: str, before: set[int]) -> None:
 
 
 def _seen(box: str) -> set[int]:
-    """Finds the processes of a box that runs; that they are seen is what makes it count that they are not, later."""
+    """Returns the processes of a running box; seeing them now makes their later absence meaningful."""
     processes = host.processes(host.groups(box))
     require(bool(processes), f"no control group with processes of {box} is seen, so nobody could say that it is gone")
     return processes
@@ -84,7 +84,7 @@ def closing_a_session_in_a_call_leaves_nothing(subject: Subject) -> Figures:
     except SandboxError:
         passed = time.monotonic() - started
     except TimeoutError as error:
-        raise Violation(f"a call whose session was closed goes on after {GONE_SECONDS:g} s") from error
+        raise Violation(f"a call whose session was closed still runs after {GONE_SECONDS:g} s") from error
     else:
         raise Violation(f"a call whose session was closed ended with {ended.status.value}")
     require(passed < GONE_SECONDS, f"a call whose session was closed ended after {passed:.1f} s")

@@ -1,4 +1,4 @@
-"""Checks that every limit ends what goes beyond it, in time, and with a status of its own."""
+"""Checks that every limit ends an excess in time and with its own status."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from runtime.errors import LimitError
 from runtime.sandbox import CallStatus
 
 GRACE_SECONDS = 5.0
-"""How long after its limit an answer may come on a machine with other work; on an idle one it is well below 1 s."""
+"""Delay after a limit within which an answer may come on a busy machine, in seconds; idle machines stay well below 1 s.
+"""
 
 
 def _ends(
     code: str, status: CallStatus, *, seconds: float | None = None, after: float = 0.0, **limits: float
 ) -> Callable[[Subject], Figures]:
-    """Makes a check that a call of `code` ends with that status, not before `after` and within `seconds` and the
+    """Returns a check that a call of `code` ends with that status, not before `after` and within `seconds` plus the
     grace."""
 
     def run(subject: Subject) -> Figures:
@@ -68,7 +69,7 @@ FLOOD = "import os\nfor _ in range(256): os.write(1, b'y' * 1024)\nprint('256 Ki
 
 @check("limit: memory of many processes", "Many processes together have no more memory than one.", quick=False)
 def memory_is_one_for_all(subject: Subject) -> Figures:
-    """Six processes with 48 MiB each do not fit into 128: the call ends with it, or some of them do."""
+    """Six processes with 48 MiB each exceed 128 MiB: the call ends with `memory`, or some of them die."""
     with subject.sandbox() as box:
         result = box.run(HOARD_BY_MANY)
     if result.status is not CallStatus.MEMORY:
@@ -115,7 +116,8 @@ while n < 3_000_000 or time.process_time() < began + 0.3: n += 1
 time.sleep(0.3)
 print('worked')
 """
-"""By steps and by the guest's own clock: a fast machine takes no time for steps, on a busy one that clock runs on."""
+"""Work measured in steps and by the guest's clock: fast machines finish the steps early, and busy ones advance the
+clock."""
 
 
 @check("limit: usage", "Calls, seconds, output, processor time and memory of a sandbox are as measured.")
@@ -126,10 +128,10 @@ def usage_is_reported(subject: Subject) -> Figures:
         usage = box.usage
     require(usage.calls == 2, f"the usage counts {usage.calls} calls of two")
     require(spun == "worked\n", f"the loop ended with {spun!r}")
-    require(usage.seconds >= 0.3, f"calls that took 0.3 s are told as {usage.seconds:.3f} s")
-    require(usage.output_bytes == 107, f"107 bytes were printed, and {usage.output_bytes} are told")
+    require(usage.seconds >= 0.3, f"calls that took 0.3 s are reported as {usage.seconds:.3f} s")
+    require(usage.output_bytes == 107, f"107 bytes were printed, but {usage.output_bytes} are reported")
     require((usage.cpu_seconds or 0) >= 0.03, f"its work took {usage.cpu_seconds} s of processor time")
-    require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is told as {usage.peak_memory_mib}")
+    require((usage.peak_memory_mib or 0) >= 40, f"a peak above 40 MiB is reported as {usage.peak_memory_mib}")
     return {"cpu_seconds": usage.cpu_seconds or 0.0, "peak_memory_mib": usage.peak_memory_mib or 0.0}
 
 
@@ -139,7 +141,7 @@ CHECKS = (
     ),
     check(
         "limit: time of a call that blocks every signal",
-        "A call that sleeps and blocks signals ends with `timeout` all the same.",
+        "A call that sleeps and blocks signals still ends with `timeout`.",
         quick=False,
     )(_ends(SLEEP, CallStatus.TIMEOUT, call_seconds=0.6, after=0.6)),
     check("limit: processor time", "A sandbox that has had its processor time ends with `cpu`.")(
@@ -166,7 +168,7 @@ CHECKS = (
         _ends(DESCRIPTORS, CallStatus.FILES, open_files=64)
     ),
     output_is_capped,
-    check("limit: death", "A call in which the interpreter ends has status `died`, whatever exit code it chose.")(
+    check("limit: death", "A call in which the interpreter exits has status `died`, with any exit code.")(
         _ends("import os\nos._exit(0)", CallStatus.DIED)
     ),
     calls_are_counted,

@@ -1,9 +1,8 @@
-"""Checks that nothing gets out through a socket: by what the guest says, and by what arrives at listeners of the host.
+"""Checks that nothing leaves through a socket: by guest reports, and by arrivals at host listeners.
 
-What always holds: only this host, addresses of documentation ranges (RFC 5737, RFC 3849), the unused part of the
-link-local range (RFC 3927) and a name that nobody can have (RFC 2606) are asked for, so a hole reaches nobody else. As
-nobody answers there, a connection that is not refused at once, and a name of which a resolver says that it does not
-exist, count as ways out.
+Invariants: only this host, documentation ranges (RFC 5737, RFC 3849), the unused part of the link-local range (RFC
+3927) and a reserved name (RFC 2606) are contacted, so a hole reaches nobody else. As nobody answers there, a connection
+that is not refused immediately, and a resolver's "no such name", count as ways out.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ FORMS = 15
 
 @dataclass
 class Listeners:
-    """Sockets of the host that a guest must not reach."""
+    """Host sockets that a guest must not reach."""
 
     values: dict[str, object] = field(default_factory=dict)
     sockets: list[socket.socket] = field(default_factory=list)
 
     def visited(self) -> list[str]:
-        """Names those that something arrived at."""
+        """Returns the addresses of listeners at which something arrived."""
         found = []
         for sock in self.sockets:
             with contextlib.suppress(BlockingIOError):
@@ -94,7 +93,7 @@ class Listeners:
 
 @contextlib.contextmanager
 def listeners(subject: Subject) -> Iterator[Listeners]:
-    """Opens one of each kind that this host has; a kind that it lacks leads to a place where nobody listens."""
+    """Opens one listener of each kind available on this host; a missing kind gets an unused address."""
     named = str(subject.scratch / "s")
     wanted: dict[str, tuple[int, int, tuple[str, int] | tuple[int, int] | str]] = {
         "tcp4": (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 0)),  # noqa: S104 - that is the point
@@ -123,7 +122,7 @@ def listeners(subject: Subject) -> Iterator[Listeners]:
 
 
 def _own_address() -> str:
-    """Gives an address of this host other than loopback, where it has one; nothing is sent."""
+    """Returns a non-loopback address of this host if there is one; sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         try:
             sock.connect(("203.0.113.1", 9))

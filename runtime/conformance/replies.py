@@ -1,4 +1,4 @@
-"""Checks that code cannot answer for the host: not a later call, not how its own ended, not by what it prints."""
+"""Checks that code cannot answer for the host: neither later calls, nor its own status, nor through its output."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ print('true')
 
 
 def _true_or_lost(box: Sandbox, code: str, *, alone: bool) -> None:
-    """What was forged must not come out as what the host says; that code ends its own sandbox is its own affair.
+    """Checks that forged frames never appear as a host answer; code may end its own sandbox.
 
     `alone`: nothing else may have printed into this call.
     """

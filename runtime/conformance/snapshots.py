@@ -1,4 +1,4 @@
-"""Checks snapshot, rollback and branch: the whole state or nothing, and branches that do not share their chance."""
+"""Checks of snapshot, rollback and branch: complete state or none, and branches with independent random numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ print(heap['n'], asked(), reader.read(), open('/work/kept').read(), open('/tmp/k
       os.path.exists('/work/new') or os.path.exists('/tmp/new'), ticks > first)
 """
 AS_IT_WAS = "1 2 ore before before False True\n"
-"""The heap, the child's count, the rest of the open file, both files, no new file, a thread that goes on."""
+"""Expected state: heap, child's count, rest of the open file, both files, no new file, a running thread."""
 
 
 @check(
@@ -158,7 +158,7 @@ def a_snapshot_outlives_its_sandbox(subject: Subject) -> Figures:
 
 
 @check(
-    "unknown snapshots are refused", "A name that is no snapshot is refused, and changes nothing.", needs_snapshots=True
+    "unknown snapshots are refused", "An unknown snapshot name is refused, and changes nothing.", needs_snapshots=True
 )
 def unknown_snapshots_are_refused(subject: Subject) -> Figures:
     names = ("0" * 64, "../../../etc/passwd", "", "A" * 64, "\0" * 64)

@@ -1,4 +1,4 @@
-"""Checks what a caller gets: Python with a memory, honest errors, programs, the host's clock."""
+"""Checks of sessions: persistent names, honest errors, programs, the host's clock."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ print('slept')
 """
 
 
-@check("time is the host's", "How long a call took is measured outside, whatever its clocks say.")
+@check("time is the host's", "A call's duration is measured outside, independent of the guest's clocks.")
 def time_is_the_hosts(subject: Subject) -> Figures:
     with subject.sandbox() as box:
         started = time.monotonic()

@@ -1,8 +1,7 @@
-"""Lists all checks in the order in which a person reads them, and runs them over one pool.
+"""All checks in reading order, and their execution over one pool.
 
-What always holds: every check that was chosen is run and gives one result, whatever the others did; nothing that the
-suite made is left when it ends, also by Ctrl-C; what one that was killed left, the next removes. Two at once do not
-meet.
+Invariants: every chosen check runs and gives one result, independent of the others; nothing of the suite is left when
+it ends, even by Ctrl-C; leftovers of a killed suite are removed by the next. Concurrent suites do not interfere.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ AREAS: dict[str, tuple[ConformanceCheck, ...]] = {
 CHECKS = tuple(check for checks in AREAS.values() for check in checks)
 _AREA_OF = {check.name: area for area, checks in AREAS.items() for check in checks}
 PREFIX = "assay-conformance-"
-"""Of folders of the host; the owner's name follows."""
+"""Name prefix of host folders; the owner's name follows."""
 TAKES_SNAPSHOTS = {BackendName.GVISOR: True, BackendName.NSJAIL: False}
-"""What the documentation says of each backend; one that cannot has to refuse."""
+"""Documented snapshot support by backend; a backend without it must refuse."""
 
 
 def chosen(*, quick: bool) -> tuple[ConformanceCheck, ...]:
@@ -46,9 +45,9 @@ def chosen(*, quick: bool) -> tuple[ConformanceCheck, ...]:
 def conform(
     pool: SessionPool, backend: BackendName, checks: Iterable[ConformanceCheck] = CHECKS
 ) -> Iterator[CheckResult]:
-    """Runs the checks one after the other, and gives each result as soon as it is there.
+    """Runs the checks one after another and yields each result immediately.
 
-    The pool stays the caller's. Raises nothing for what a check finds.
+    The pool stays the caller's. A failed check raises nothing.
     """
     temporary = Path(tempfile.gettempdir())
     sweep(temporary)
@@ -60,7 +59,7 @@ def conform(
 
 
 def sweep(temporary: Path) -> None:
-    """Removes the folders of suites of ours that were killed."""
+    """Removes the folders of killed suites of this user."""
     for folder in temporary.glob(f"{PREFIX}*"):
         owner = Owner.parse(folder.name.removeprefix(PREFIX).partition(".")[0])
         if owner is not None and not owner.alive() and folder.lstat().st_uid == os.getuid() and not folder.is_symlink():

@@ -1,13 +1,12 @@
-"""Takes from the processes of a process tier what would be otherwise when their history is repeated: clocks, the
-kernel's random numbers, addresses, and sets whose order depends on them.
+"""Blocks clocks, kernel random numbers, addresses and address-dependent set order, so that replay is deterministic.
 
-Whoever asks for one makes a system call that the filter refuses, so the call is made again, from its first line, in a
-sandbox of its own, whose history is never repeated. The kernel's random numbers are such a system call themselves.
-Clocks are read without one, so what Python reads them with is replaced before user code runs. So is what makes a hash
-or a text of an address: in CPython's types these are pointers to C functions, which are made to point to a system call.
-A class that user code makes gets them from `object`; those of modules keep their hash, because modules hash their own
-objects. What those hash all the time (`object()`, functions, classes, None, NaN) cannot be watched: what a session
-keeps is looked through after each call, as far as `MOST` values go.
+Using one makes a system call that the filter refuses, so the call is repeated from its first line in a separate
+sandbox, whose history is never replayed. Kernel random numbers are themselves such a system call. Clocks are read
+without one, so Python's clock functions are replaced before user code runs. So is everything that turns an address into
+a hash or a text: CPython's types hold pointers to C functions, which are redirected to a system call. User classes
+inherit them from `object`; classes of modules keep their hash, because modules hash their own objects. Hashes of
+frequently hashed values (`object()`, functions, classes, None, NaN) cannot be intercepted, so a session's names are
+inspected after each call, up to `MOST` values.
 """
 
 from __future__ import annotations
@@ -36,21 +35,21 @@ if TYPE_CHECKING:
 
 CLOCKS = "time monotonic perf_counter process_time thread_time clock_gettime"
 OF_NOW = {"localtime": 0, "gmtime": 0, "ctime": 0, "asctime": 0, "strftime": 1}
-"""Functions that take the time as an argument, and which; without it they read the clock."""
+"""Functions with an optional time argument, and its position; without it they read the clock."""
 WORD = ctypes.sizeof(ctypes.c_size_t)
 REPR, HASH, WRAPPED = 11, 15, 6
-"""Words of a type object, and the one of a method in C that holds its function, as in CPython 3.8 and later."""
+"""Word offsets in a type object, and of the C function in a wrapped method, as in CPython 3.8 and later."""
 MOST, EACH = 1_000, 100
-"""Values that are looked at after a call, and how many of one list."""
+"""Most values inspected after a call, and most per list."""
 
 
 def elsewhere(*_: object, **__: object) -> None:
-    """Asks for what no process of a process tier may have."""
+    """Makes a system call that compute-only processes must not make."""
     os.getppid()
 
 
 def take_clocks() -> None:
-    """Replaces all that reads a clock, in this process and those that it will fork."""
+    """Replaces every clock function, in this process and its future children."""
     for name in CLOCKS.split():
         setattr(time, name, elsewhere)
         setattr(time, f"{name}_ns", elsewhere)
@@ -73,21 +72,23 @@ def _told(function: Callable[..., Any], place: int) -> Callable[..., Any]:
 
 
 class Addresses:
-    """Is where CPython keeps how a hash or a text is made of an address, and the call that is put there."""
+    """CPython's pointers to functions that hash or print an address, and the replacement call."""
 
     def __init__(self) -> None:
-        """Finds what classes inherit. Raises ImportError where this Python's types are not laid out as is known."""
+        """Locates the inherited pointers. Raises ImportError if this Python's type layout is unknown."""
         known = getattr(ctypes.pythonapi, "PyObject_GenericHash", None) or ctypes.pythonapi._Py_HashPointer
         self._hashing = _word(vars(object)["__hash__"], WRAPPED)  # not that of `object()`, which `lru_cache` hashes
         self._texts = [_word(vars(object)["__repr__"], WRAPPED), *(_word(kind, REPR) for kind in WITH_ADDRESS)]
         self._own = _word(object, HASH).value, _word(object, REPR).value
         if self._own != (_address(known), self._texts[0].value) or self._hashing.value != self._own[0]:
-            raise ImportError("the types of this Python are laid out in a way that is not known")
+            raise ImportError("unknown type layout of this Python")
         self._asking = _address(ctypes.CDLL(None).getppid)
 
     def watch(self) -> None:
-        """Has whoever makes one, from here on, ask for what no process of a process tier may have. It is done before
-        the fork, since every page that a process writes to is another copy; until the filter is there, nothing may ask.
+        """Redirects hashing and printing of addresses to the forbidden call.
+
+        Done before the fork, because every page a process writes to is another copy; until the filter is installed,
+        nothing may use them.
         """
         texts = [_word(kind, REPR) for kind in _all_kinds()]
         saying_nothing_else = [word for word in texts if word.value == self._own[1]]
@@ -95,7 +96,7 @@ class Addresses:
             word.value = self._asking
 
     def unwatched(self, run: Callable[..., Any], *given: Any) -> None:
-        """Calls it while new classes inherit the hash that `object` has by itself."""
+        """Calls a function while new classes inherit `object`'s original hash."""
         before = self._hashing.value
         self._hashing.value = self._own[0]
         try:
@@ -105,8 +106,11 @@ class Addresses:
 
 
 def keeps_addresses(names: dict[str, Any]) -> bool:
-    """Says whether a set that is kept has an order that depends on where its values lie: of functions, classes, None,
-    NaN or objects that are equal only to themselves. What cannot be looked at counts as one."""
+    """True if a kept set's order depends on addresses of its values.
+
+    Such values are functions, classes, None, NaN and objects compared by identity. Values that cannot be inspected
+    count as such.
+    """
     try:
         return _found(value for name, value in names.items() if not name.startswith("__"))
     except MemoryError:
@@ -159,9 +163,9 @@ def _all_kinds() -> list[type]:
 
 
 BY_ADDRESS = (BuiltinFunctionType, MethodType, MethodWrapperType)
-"""All else has its hash from `object`, or one of its own."""
+"""Types hashed by address; all others inherit the hash of `object`, or have their own."""
 WITH_ADDRESS = (
     type(_word), type(_word.__code__), GeneratorType, BuiltinFunctionType, MethodWrapperType, FrameType,
     CoroutineType, AsyncGeneratorType, CellType, memoryview, ref,
 )  # fmt: skip
-"""Types whose own text has an address in it."""
+"""Types whose repr contains an address."""

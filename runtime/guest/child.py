@@ -1,10 +1,10 @@
-"""Is the process of one session: takes source from one pipe, answers on another, prints into a third.
+"""Process of one session: reads source from one pipe, answers on another, prints into a third.
 
-It runs user code, so what it says is believed only of itself: how its own call ended, once, after it was asked. What
-always holds: it never knows the nonce of a call, and nothing of its parent's is on its stack. What reads requests and
-answers them is made of functions of C, called by C: it is in no frame, and no object leads user code to it. It has a
-key, read before the first source, without which nothing on the pipe is an answer. What reads the raw memory of its own
-process, as `ctypes` can, may find that; then it has a word for its own session.
+It runs user code, so it is trusted only about itself: the outcome of its own call, once, after the request. Invariants:
+it never knows the nonce of a call, and nothing of its parent is on its stack. The loop that reads requests and answers
+them consists of C functions called by C: it has no frame, and no object leads user code to it. Its key, read before the
+first source, is required in every answer. Code that reads its own process's raw memory, as `ctypes` can, may find the
+key; then it can only speak for its own session.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ if TYPE_CHECKING:
     from typing import Any
 
 KEY_BYTES, CALL_BYTES, SIZE_BYTES = 16, 8, 4
-"""The key is the first that a child reads, and what each of its answers begins with; the number of the call follows, so
-that what was left of an earlier one, as a process that it forked, does not answer for a later one."""
+"""Sizes in bytes. A child first reads its key, and each answer starts with it; the call number follows, so that a
+leftover of an earlier call, such as a forked process, cannot answer for a later one."""
 ORDER = struct.Struct(">QIB")
-"""To a child: the number of the call, how many bytes follow, and the first of these: PLAIN, and source alone, or
-SEEDED, and a seed before it."""
+"""Order to a child: call number, size of the rest, and its first byte: PLAIN before source, or SEEDED before seed and
+source."""
 CLAIM = struct.Struct(">IB")
-"""From it, behind key and number: bytes of the report, which follows, and the kind."""
+"""Answer header after key and number: size of the report that follows, and the kind."""
 PLAIN, SEEDED = 0, 1
 MOST_FILES = 1 << 16
 Ends = tuple[int, int, int]
-"""A child's ends of its pipes: requests, replies, output."""
+"""Pipe ends of a child: requests, replies, output."""
 
 
 class ForkedError(BaseException):
-    """Is raised in a process that was just forked, and takes it to the bottom of its stack (see `worker`)."""
+    """Unwinds a newly forked process to the bottom of its stack (see `worker`)."""
 
     def __init__(self, ends: Ends, confine: Callable[[], None] | None = None) -> None:
-        """`confine` is called last before it takes the first request."""
+        """Stores the child's ends; `confine` is called last before the first request."""
         super().__init__()
         self.ends, self.confine = ends, confine
 
 
 def bound_memory(size: int) -> None:
-    """Bounds the address space of this process and of those it will fork, in bytes, for good."""
+    """Limits the address space of this process and its future children permanently, in bytes."""
     _bound(resource.RLIMIT_AS, size)
 
 
 def bound_files(number: int) -> None:
-    """Bounds its open descriptors, likewise."""
+    """Limits the open descriptors of this process and its future children permanently."""
     _bound(resource.RLIMIT_NOFILE, number)
 
 
@@ -67,7 +67,7 @@ def _bound(limit: int, value: int) -> None:
 
 
 def load(names: list[str]) -> str:
-    """Imports them; empty, or what was wrong, on one line."""
+    """Imports modules; returns an error line, or an empty string."""
     for name in names:
         try:
             __import__(name)
@@ -77,7 +77,7 @@ def load(names: list[str]) -> str:
 
 
 def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
-    """Makes what the process does from here on, each time that the next is asked for: it answers one call."""
+    """Returns an iterator over the process's remaining life: each step answers one call."""
     requests, replies = _settle(ends)
     sys.stdout = sys.stderr = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True
@@ -97,7 +97,7 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
 
 
 def _settle(ends: Ends) -> tuple[int, int]:
-    """Leaves nothing open but standard input, the pipes, and both outputs on the one of them."""
+    """Closes everything but standard input and the pipes, and directs both outputs to one of them."""
     requests, replies, output = ends
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -117,8 +117,10 @@ def _fresh_main() -> dict[str, Any]:
 
 
 def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bool) -> Callable[[bytes], bytes]:
-    """Makes what carries out an order, and the only frame of ours above user code, but for the one at the bottom. It
-    gives what is to be said. `repeatable`: what could not be repeated ends the process."""
+    """Returns the function that executes an order, the only own frame above user code besides the bottom one.
+
+    It returns the answer. With `repeatable`, state that could not be replayed ends the process.
+    """
 
     def attempt(order: bytes) -> bytes:
         if not order:
@@ -143,8 +145,7 @@ def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bo
 
 
 def _flush(output: io.TextIOWrapper) -> None:
-    """Has all that was printed written, also by writers that the code put in the place of ours, as Python does at its
-    end."""
+    """Flushes all printed output, including writers that user code installed, as Python does at exit."""
     for writer in (output, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
         try:
             writer.flush()  # type: ignore[union-attr]
@@ -160,7 +161,7 @@ def _seed(value: bytes) -> None:
 
 
 def _hidden(turns: Iterator[int]) -> Iterator[int]:
-    """Takes it, and all that it is made of, from the lists of the garbage collector."""
+    """Removes an iterator and its components from the garbage collector's lists."""
     untrack = ctypes.pythonapi.PyObject_GC_UnTrack
     waiting: list[Any] = [turns]
     while waiting:

@@ -1,7 +1,7 @@
-"""Takes rights from a process before it may run user code; none of it can be undone.
+"""Drops rights of a process irrevocably before it may run user code.
 
-The filters are seccomp-bpf, installed through `prctl`; what they hold is said in `runtime.guest.filters`. A filter is
-inherited by all that a process forks or runs, and further ones only take more away.
+The filters are seccomp-bpf, installed through `prctl`; `runtime.guest.filters` defines them. Children inherit a filter,
+and further filters only remove more.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def begin() -> None:
-    """Makes sure that nobody of the same user may trace this process or read its memory and descriptors through /proc;
-    it and those it forks gain no rights by running a program, without which no filter may be installed."""
+    """Protects this process against tracing and /proc access by the same user, and sets no_new_privs, which filters
+    require."""
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 
 
 def end_with_parent(signal: int) -> None:
-    """Has the kernel send this to the process once the thread that started it has ended. (prctl(2))"""
+    """Makes the kernel send this signal to the process once the thread that started it has ended. (prctl(2))"""
     prctl(PR_SET_PDEATHSIG, signal)
 
 
 class Filter:
-    """Holds a program of `runtime.guest.filters`, in memory of its own, for one process or many."""
+    """Filter program of `runtime.guest.filters`, in its own memory, for one process or many."""
 
     def __init__(self, program: bytes) -> None:
         self._program = ctypes.create_string_buffer(program, len(program))
         header = struct.pack("@HP", len(program) // 8, ctypes.addressof(self._program))
         self._header = ctypes.create_string_buffer(header)
         self.address = ctypes.addressof(self._header)
-        """Of its `struct sock_fprog`."""
+        """Address of its `struct sock_fprog`."""
 
     def install(self) -> None:
-        """After `begin`. Raises OSError when the kernel refuses it."""
+        """Installs the filter, after `begin`. Raises OSError if the kernel refuses."""
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, self.address)
 
 
 def prctl(option: int, first: int, second: int = 0) -> None:
-    """Raises OSError with the option in it when the kernel refuses."""
+    """Calls prctl(2). Raises OSError that names the option if the kernel refuses."""
     arguments = [ctypes.c_ulong(value) for value in (first, second, 0, 0)]
     if _LIBC.prctl(ctypes.c_int(option), *arguments) != 0:
         number = ctypes.get_errno()

@@ -1,9 +1,8 @@
 """Reads, writes and lists files for the host, in the supervisor, which user code cannot have poisoned.
 
-The tree below /work and /tmp belongs to hostile code: every step of a path is opened without following links, and only
-a regular file with one name is ever read or replaced. All of it is done with the rights of the guest's ordinary user.
-Nothing here waits for anything but the kernel, and what is read, listed or kept open is bounded by the request and by
-the constants below.
+The tree below /work and /tmp belongs to hostile code: every path step is opened without following links, and only a
+regular file with one name is ever read or replaced. Everything runs with the rights of the guest's ordinary user. Only
+the kernel is waited for, and everything read, listed or kept open is bounded by the request and the constants below.
 """
 
 from __future__ import annotations
@@ -17,17 +16,17 @@ from runtime.guest import frames
 
 ROOTS = ("work", "tmp")
 NO_FILES_IN = ("proc", "sys", "dev")
-"""What stands there is not on a disk: to open it can do something."""
+"""Folders without files on disk, where opening an entry can have effects."""
 DEPTH = 64
-"""Folders within one another that a listing goes down into; each costs a descriptor."""
+"""Deepest nesting of a listing; each level uses a descriptor."""
 
 
 class FileAccessError(Exception):
-    """What was asked for is not there, is not a plain file, or is too much."""
+    """Missing or special file, or a request beyond the limits."""
 
 
 class Reach:
-    """Says where files can be reached: below /work and /tmp, or in a root with programs and users anywhere."""
+    """Reachable paths: below /work and /tmp, or anywhere in a root with programs and users."""
 
     anywhere = False
 
@@ -43,7 +42,7 @@ def _parts(path: str, least: int) -> list[str]:
 
 
 def _open_folders(parts: list[str], *, make: bool = False) -> int:
-    """Opens the last of these folders; with `make`, those that are missing come into being."""
+    """Opens the last of nested folders; with `make`, creates missing ones."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for part in parts:
         try:
@@ -64,7 +63,8 @@ def _make_folder(name: str, folder: int) -> None:
 
 
 def _open_folder(name: str, folder: int) -> int:
-    """Compares what was opened with what stood there: gVisor follows a link in spite of O_NOFOLLOW with O_DIRECTORY."""
+    """Opens a folder and compares it with the previous entry: gVisor follows links despite O_NOFOLLOW with
+    O_DIRECTORY."""
     stood = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISLNK(stood.st_mode):
         raise FileAccessError("a folder of the path is a link")
@@ -88,7 +88,8 @@ def _require_plain(found: os.stat_result) -> None:
 
 
 def _open_plain(name: str, flags: int, folder: int) -> int:
-    """Looks before it opens: to open a device can do something, and what is opened may be another by then."""
+    """Opens a plain file, checked before and after: opening a device can have effects, and the entry may be
+    exchanged."""
     _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False))
     file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
@@ -100,7 +101,7 @@ def _open_plain(name: str, flags: int, folder: int) -> int:
 
 
 def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
-    """Reads at most `max_bytes` from there on, fewer only at the end of the file; and how long the file is."""
+    """Returns up to `max_bytes` from the offset, fewer only at the end of the file, and the file's size."""
     *above, name = _parts(path, 1)
     folder = _open_folders(above)
     try:
@@ -118,8 +119,10 @@ def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
 
 
 def write(path: str, pieces: list[bytes], *, parents: bool = False) -> None:
-    """Writes beside the name and renames over it, so that what stood there is replaced unopened, and whole or not; its
-    mode stays. What may not be written is not replaced either. `pieces` is emptied."""
+    """Replaces a file atomically by a rename, without opening the old one for content; its mode stays.
+
+    A file that may not be written is not replaced either. `pieces` is emptied.
+    """
     *above, name = _parts(path, 1)
     folder = _open_folders(above, make=parents)
     temporary = f".{os.getpid()}.{time.monotonic_ns()}"
@@ -149,10 +152,11 @@ def write(path: str, pieces: list[bytes], *, parents: bool = False) -> None:
 
 
 def listing(path: str, entries: int) -> bytes:
-    """Gives `ENTRY` records of all below a folder, folders before what is in them; links are named, never followed.
+    """Returns `ENTRY` records of everything below a folder, folders before their content; links are named, never
+    followed.
 
-    Raises RefusedError beyond so many entries, LIST_BYTES or DEPTH. A tree that others change meanwhile gives each
-    folder as it was at some moment.
+    Raises FileAccessError beyond `entries`, LIST_BYTES or DEPTH. In a changing tree each folder appears as it was at
+    some moment.
     """
     found = _Listing(entries)
     try:
@@ -170,7 +174,7 @@ class _Listing:
         self._entries, self._size, self._pending = entries, 0, 0
 
     def take(self, folder: int, above: bytes, depth: int) -> None:
-        """Takes all that is in an open folder, which it closes."""
+        """Lists an open folder recursively, and closes it."""
         try:
             names = self._names(folder)
             for name in names:
@@ -193,7 +197,7 @@ class _Listing:
             os.close(folder)
 
     def _names(self, folder: int) -> list[str]:
-        """Lists no more than may be listed: a folder of a million names is not read to its end."""
+        """Returns a folder's names, stopping at the limit instead of reading a million of them."""
         names = []
         with os.scandir(folder) as each:
             for entry in each:

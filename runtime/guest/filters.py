@@ -1,10 +1,11 @@
-"""Writes filters of system calls for the kernel's packet filter; gVisor's kernel or the host's enforces them.
+"""Builds system-call filters for the kernel's packet filter; gVisor's or the host's kernel enforces them.
 
-`compute_only` is a list of what is allowed, for processes that may only compute: all of it works on open descriptors,
-on memory and on clocks, so it can neither name a file nor reach another process; anything else ends the process.
-`one_world` is a list of what is refused, for all others: new namespaces and mounts (through a `/proc` mounted in a
-namespace of its own, user code could open the pipes of its supervisor), the memory of other processes, and filters of
-one's own. Everything else stays possible. `reading_only` is between the two, for programs of ours.
+`compute_only` lists allowed calls for compute-only processes: they work on open descriptors, memory and clocks, so they
+can neither name a file nor reach another process; any other call ends the process. `one_world` lists refused calls for
+all other processes: new namespaces and mounts (through a `/proc` mounted in its own namespace, user code could open the
+pipes of its supervisor), other processes' memory, and own filters. Everything else stays possible. `reading_only` is
+between the two, for host programs.
+
 (Linux, Documentation/userspace-api/seccomp_filter.rst; linux/filter.h)
 """
 
@@ -17,20 +18,20 @@ ALLOW = 0x7FFF0000
 PERMISSION = 0x00050000 | 1
 """Fails with EPERM."""
 NOT_THERE = 0x00050000 | 38
-"""Fails with ENOSYS: the C library then takes the older call."""
+"""Fails with ENOSYS: the C library then uses the older call."""
 SIGCONT = 18
 LOAD_WORD, JUMP_IF_EQUAL, JUMP_IF_AT_LEAST, JUMP_IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 OFFSET_NUMBER, OFFSET_ARCHITECTURE, OFFSET_FIRST_ARGUMENT, ARGUMENT_BYTES = 0, 4, 16, 8
 OTHER_ABI = 0x40000000
-"""Numbers from here on are those of x32."""
+"""First system-call number of x32."""
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET."""
 PR_SET_SECCOMP = 22
 NEW_THREAD = 0x00010000
 WRITING = 0o1 | 0o2 | 0o100 | 0o1000 | 0o2000 | 0o20000000
-"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND and the bit of O_TMPFILE that is its own."""
+"""O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_APPEND and the distinct bit of O_TMPFILE."""
 SET_FLAGS = 4
-"""F_SETFL. The commands of fcntl before it copy a descriptor, or read flags; those from here on are not needed."""
+"""F_SETFL. Lower fcntl commands copy a descriptor or read flags; this one and higher ones are not needed."""
 
 COMPUTE = {
     "x86_64": {
@@ -86,20 +87,23 @@ READING = {
         "statx": 291, "rseq": 293, "faccessat2": 439,
     },
 }  # fmt: skip
-"""What a program of ours needs besides, to load modules, to sleep and to start threads."""
+"""Additional calls of host programs, for loading modules, sleeping and starting threads."""
 AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
 PRCTL = {"x86_64": 157, "aarch64": 167}
 CLONE3 = 435
 
 Line = bytes | tuple[int, int, str, str]
-"""An instruction, or a jump: its code, a value, and the labels to go on at when so and when not; empty: behind it."""
+"""Instruction, or a jump: code, value, and the labels for true and false; an empty label means the next line."""
 
 
 def compute_only(machine: str) -> bytes:
-    """Ends the process at the first call that is not listed, and at a handler of the signal that wakes it, for between
-    calls it is stopped. What cannot be repeated is not listed: the kernel's random numbers, the number of the process.
-    Raises KeyError for a machine without a table."""
+    """Filter that ends the process at the first unlisted call, and at a handler for SIGCONT, which wakes a stopped
+    process.
+
+    Calls that cannot be replayed are not listed: kernel random numbers, the pid. Raises KeyError for an unsupported
+    machine.
+    """
     cases = dict.fromkeys(COMPUTE[machine].values(), "listed") | {COMPUTE[machine]["rt_sigaction"]: "handler"}
     lines, labels = _begin(machine)
     _search(lines, labels, cases, "foreign")
@@ -115,9 +119,11 @@ def compute_only(machine: str) -> bytes:
 
 
 def reading_only(machine: str) -> bytes:
-    """Lets a program of ours that reads hostile input and decides: it may compute, load modules and start threads. All
-    else fails: to open for writing, to start a process or a program, to signal, trace or limit another, every socket.
-    Raises KeyError for a machine without a table."""
+    """Filter for host programs that read hostile input: they may compute, load modules and start threads.
+
+    Everything else fails: opening for writing, starting processes or programs, signalling, tracing or limiting others,
+    every socket. Raises KeyError for an unsupported machine.
+    """
     numbers = COMPUTE[machine] | READING[machine]
     cases = dict.fromkeys(numbers.values(), "listed") | {CLONE3: "absent", CLONE[machine]: "clone"}
     cases[numbers["openat"]] = "openat"
@@ -149,8 +155,8 @@ def reading_only(machine: str) -> bytes:
 
 
 def one_world(machine: str, *, filters: bool) -> bytes:
-    """Refuses what is listed, to limit another process, and new filters too unless `filters`. Raises KeyError for a
-    machine without a table."""
+    """Filter that refuses the listed calls, limiting other processes, and, unless `filters`, new filters. Raises
+    KeyError for an unsupported machine."""
     cases = dict.fromkeys(REFUSED[machine].values(), "refused") | {CLONE3: "absent", CLONE[machine]: "clone"}
     cases[READING[machine]["prlimit64"]] = "limits"
     if not filters:
@@ -175,8 +181,8 @@ def one_world(machine: str, *, filters: bool) -> bytes:
 
 
 def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
-    """Gives these calls the answers named, all calls of another architecture `foreign`, and lets the rest pass. Raises
-    KeyError for a machine without a table."""
+    """Filter that gives the listed calls fixed answers, calls of another architecture `foreign`, and passes the rest.
+    Raises KeyError for an unsupported machine."""
     lines, labels = _begin(machine)
     _search(lines, labels, {number: f"answer {answer}" for number, answer in answers.items()}, "other")
     ends: dict[str, list[Line]] = {f"answer {answer}": [_return(answer)] for answer in answers.values()}
@@ -184,7 +190,7 @@ def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
 
 
 def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
-    """Leaves the number of the call to look at, and a foreign architecture at `foreign`."""
+    """Starts a filter: loads the call number, and jumps to `foreign` for another architecture."""
     lines: list[Line] = [
         instruction(LOAD_WORD, OFFSET_ARCHITECTURE),
         (JUMP_IF_EQUAL, AUDIT[machine], "", "foreign"),
@@ -194,7 +200,7 @@ def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
 
 
 def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], default: str) -> None:
-    """Searches by halves: gVisor runs a new filter once for every number that there is."""
+    """Appends a binary search: gVisor runs a new filter once for every existing number."""
     numbers = sorted(cases)
     if len(numbers) == 1:
         lines.append((JUMP_IF_EQUAL, numbers[0], cases[numbers[0]], default))
@@ -207,7 +213,7 @@ def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], de
 
 
 def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Line]]) -> bytes:
-    """Raises struct.error when a jump is too far: they are of one byte."""
+    """Resolves labels into a program. Raises struct.error for a jump beyond one byte."""
     for label, end in ends.items():
         labels[label] = len(lines)
         lines += end
@@ -223,7 +229,7 @@ def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Li
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """Makes one `struct sock_filter`."""
+    """Returns one `struct sock_filter`."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 

@@ -1,8 +1,8 @@
-"""Defines the frames between host and guest, from the guest's side; `runtime.guest.wire` is the host's.
+"""Frames between host and guest, from the guest's side; `runtime.guest.wire` is the host's.
 
-Every request carries a nonce that the host chose for that call alone, and its reply has to repeat it, so code that runs
-now cannot answer for a call that comes later. Replies are binary headers with plain text behind them: the host parses
-no structure that a guest chose, apart from the small JSON report that it caps and checks.
+Every request has a nonce that the host chose for that call alone, and its reply must repeat it, so running code cannot
+answer for a later call. Replies are binary headers followed by plain text: the host parses no guest-chosen structure
+but a small JSON report, which it caps and checks.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 NONCE_BYTES = 16
 NO_NONCE = bytes(NONCE_BYTES)
 REQUEST = struct.Struct(">I16sBI")
-"""Bytes after this header, nonce, number of `ops`, session number."""
+"""Bytes after this header, nonce, `ops` number, session number."""
 REPLY = struct.Struct(">I16sBI")
-"""Bytes after this header, nonce, number of `kinds`, how many of those bytes are output; the rest is the report."""
+"""Bytes after this header, nonce, `kinds` number, number of output bytes among them; the rest is the report."""
 ENTRY = struct.Struct(">cQH")
-"""One name of a listing: `f` file, `d` folder, `o` other; size in bytes; length of the path in bytes, which follows."""
+"""Listing entry: `f` file, `d` folder, `o` other; size in bytes; length of the path in bytes, which follows."""
 LIST_BYTES = 1 << 20
-"""The longest content of a LIST reply."""
+"""Longest content of a LIST reply, in bytes."""
 FIELDS = struct.Struct(">I")
-"""Bytes of fields that follow, each ended by a zero byte; behind them the content."""
+"""Size in bytes of the zero-terminated fields that follow; the content comes after them."""
 
 
 def pack_reply(nonce: bytes, kind: int, output: bytes = b"", report: bytes = b"") -> bytes:
@@ -33,7 +33,7 @@ def pack_reply(nonce: bytes, kind: int, output: bytes = b"", report: bytes = b""
 
 
 def fields_of(body: bytes) -> tuple[list[str], memoryview]:
-    """Reads the fields of a body and the content behind them. The host is trusted to have packed it."""
+    """Splits a body into fields and content. The host is trusted to have packed it."""
     (size,) = FIELDS.unpack_from(body)
     end = FIELDS.size + size
     fields = body[FIELDS.size : end].split(b"\0")[:-1]
@@ -47,28 +47,28 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 class FrameError(Exception):
-    """The other side does not speak this protocol."""
+    """Peer that does not speak this protocol."""
 
 
 class FrameReader:
-    """Cuts a stream into frames: a header whose first field is the number of bytes that follow it, and those bytes.
+    """Splits a stream into frames: a header whose first field is the number of bytes that follow, and those bytes.
 
-    It serves every stream of ours: guests, clusters, and the verifiers' workers.
+    Used for all streams: guests, clusters, and the verifiers' workers.
     """
 
     def __init__(self, header: struct.Struct, most: int = 0xFFFFFFFF) -> None:
-        """Begins with nothing. `most`: bytes that may follow a header."""
+        """Starts empty. `most`: largest number of bytes after a header."""
         self._header, self.most = header, most
         self._rest = bytearray()
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """Says whether a frame may begin like this."""
+        """True if a frame may have this header."""
         return bool(header[0] <= self.most)
 
     def feed(self, data: bytes) -> list[tuple[tuple[Any, ...], bytes]]:
-        """Gives the headers and bodies that are complete now; a body that came in one piece is copied once.
+        """Returns the headers and bodies completed by this data; a body received in one piece is copied once.
 
-        Raises FrameError as soon as a header is not accepted; the stream is of no use then.
+        Raises FrameError as soon as a header is rejected; the stream is unusable then.
         """
         if self._rest:
             self._rest += data
@@ -79,7 +79,7 @@ class FrameReader:
             while end - start >= size:
                 header = self._header.unpack_from(view, start)
                 if not self.accepts(header):
-                    raise FrameError(f"a header that cannot be: {header[0]} bytes follow it")
+                    raise FrameError(f"invalid header: {header[0]} bytes follow")
                 body = start + size
                 if end - body < header[0]:
                     break

@@ -1,4 +1,4 @@
-"""Does what the host asks beside running code: files read, written and listed, programs started."""
+"""Handles host requests other than running code: file access, listings, and programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from runtime.guest.frames import fields_of
 
 
 class Staged:
-    """Holds what the host has sent ahead for the next WRITE or EXEC, in pieces, so that none of it lies here twice."""
+    """Data sent ahead for the next WRITE or EXEC, kept in pieces to avoid a second copy."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -24,7 +24,7 @@ class Staged:
         self._size += len(piece)
 
     def take(self, size: int, last: bytes) -> list[bytes]:
-        """Gives all of it, and the last piece, once."""
+        """Returns all pieces and the last one, and clears them."""
         pieces, found = [*self._pieces, last], self._size
         self._pieces, self._size = [], 0
         if size and size != found:
@@ -36,8 +36,10 @@ STAGED = Staged()
 
 
 def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
-    """Gives kind, content and report for one EXEC, READ, WRITE, LIST or STAGE. Raises HinderedError, which is not to be
-    caught: who cannot watch a program any more ends, and the sandbox with it."""
+    """Returns kind, content and report for one EXEC, READ, WRITE, LIST or STAGE.
+
+    Raises HinderedError, which must not be caught: a supervisor that cannot watch a program ends, with its sandbox.
+    """
     fields, content = fields_of(body)
     try:
         if op == ops.READ:

@@ -1,7 +1,7 @@
-"""Keeps modules in memory, for processes that can open no file: code on a shelf, run only where it is imported.
+"""Importer that keeps compiled modules in memory, for processes that cannot open files.
 
-A forked process gets a copy of all memory that it or its parent touches, in units of up to 2 MB under gVisor. Modules
-that were imported before the fork are such memory; their compiled code in one long row of bytes is not.
+A forked process copies all memory that it or its parent touches, in units of up to 2 MB under gVisor. Modules imported
+before the fork are such memory; their compiled code in one long byte string is not.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     CodeRange = tuple[int, int, str, bool]
-    """Where its code begins and ends, the file that it came from, and whether it is a package."""
+    """Start and end of its code, its source file, and True for a package."""
 
 SIZE_BYTES = 8
 
 
 class Shelf:
-    """Is a finder and loader in the sense of the import system."""
+    """Finder and loader of the import system for shelved modules."""
 
     def __init__(
         self, code: memoryview, ranges: dict[str, CodeRange], absent: frozenset[str], run: Callable[..., None]
     ) -> None:
-        """Begins with modules to give out. `absent`: modules that do not exist, though some of these ask for them.
-        `run`: calls a function, with what it is given."""
+        """Stores the modules' code. `absent`: modules known not to exist although some of these try to import them.
+        `run`: calls a function with its arguments."""
         self._code, self._ranges, self._absent, self._run = code, ranges, absent, run
         self._spec_type = type(sys.__spec__)
 
@@ -51,7 +51,7 @@ class Shelf:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Has an ordinary one made."""
+        """Requests a default module."""
 
     def exec_module(self, module: ModuleType) -> None:
         start, end, _, _ = self._ranges[module.__name__]
@@ -59,7 +59,7 @@ class Shelf:
 
 
 class MissingModules:
-    """Notes, as the last of the finders, what none of them found."""
+    """Last finder, which records names that no other finder found."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -69,10 +69,10 @@ class MissingModules:
 
 
 def shelve(names: list[str], run: Callable[..., None]) -> None:
-    """Shelves these modules and all that they import; imports what is no Python code, for that needs a file.
-    `run` calls what it is given: the code of one of them.
+    """Shelves modules and everything they import; imports extension modules, which need a file.
 
-    A process of its own imports them all, to see what they are: here they would stay. Raises ImportError when it fails.
+    `run` calls a function, such as a module's code. A separate process imports all of them to inspect them, because
+    here they would stay. Raises ImportError on failure.
     """
     out, into = os.pipe()
     pid = os.fork()
@@ -96,7 +96,7 @@ def shelve(names: list[str], run: Callable[..., None]) -> None:
 
 
 def _send_modules(into: int, names: list[str]) -> None:
-    """Sends, in the process of its own, what these names brought in that was not there before."""
+    """Sends, in the separate process, the modules newly imported by these names."""
     before = set(sys.modules)
     missing = MissingModules()
     sys.meta_path.append(missing)
@@ -124,12 +124,12 @@ def _send_modules(into: int, names: list[str]) -> None:
 
 
 def _read(descriptor: int, size: int) -> memoryview:
-    """Reads exactly so many bytes, into memory of their own. Raises ImportError when there are fewer."""
+    """Reads exactly `size` bytes into separate memory. Raises ImportError if there are fewer."""
     data = memoryview(bytearray(size))
     have = 0
     while have < size:
         more = os.readv(descriptor, [data[have:]])
         if more == 0:
-            raise ImportError("modules could not be kept: the process that looked at them ended")
+            raise ImportError("modules could not be kept: the inspecting process ended")
         have += more
     return data.toreadonly()

@@ -1,5 +1,7 @@
-"""Numbers how a call ended, as the guest says it on the wire. What the host makes of it depends on what it measured
-itself; it has them as `runtime.guest.wire.ReplyKind`."""
+"""Numbers of call outcomes, as the guest reports them on the wire.
+
+The host combines them with its own measurements and knows them as `runtime.guest.wire.ReplyKind`.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,11 @@ OK = 0
 EXCEPTION = 1
 OUTPUT = 2
 DIED = 3
-"""With `EXITED` as its report when the process ended by itself and was not killed, as its kernel has it."""
+"""Report `EXITED` if the process exited by itself instead of being killed, according to its kernel."""
 DENIED = 4
 SLICE = 5
 MEMORY = 6
-"""With `FULL` as its report when what other sessions keep leaves too little room for anyone."""
+"""Report `FULL` if state kept by other sessions leaves too little room for anyone."""
 IMPURE = 7
 KILLED = 8
 READY = 9
@@ -21,4 +23,4 @@ TIMEOUT = 11
 FULL = b"full"
 EXITED = b"exited"
 FROM_USER_PROCESS = (OK, EXCEPTION)
-"""The only ones that a process with user code in it may claim; all others are said by its supervisor or the host."""
+"""Only kinds that a process with user code may claim; its supervisor or the host reports all others."""

@@ -1,4 +1,4 @@
-"""Is one process of a session as its supervisor sees it, and the pipes between them."""
+"""Session process as its supervisor sees it, and the pipes between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ else:
     Protocol = object
 
 SIGKILL, SIGCONT, SIGSTOP, SIGURG, SIGSYS = 9, 18, 19, 23, 31
-"""Of every Linux; `signal` imports `enum`, which costs a guest 0.9 MB."""
+"""Signal numbers of every Linux; `signal` imports `enum`, which costs a guest 0.9 MB."""
 
 
 class Process:
@@ -27,17 +27,17 @@ class Process:
         self.pid = pid
         self.requests, self.replies, self.output = ends
         self.nonce = b""
-        """Of the call in progress; empty between calls."""
+        """Nonce of the running call; empty between calls."""
         self.received, self.printed = bytearray(), bytearray()
         self.unsent = b""
         self.key, self.calls = b"", 0
-        """What its answers begin with. The process is told the key before its first source."""
+        """Prefix of its answers. The process receives the key before its first source."""
         self.seed = b""
-        """For its next call, where there is a new one."""
+        """New seed for its next call, if any."""
         self.stopped = False
 
     def order(self, source: bytes) -> bytes:
-        """Says what it is to be sent for its next call."""
+        """Returns the bytes to send for its next call."""
         begin = b""
         if not self.key:
             begin = self.key = os.urandom(child.KEY_BYTES)
@@ -48,7 +48,7 @@ class Process:
 
     @property
     def mark(self) -> bytes:
-        """What the answer to the call in progress begins with."""
+        """Expected prefix of the answer to the running call."""
         return self.key + self.calls.to_bytes(child.CALL_BYTES, "big")
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Process:
 
 
 def pipes() -> tuple[child.Ends, child.Ends]:
-    """Makes the supervisor's ends, which do not block, and the child's."""
+    """Returns the supervisor's non-blocking ends and the child's ends of new pipes."""
     made = [os.pipe() for _ in range(3)]
     (request_out, request_in), (reply_out, reply_in), (output_out, output_in) = made
     ours = (request_in, reply_out, output_out)
@@ -67,23 +67,23 @@ def pipes() -> tuple[child.Ends, child.Ends]:
 
 
 class ProcessParent(Protocol):
-    """Is where processes come from. Both methods call back, now or when `receive` is called."""
+    """Source of processes. Both methods call back, immediately or during `receive`."""
 
     line: int = -1
-    """A descriptor to poll for reading before `receive`; none if negative."""
+    """Descriptor to poll for reading before `receive`; none if negative."""
     stops: bool = False
-    """Whether its processes are stopped between calls."""
+    """True if its processes are stopped between calls."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """Makes a new process, or None when there will be no more."""
+        """Creates a process; calls back with None if there will be no more."""
 
     def reap(self, pid: int, done: Callable[[int], None]) -> None:
-        """Kills a process; calls back with its status as of waitpid(2) once it has ended."""
+        """Kills a process; calls back with its waitpid(2) status once it has ended."""
 
     def receive(self) -> None:
-        """Takes what has come in on the line."""
+        """Handles input on the line."""
         return
 
     def tidy(self) -> None:
-        """Reaps what else has become ours."""
+        """Reaps adopted orphans."""
         return

@@ -1,8 +1,8 @@
 """Runs programs for the host: started by the supervisor, never by a process with user code in it.
 
-What always holds: output beyond the cap and time beyond the limit end the whole process group, and nothing that the
-program does makes the supervisor wait beyond the limit: neither an end that never comes nor a descendant that keeps its
-output open. What leaves the group lives on inside the sandbox, is counted there, and dies with it.
+Invariants: output beyond the cap or time beyond the limit ends the whole process group, and no program makes the
+supervisor wait beyond the limit, neither by not exiting nor by a descendant that keeps its output open. Processes that
+leave the group live on inside the sandbox, count there, and die with it.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ ENVIRONMENT = {
     "TMPDIR": "/tmp",  # noqa: S108
     "PYTHONHASHSEED": "0",
 }
-"""The seed as of the guest's own Python: sets of text have the same order in every run."""
+"""Base environment; the hash seed equals that of the guest's Python, so sets of text have the same order in every run.
+"""
 PATH_FOLDERS = 64
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
-"""Seconds between looks at whether the program has ended, at first and at most; a guest has no descriptor for that."""
+"""Shortest and longest interval between checks for the program's end, in seconds; a guest has no descriptor for that.
+"""
 
 
 class HinderedError(Exception):
-    """A program keeps its supervisor from watching it; the sandbox has to end."""
+    """Program that keeps its supervisor from watching it; the sandbox must end."""
 
 
 class Ended:
-    """Says how a program ended: its exit code as `os.waitstatus_to_exitcode` has it, and what it wrote."""
+    """Result of a program: exit code as in `os.waitstatus_to_exitcode`, and its output."""
 
     def __init__(self, kind: int, exit_code: int, stdout: bytes, stderr: bytes) -> None:
         self.kind, self.exit_code, self.stdout, self.stderr = kind, exit_code, stdout, stderr
 
 
 class Start:
-    """Says what is started: a program, by a path or by its name on its own PATH, what it is told, where, and for
-    whom."""
+    """Program to start: path or name on its own PATH, arguments, environment, folder and user."""
 
     def __init__(self, argv: list[str], env: dict[str, str], cwd: str, user: str) -> None:
         if not argv or not argv[0]:
@@ -51,7 +52,7 @@ class Start:
         self.env = ENVIRONMENT | {"HOME": self.account.home} | env
 
     def spawn(self, actions: list[tuple[int, int, int]]) -> int:
-        """Starts it in a group of its own, with the rights and in the folder that it is to have. Raises OSError."""
+        """Starts the program in its own session, with its rights and folder. Raises OSError."""
         try:
             self._enter()
             return os.posix_spawn(self._found(), self.argv, self.env, file_actions=actions, setsid=True)
@@ -69,8 +70,7 @@ class Start:
             raise
 
     def _found(self) -> str:
-        """Looks for it as execvp(3) does, in the environment that it will have; what is found is started, or why not is
-        said."""
+        """Resolves the program as execvp(3) does, in its own environment. Raises OSError that names the reason."""
         name = self.argv[0]
         if "/" in name:
             if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor waits at a pipe that it is to execute
@@ -84,10 +84,10 @@ class Start:
 
 
 def execute(start: Start, stdin: list[bytes], seconds: float, output_bytes: int) -> Ended:
-    """Runs one program to its end. OUTPUT: more than `output_bytes` of either; TIMEOUT: more than `seconds`.
+    """Runs one program to its end. OUTPUT: more than `output_bytes` of either stream; TIMEOUT: more than `seconds`.
 
-    Raises OSError when it cannot be started, HinderedError when it was started and cannot be watched: then it ran, and
-    only it can have taken what is needed for that.
+    Raises OSError if it cannot start, HinderedError if it started and cannot be watched: only the program itself can
+    have exhausted the resources for that.
     """
     run = _Run(start, stdin, output_bytes)
     try:
@@ -142,7 +142,7 @@ class _Run:
         return Ended(kind, os.waitstatus_to_exitcode(status), bytes(stdout), bytes(stderr))
 
     def _exchange(self) -> int:
-        """Takes and gives all that is possible now."""
+        """Transfers all input and output possible now."""
         for descriptor, _ in self._poll.poll(0):
             if descriptor == self._stdin:
                 self._feed()
@@ -163,7 +163,7 @@ class _Run:
         self._close(self._stdin)
 
     def _gather(self, descriptor: int) -> bool:
-        """Gives False once there is more than may be."""
+        """Reads available output; False once it exceeds the cap."""
         gathered = self._gathered[descriptor]
         while len(gathered) <= self._output_bytes:
             try:

@@ -1,4 +1,4 @@
-"""Writes what a failed snippet leaves behind for its author: one line, and the frames of the author's own code."""
+"""Reports a failed snippet to its author: one line, and the frames of the author's own code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ERROR_CHARS = 400
 FRAMES = 4
 NAME_CHARS, LINE_CHARS = 60, 120
 REPORT_BYTES = 1 << 14
-"""The most that `report` can make: every character may become twelve."""
+"""Largest result of `report`, in bytes: every character may become twelve."""
 LIMIT_OF = {
     errno.ENOMEM: "memory",
     errno.ENOSPC: "disk",
@@ -26,7 +26,7 @@ STARTS = frozenset(["fork", "forkpty", "fork_exec", "_fork_exec", "posix_spawn",
 
 
 def describe(error: BaseException) -> str:
-    """Writes `Type: message` on one line; an exception that cannot even be printed still gets its type."""
+    """Returns `Type: message` on one line; an unprintable exception still gets its type."""
     name = type(error).__name__
     try:
         message = " ".join(str(error).split())
@@ -37,7 +37,7 @@ def describe(error: BaseException) -> str:
 
 
 def frames(trace: TracebackType | None, source: str) -> str:
-    """Gives the innermost frames of the snippet itself, each with its line of source when that line is known."""
+    """Returns the innermost frames of the snippet itself, each with its source line if known."""
     lines = source.split("\n")
     own: list[tuple[int, FrameType]] = []
     while trace is not None:
@@ -52,7 +52,7 @@ def frames(trace: TracebackType | None, source: str) -> str:
 
 
 def limit(error: BaseException) -> str | None:
-    """Says which limit the code ran into, as far as the kind of the exception says so; of `wire.REPORTED_LIMITS`."""
+    """Returns the limit that the exception indicates, one of `wire.REPORTED_LIMITS`, or None."""
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, RuntimeError) and error.args == ("can't start new thread",):
@@ -64,15 +64,14 @@ def limit(error: BaseException) -> str | None:
 
 
 def _was_starting(trace: TracebackType | None) -> bool:
-    """Says whether the innermost function starts processes: EAGAIN is also what a read says that would have to wait."""
+    """True if the innermost function starts processes: a read that would block also fails with EAGAIN."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and not STARTS.isdisjoint(trace.tb_frame.f_code.co_names)
 
 
 def report(error: BaseException, source: str) -> bytes:
-    """Writes JSON {error, traceback, limit}, the last one where a limit is known. Made by hand: `json` costs a guest 1
-    MB."""
+    """Returns JSON {error, traceback, limit}, the last if known. Built by hand, because `json` costs a guest 1 MB."""
     complaint = {"error": describe(error), "traceback": frames(error.__traceback__, source), "limit": limit(error)}
     members = [f"{_quoted(name)}: {_quoted(text)}" for name, text in complaint.items() if text is not None]
     return ("{" + ", ".join(members) + "}").encode()
@@ -83,7 +82,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(code: int) -> str:
-    """Writes UTF-16 code units, two for what lies beyond the basic plane."""
+    """Returns UTF-16 escapes, two beyond the basic plane."""
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

@@ -1,11 +1,10 @@
-"""Seeds a session's processes: the same random numbers in all at first, others in each branch.
+"""Seeds a session's processes: equal random numbers at first, different ones in each branch.
 
-What is seeded at first: the global generators of `random` and, where they are loaded, of `numpy.random` and SymPy, and
-what numpy seeds others with that are given no seed. A
-branch seeds these and every other generator that is there: of `random.Random`, and of numpy's bit generators, each from
-the new seed and its own state, so that a history that is repeated draws the same again. What cannot be: values already
-drawn, the layout of the address space, and the seed of string hashes, which is the same in all guests anyway. The
-guest's kernel takes what it gives out as random from the host at each read.
+Seeded at first: the global generators of `random` and, if loaded, of `numpy.random` and SymPy, and numpy's source of
+seeds for unseeded generators. A branch reseeds these and every other existing generator, of `random.Random` and of
+numpy's bit generators, each from the new seed and its own state, so that a replay draws the same numbers. Not covered:
+values already drawn, the address space layout, and the seed of string hashes, which is equal in all guests. The guest's
+kernel takes its random numbers from the host at each read.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
 WORDS = struct.Struct("<8I")
 BYTES = WORDS.size
 FIRST = bytes(BYTES)
-"""What every process of a session begins with: a history that is repeated elsewhere draws the same numbers."""
+"""Initial seed of every process: a history replayed elsewhere draws the same numbers."""
 DUMMIES = 1_000_000
-"""Where SymPy begins to number its dummy symbols, which it sorts by that; else it draws one of seven digits."""
+"""First number of SymPy's dummy symbols, which it sorts by number; otherwise SymPy draws a random one."""
 
 
 def begin() -> None:
-    """Seeds with what all begin with, and makes the same what a library drew from the kernel when it was loaded."""
+    """Applies the initial seed, and fixes values that a library drew from the kernel when it was loaded."""
     seed(FIRST)
     symbol = sys.modules.get("sympy.core.symbol")
     if symbol is not None:
@@ -35,7 +34,7 @@ def begin() -> None:
 
 
 def seed(value: bytes) -> None:
-    """Seeds what modules draw from, from 32 bytes. Raises what user code may have put in the place of these."""
+    """Seeds the modules' generators from 32 bytes. Raises any error of replacements that user code installed."""
     random = sys.modules.get("random")
     if random is not None:
         random.seed(value)
@@ -49,7 +48,7 @@ def seed(value: bytes) -> None:
 
 
 def seed_all(value: bytes) -> None:
-    """Seeds also what user code made itself. Raises likewise."""
+    """Seeds the modules' generators and those created by user code. Raises like `seed`."""
     plain: Any = getattr(sys.modules.get("random"), "Random", ())
     bits: Any = getattr(sys.modules.get("numpy.random"), "BitGenerator", ())
     for found in gc.get_objects():
@@ -61,6 +60,6 @@ def seed_all(value: bytes) -> None:
 
 
 def mixed(value: bytes, number: int) -> bytes:
-    """Makes other 32 bytes for each number."""
+    """Returns 32 different bytes for each number."""
     words = WORDS.unpack(value)
     return WORDS.pack((words[0] ^ number) & 0xFFFFFFFF, *words[1:])

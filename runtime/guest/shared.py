@@ -1,8 +1,8 @@
-"""Is the shared tier: snippets that the host proved pure, from many sessions, in one interpreter.
+"""Shared tier: snippets that the host proved pure, from many sessions, in one interpreter.
 
-What always holds: each session has names and builtins of its own, and what is in them are immutable types and functions
-of C, so no snippet that keeps to the host's allow-list can reach another session. Pure code cannot catch an interrupt,
-so a timer ends what takes longer than its slice; the host kills the whole worker when even that does not help.
+Invariants: each session has its own names and builtins, which contain only immutable types and C functions, so no
+snippet within the host's allow-list can reach another session. Pure code cannot catch an interrupt, so a timer ends a
+snippet that exceeds its slice; if even that fails, the host kills the whole worker.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ PURE_NAMES = (
     " repr round sorted str sum tuple zip"
 )
 PURE_BUILTINS = PURE_NAMES.split()
-"""None of them calls what a snippet could define, or keeps what it iterates over beyond its own end."""
+"""Builtins that neither call snippet-defined code nor keep what they iterate over."""
 PURE_MODULES = {"math": math, "cmath": cmath}
 
 
 FRAMES = 3
-"""So many more of ours lie below a snippet than in the other tiers: values nest as deeply in all of them."""
+"""Additional own frames below a snippet, compared with other tiers: values nest equally deeply in all of them."""
 
 
 class SliceOverError(BaseException):
-    """The snippet ran longer than the shared interpreter gives to anyone."""
+    """Snippet that ran longer than its slice of the shared interpreter."""
 
 
 class OutputFullError(BaseException):
-    """The snippet printed more than a call may."""
+    """Snippet that printed more than a call may."""
 
 
 def import_pure(name: str, _globals: object = None, _locals: object = None, _names: object = (), level: int = 0) -> Any:
@@ -55,8 +55,8 @@ def import_pure(name: str, _globals: object = None, _locals: object = None, _nam
 
 
 class Printer(io.RawIOBase):
-    """Takes what the call in progress prints, as `print` of Python writes it: what came before an error stays. Counts
-    bytes and stops the snippet at the cap."""
+    """Collects the output of the running call, keeping everything before an error, and stops the snippet at the byte
+    cap."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class SharedWorker:
         sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES)
 
     def serve(self, source: int, sink: int) -> None:
-        """Says READY, then answers requests in order until the host closes the pipe."""
+        """Sends READY, then answers requests in order until the host closes the pipe."""
         os.write(sink, frames.pack_reply(frames.NO_NONCE, kinds.READY))
         requests = frames.FrameReader(frames.REQUEST)
         while data := os.read(source, 1 << 16):
@@ -152,7 +152,7 @@ class SharedWorker:
         return kinds.OK, b""
 
     def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
-        """Half a snippet is no state to go on from: the host replays what was whole."""
+        """Drops the session's state after a partial snippet: the host replays the complete ones."""
         self._sessions.pop(session, None)
         return kind, b""
 

@@ -1,7 +1,7 @@
-"""Is the one process of a sandbox that has one session.
+"""Only process of a single-session sandbox.
 
-What always holds: it is forked before the supervisor reads a request, so its memory never held the nonce of a call that
-it was not given. It is never replaced.
+Invariants: it is forked before the supervisor reads a request, so its memory never contained another call's nonce. It
+is never replaced.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READY = b"ready"
 
 class SingleProcess(ProcessParent):
     def __init__(self, *, memory_bytes: int, preload: list[str]) -> None:
-        """Forks it, and waits until it has imported `preload`. Raises ImportError when that fails."""
+        """Forks the process and waits until it has imported `preload`. Raises ImportError on failure."""
         ours, theirs = pipes()
         pid = os.fork()
         if pid == 0:
@@ -40,13 +40,13 @@ class SingleProcess(ProcessParent):
         received = os.read(ours[1], 1 << 12)
         os.set_blocking(ours[1], False)
         if received != READY:
-            raise ImportError(received.decode() or "the process ended while it imported them")
+            raise ImportError(received.decode() or "the process ended during imports")
         self._process: Process | None = Process(pid, ours)
         self._pid, self._status = pid, -1
-        """The status once it has been reaped."""
+        """Process id and status; the status is set once it has been reaped."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """Gives the process, once."""
+        """Returns the process through the callback, once."""
         process, self._process = self._process, None
         done(process)
 
@@ -57,7 +57,7 @@ class SingleProcess(ProcessParent):
         done(self._status)
 
     def tidy(self) -> None:
-        """Reaps orphans: what user code or a program left behind belongs to the first process of the sandbox."""
+        """Reaps orphans, which belong to the first process of the sandbox."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)

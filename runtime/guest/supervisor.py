@@ -1,9 +1,9 @@
-"""Stands between the host and the processes that run user code; runs none itself.
+"""Supervises the processes that run user code on behalf of the host; runs none itself.
 
-It has children forked ahead of need, hands each the requests of its session, gathers what the child printed, and tells
-the host how each call ended. What always holds: a child speaks only for the call it was given, once; a child that says
-anything else, or that ended, is replaced by nothing: its session is told so, and the host decides; no process serves
-two sessions. No child can make it wait: it reads and writes only what is ready.
+It keeps children forked ahead of demand, passes each the requests of its session, collects printed output, and reports
+each call's outcome to the host. Invariants: a child speaks only for its current call, once; a child that says anything
+else, or that ended, is not replaced: its session gets an answer, and the host decides; no process serves two sessions.
+No child can block it: it reads and writes only what is ready.
 """
 
 from __future__ import annotations
@@ -22,36 +22,37 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 16
 AWAKE_SECONDS = 0.01
-"""Until a process that answered is stopped, unless its next call comes: to stop and wake it is a seventh of a call."""
+"""Delay before an idle process is stopped, in seconds: stopping and waking costs a seventh of a call."""
 MOST_FORKING = 4
-"""Orders under way; each holds descriptors."""
+"""Most concurrent fork orders; each holds descriptors."""
 
 
 class Supervisor:
     def __init__(self, parent: ProcessParent, *, ahead: int, most_ahead: int, output_bytes: int) -> None:
-        """Keeps `ahead` processes idle; when that was not enough, twice as many, up to `most_ahead`. Forks them now."""
+        """Forks `ahead` idle processes now, and doubles that number, up to `most_ahead`, whenever they prove too
+        few."""
         self._parent = parent
         self._sink = -1
         self._ahead, self._most_ahead, self._output_bytes = ahead, most_ahead, output_bytes
         self._idle: list[Process] = []
         self._forking = 0
         self._opening: dict[int, bytes] = {}
-        """Sessions that wait for a process, and the nonces of those who asked."""
+        """Sessions waiting for a process, with the nonces of their requests."""
         self._sessions: dict[int, Process] = {}
         self._by_descriptor: dict[int, tuple[int, Process]] = {}
         self._gathered: set[int] = set()
-        """Outputs that were read since the last poll: what it said of them is out of date."""
+        """Output descriptors read since the last poll, whose poll result is outdated."""
         self._awake: dict[int, float] = {}
-        """Sessions whose process answered and is to be stopped, and when; the first of them comes first."""
+        """Sessions whose idle process is to be stopped, with the time, earliest first."""
         self._poll = select.poll()
         self._seed = b""
-        """What new processes are seeded with; empty: as every other guest."""
+        """Seed of new processes; empty means the default."""
         self._stock()
         while self._forking:
             parent.receive()
 
     def serve(self, source: int, sink: int) -> None:
-        """Says READY, then answers until the host closes the pipe."""
+        """Sends READY, then answers until the host closes the pipe."""
         self._sink = sink
         self._answer(frames.NO_NONCE, kinds.READY)
         requests = frames.FrameReader(frames.REQUEST)
@@ -112,7 +113,7 @@ class Supervisor:
             return
 
     def begin(self, session: int) -> None:
-        """Gives it an idle process before anybody asks for one."""
+        """Assigns an idle process to the session before any request."""
         self._take(session, self._idle.pop())
 
     def _open(self, session: int, nonce: bytes) -> None:
@@ -127,7 +128,7 @@ class Supervisor:
         self._stock()
 
     def _stock(self) -> None:
-        """Has processes forked for those who wait, and ahead of need."""
+        """Requests forks for waiting sessions, and ahead of demand."""
         while self._forking < MOST_FORKING and len(self._idle) + self._forking < len(self._opening) + self._ahead:
             self._forking += 1
             self._parent.fork(self._forked)
@@ -181,13 +182,13 @@ class Supervisor:
             os.kill(process.pid, SIGCONT)
 
     def _reseed(self, value: bytes) -> None:
-        """Every process is told with its next call, those that wait included."""
+        """Reseeds every process, including idle ones, before its next call."""
         self._seed = value
         for process in [*self._idle, *self._sessions.values()]:
             process.seed = seeds.mixed(value, process.pid)
 
     def _feed(self, session: int, process: Process) -> None:
-        """Hands over as much of the request as the child takes now; one that takes nothing delays nobody else."""
+        """Writes as much of the request as the child accepts now; a stalled child delays no other."""
         view = memoryview(process.unsent)
         try:
             while view:
@@ -203,7 +204,7 @@ class Supervisor:
         self._ignore(process.requests)
 
     def _gather(self, session: int, process: Process) -> None:
-        """Takes what was printed, up to the cap; one byte more ends the process."""
+        """Collects printed output up to the cap; one byte more ends the process."""
         while True:
             try:
                 data = os.read(process.output, READ_BYTES)
@@ -258,8 +259,10 @@ class Supervisor:
             self._awake[session] = time.monotonic() + AWAKE_SECONDS
 
     def _stop_those_who_rest(self) -> int | None:
-        """Stops each process that answered and was asked nothing since: whatever it is doing now, nobody waits for it.
-        Returns the milliseconds until the next is due; None where none is."""
+        """Stops each process idle since its answer, because nobody waits for its background work.
+
+        Returns the milliseconds until the next is due; None if there is none.
+        """
         while self._awake:
             session, due = next(iter(self._awake.items()))
             left = due - time.monotonic()
@@ -276,12 +279,13 @@ class Supervisor:
         self._poll.register(descriptor, events)
 
     def _ignore(self, descriptor: int) -> None:
-        """Stays open: closed before its process has ended, its number would be another session's next pipe."""
+        """Stops polling a descriptor but keeps it open: if closed before its process ended, its number could be reused
+        by another session's pipe."""
         if self._by_descriptor.pop(descriptor, None) is not None:
             self._poll.unregister(descriptor)
 
     def _end(self, session: int, kind: int) -> None:
-        """Kills the process and frees what it had; its call in progress is answered once it has ended."""
+        """Kills the process and frees its resources; its running call is answered once it has ended."""
         process = self._sessions.pop(session)
         self._awake.pop(session, None)
         for descriptor in (process.requests, process.replies, process.output):

@@ -1,9 +1,10 @@
-"""Knows who a guest's users are, and takes their rights for the moment in which a program of theirs is started.
+"""Guest users, and the temporary use of their rights to start a program.
 
-What always holds: a supervisor that has the rights of a guest's root has given them up but for two moments, when a
-program is started for somebody and when one is ended; what it does with files it does as the ordinary user. A session's
-process never has them, and cannot get them back. One without them (the ordinary case) runs everything as itself.
-(credentials(7), capabilities(7): who leaves user 0 with all three identities has no capability left.)
+Invariants: a supervisor with the rights of a guest's root has given them up except in two moments, starting and ending
+a program for somebody; it accesses files as the ordinary user. A session's process never has them, and cannot regain
+them. A supervisor without them (the usual case) runs everything as itself.
+
+(credentials(7), capabilities(7): leaving user 0 with all three identities drops every capability.)
 """
 
 from __future__ import annotations
@@ -20,16 +21,16 @@ if TYPE_CHECKING:
 
 UID = 1000
 TEMPLATES = "/opt/etc"
-"""What /etc begins with where it can be changed."""
+"""Initial content of a writable /etc."""
 TABLE_BYTES, MOST_GROUPS = 1 << 20, 32
 
 
 class UserError(Exception):
-    """There is no such user, or this sandbox has only one."""
+    """Unknown user, or a sandbox with only one."""
 
 
 class Account:
-    """Is a user by number, with groups and a home folder."""
+    """User by number, with groups and a home folder."""
 
     def __init__(self, name: str, uid: int, gid: int, groups: list[int], home: str) -> None:
         self.name, self.uid, self.gid, self.groups, self.home = name, uid, gid, groups, home
@@ -41,11 +42,11 @@ ROOT = Account("root", 0, 0, [], "/root")
 
 class Rights:
     several = False
-    """Whether this process can become any user of the guest; `begin` says so."""
+    """True if this process can become any user of the guest; set by `begin`."""
 
 
 def begin() -> None:
-    """For a supervisor that was started as the guest's root: fills /etc, and becomes the ordinary user."""
+    """Prepares a supervisor started as the guest's root: fills /etc, and becomes the ordinary user."""
     import shutil  # costs a guest memory: only where it is needed
 
     shutil.copytree(TEMPLATES, "/etc", dirs_exist_ok=True)
@@ -54,7 +55,7 @@ def begin() -> None:
 
 
 def drop() -> None:
-    """Makes this process the ordinary user for good. Raises PermissionError when the kernel leaves a way back."""
+    """Makes this process the ordinary user permanently. Raises PermissionError if the kernel leaves a way back."""
     if not Rights.several:
         return
     Rights.several = False
@@ -68,7 +69,7 @@ def drop() -> None:
 
 
 def find(name: str) -> Account:
-    """Finds a user by name or number; empty for the ordinary one, whatever /etc says of him. Raises UserError."""
+    """Returns a user by name or number; an empty name is the ordinary user, regardless of /etc. Raises UserError."""
     if not name or (not Rights.several and name in (GUEST.name, str(UID))):
         return GUEST
     if not Rights.several:
@@ -82,7 +83,7 @@ def find(name: str) -> Account:
 
 
 def acting_as(account: Account, action: Callable[[], T]) -> T:
-    """Does it with the rights of that user; a program that is started meanwhile has these and no others."""
+    """Runs an action with that user's rights; programs it starts have these and no others."""
     if not Rights.several:
         return action()
     try:
@@ -103,12 +104,12 @@ def _rest() -> None:
 
 
 def _is_number(text: str) -> bool:
-    """Says whether it names a user or group: the last number of all means to the kernel that nothing is to change."""
+    """True for a valid user or group number: the highest number means "no change" to the kernel."""
     return text.isascii() and text.isdecimal() and len(text) < 11 and int(text) < (1 << 32) - 1
 
 
 def _table(path: str, columns: int) -> list[list[str]]:
-    """Reads what the guest's root may have written: a regular file, so much of it, whole rows."""
+    """Reads complete rows of a table that the guest's root may have written: a regular file, up to TABLE_BYTES."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -1,7 +1,7 @@
-"""Defines the frames between host and guest, from the host's side; `runtime.guest.frames` is the guest's, and says what
-holds.
+"""Frames between host and guest, from the host's side; `runtime.guest.frames` is the guest's, and states the
+invariants.
 
-Numbers and layouts are defined there, in `ops` and in `kinds`, once.
+Numbers and layouts are defined once, there and in `ops` and `kinds`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = [
 ]
 NOTHING: Mapping[str, str] = MappingProxyType({})
 REPORTED_LIMITS = frozenset({"memory", "disk", "files", "pids"})
-"""What the report of an exception may name as `limit`, beside `error` and `traceback`."""
+"""Values of `limit` in an exception's report, beside `error` and `traceback`."""
 
 
 class Op(IntEnum):
-    """What each is for is said in `runtime.guest.ops`."""
+    """Host requests; `runtime.guest.ops` documents each."""
 
     RUN = ops.RUN
     COMPILE = ops.COMPILE
@@ -63,7 +63,7 @@ class Op(IntEnum):
 
 
 class ReplyKind(IntEnum):
-    """What each means is said in `runtime.guest.kinds`."""
+    """Guest replies; `runtime.guest.kinds` documents each."""
 
     OK = kinds.OK
     EXCEPTION = kinds.EXCEPTION
@@ -101,8 +101,8 @@ def exec_body(
     user: str = "",
     staged: int = 0,
 ) -> bytes:
-    """Packs an EXEC: a program with its arguments; `output_bytes` of either output at most; so many bytes of its input
-    were staged before. Without a `cwd` it begins where its supervisor is."""
+    """Packs an EXEC: a program with its arguments, and the cap of either output; `staged` input bytes were sent before.
+    Without `cwd` it starts in its supervisor's folder."""
     variables = [f"{name}={value}" for name, value in env.items()]
     fields = [str(seconds), str(output_bytes), str(staged), user, cwd, str(len(variables)), *variables, *argv]
     return _body(fields, stdin)
@@ -113,7 +113,7 @@ def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
 
 
 def write_body(path: str, content: bytes, *, parents: bool = False, staged: int = 0) -> bytes:
-    """Packs a WRITE: what was staged, so many bytes, and this. With `parents`, missing folders are made."""
+    """Packs a WRITE of `staged` earlier bytes and this content. With `parents`, missing folders are created."""
     return _body([path, "1" if parents else "0", str(staged)], content)
 
 
@@ -126,23 +126,23 @@ def list_body(path: str, *, entries: int) -> bytes:
 
 
 def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
-    """Raises ValueError for a field with a zero byte in it, which no path or argument can hold."""
+    """Packs fields and content. Raises ValueError for a zero byte, which no path or argument can have."""
     if any("\0" in field for field in fields):
-        raise ValueError("a path or argument with a zero byte in it")
+        raise ValueError("a path or argument has a zero byte")
     packed = b"".join(field.encode("utf-8", "surrogateescape") + b"\0" for field in fields)
     return FIELDS.pack(len(packed)) + packed + content
 
 
 class Replies(FrameReader):
-    """Cuts a guest's stream into replies."""
+    """Splits a guest's stream into replies."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(REPLY, max_bytes)
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """Asks also that its output is no longer than all of it."""
+        """True if the output fits into the body and the body into the cap."""
         return bool(header[3] <= header[0] <= self.most)
 
     def replies(self, data: bytes) -> list[Reply]:
-        """Gives those that are complete now. Raises FrameError as soon as a header announces too much."""
+        """Returns the replies completed by this data. Raises FrameError as soon as a header announces too much."""
         return [Reply(nonce, kind, body[:output], body[output:]) for (_, nonce, kind, output), body in self.feed(data)]

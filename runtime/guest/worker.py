@@ -1,7 +1,7 @@
-"""Is the first process in a sandbox. Takes the host's pipes for itself before anything else can use them.
+"""First process in a sandbox, which takes the host's pipes before anything else can use them.
 
-Its arguments are a mode, `shared`, `process` or `sandbox`, and what `Profile.worker_limits` makes. Descriptors 0, 1 and
-2 lead nowhere afterwards: what is printed by accident can never be taken for a reply.
+Arguments: a mode, `shared`, `process` or `sandbox`, and the result of `Profile.worker_limits`. Descriptors 0, 1 and 2
+lead nowhere afterwards: accidental output can never be mistaken for a reply.
 """
 
 from __future__ import annotations
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 COMPLAINT_CHARS = 300
 OWN = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 PACKAGES = "/opt/packages"
-"""What guests may import beside the standard library, where the host mounts it."""
+"""Folder of packages beside the standard library, if the host mounts it."""
 COMPUTE_NAMES = (
     "array base64 bisect calendar cmath collections copy dataclasses datetime decimal enum fractions functools hashlib"
     " heapq itertools json math numbers operator random re statistics string textwrap typing"
 )
 COMPUTE_MODULES = COMPUTE_NAMES.split()
-"""Kept in memory, because a process that may only compute cannot open a file to import them."""
+"""Modules kept in memory, because a compute-only process cannot open a file to import them."""
 
 
 class Pipes:
-    """Holds the host's pipes under numbers of our own; standard error stays open for complaints until the worker is
-    ready."""
+    """Host pipes under private numbers; standard error stays open for complaints until the worker is ready."""
 
     def __init__(self) -> None:
         self.source, self.sink, self.complaints = (os.dup(descriptor) for descriptor in (0, 1, 2))
@@ -42,8 +41,8 @@ class Pipes:
 
 
 def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | Supervisor:
-    """Does all that is done before the first request is read. Raises whatever is wrong with the limits or with a module
-    of `preload`."""
+    """Prepares the worker before the first request is read. Raises any error in the limits or in a module of
+    `preload`."""
     output_bytes, memory_bytes = int(limits["output_bytes"]), int(limits["memory_bytes"])
     sys.path.insert(0, OWN)
     from runtime.guest import confine, filters
@@ -90,9 +89,11 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
 
 
 def main(mode: str, limits: str) -> Iterable[int]:
-    """Says READY on the host's pipe once all that was asked for ahead of need is there, then serves until the host
-    closes the pipe. When it does not come to that, it says why in one line. `limits` are name=value, separated by
-    blanks. Returns what is left to do: for a process that was forked meanwhile, its whole life."""
+    """Sends READY once everything requested ahead of demand is there, then serves until the host closes the pipe.
+
+    On failure it writes one line with the reason. `limits` are name=value, separated by blanks. Returns the remaining
+    work: for a process forked meanwhile, its whole life.
+    """
     pipes = Pipes()
     try:
         worker = prepare(mode, dict(pair.split("=", 1) for pair in limits.split()), pipes)

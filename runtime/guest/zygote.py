@@ -1,7 +1,7 @@
-"""Is the parent of all processes that run user code; it only loads modules, forks and reaps.
+"""Fork server: parent of all processes that run user code; only loads modules, forks and reaps.
 
-What always holds: it is forked before the first request is read, so no memory that a child gets ever held the code, the
-output or the nonce of any session; and a child cannot outlive the sandbox whose first process the supervisor is.
+Invariants: it is forked before the first request is read, so no memory inherited by a child ever contained the code,
+output or nonce of any session; and a child cannot outlive the sandbox whose first process the supervisor is.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 FORK, REAP = 0, 1
 ORDER = struct.Struct("=Bi")
-"""What to do, and to which process; a fork comes with the three of `child.Ends`."""
+"""Order and process id; a fork order is sent with the three descriptors of `child.Ends`."""
 ANSWER = struct.Struct("=ii")
-"""Of a fork: zero and the number of the new process. Of a reaping: the process and the status in which it ended."""
+"""Answer to a fork: zero and the new process id. Answer to a reap: the process id and its exit status."""
 ENDS = struct.Struct("=3i")
 MESSAGE_BYTES = 1 << 12
 READY = b"ready"
 
 
 class Zygote(ProcessParent):
-    """Is the supervisor's handle on it. Orders are answered in turn, one message each."""
+    """Supervisor's handle on the fork server. Orders are answered in turn, one message each."""
 
     stops = True
 
@@ -45,9 +45,9 @@ class Zygote(ProcessParent):
         preload: list[str],
         not_for_it: tuple[int, ...],
     ) -> None:
-        """Forks it, without the descriptors named in `not_for_it`, and waits until it has loaded all modules.
+        """Forks the fork server, without the descriptors in `not_for_it`, and waits until it has loaded all modules.
 
-        Raises ImportError when that fails.
+        Raises ImportError on failure.
         """
         self._line, theirs = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         self.line = self._line.fileno()
@@ -76,7 +76,7 @@ class Zygote(ProcessParent):
         theirs.close()
         received = self._line.recv(MESSAGE_BYTES)
         if received != READY:
-            raise ImportError(received.decode() or "the zygote ended while it imported them")
+            raise ImportError(received.decode() or "the fork server ended during imports")
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
         ours, theirs = pipes()
@@ -91,10 +91,10 @@ class Zygote(ProcessParent):
         self._line.send(ORDER.pack(REAP, pid))
 
     def receive(self) -> None:
-        """Raises ConnectionError when there is no zygote any more."""
+        """Handles one answer. Raises ConnectionError if the fork server has ended."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
-            raise ConnectionError("the zygote has ended")
+            raise ConnectionError("the fork server has ended")
         pid, number = ANSWER.unpack(answer)
         if pid:
             self._reaping.pop(pid)(number)
@@ -104,7 +104,7 @@ class Zygote(ProcessParent):
 
 
 def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
-    """Makes all that children need and cannot get at themselves."""
+    """Prepares what children need and cannot create themselves."""
     from runtime.guest import import_shelf  # here: the supervisor need not bear what it takes
 
     import_shelf.shelve(modules, addresses.unwatched)

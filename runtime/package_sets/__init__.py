@@ -1,10 +1,10 @@
-"""Installs a set of packages for guests: exact versions, wheels only, for the interpreter that guests have.
+"""Installs package sets for guests: exact versions, wheels only, for the guests' interpreter.
 
-What always holds: a set is named by the digest of its versions, of the files that were added to it and of that
-interpreter, and appears and goes by one rename, so it is complete or absent. One process changes the folder of sets at
-a time; others wait, and what one that was killed left goes with the next. A set holds no `.pth` file and no program.
-Added files are never imported on the host. pip fetches it with whatever configuration it has
-here; nothing is fetched when a sandbox uses it. A name points to one set, and an older one of that name is removed.
+Invariants: a set is named by the digest of its versions, added files and interpreter, and appears and disappears by one
+rename, so it is complete or absent. One process at a time changes the folder of sets; leftovers of a killed process go
+with the next. A set has no `.pth` file and no program. Added files are never imported on the host. pip runs with its
+local configuration; nothing is fetched when a sandbox uses a set. A name points to one set, and its previous set is
+removed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][0-9A-Za-z.+!]*")
 UNWANTED = ("*.pth", "*.pyi", "*.a", "*.h")
 NAME_SUFFIX = ".name"
 BUILDING, LEAVING = "new-", "old-"
-"""How folders begin that are not sets yet, or not any more."""
+"""Name prefixes of folders that are not yet, or no longer, sets."""
 
 
 class InstalledSet(FrozenModel):
@@ -46,7 +46,7 @@ def sets_folder() -> Path:
 
 
 def set_named(name: str, sets: Path | None = None) -> str | None:
-    """The digest of the set of that name; None where none is installed whole."""
+    """Returns the digest of the set of that name; None unless it is completely installed."""
     folder = sets or sets_folder()
     try:
         digest = (folder / f"{name}{NAME_SUFFIX}").read_text().strip()
@@ -57,7 +57,7 @@ def set_named(name: str, sets: Path | None = None) -> str | None:
 
 
 def installed_names(sets: Path | None = None) -> list[str]:
-    """The names of the sets that are installed whole."""
+    """Returns the names of completely installed sets."""
     folder = sets or sets_folder()
     names = sorted(one.name.removesuffix(NAME_SUFFIX) for one in _names(folder))
     return [name for name in names if set_named(name, folder) is not None]
@@ -72,16 +72,16 @@ def install_set(
     *,
     added: Mapping[str, bytes] = NO_FILES,
 ) -> InstalledSet:
-    """Fetches and installs it, unless it is there already; `imports` are modules that have to be found in it. `added`
-    are files beside what is fetched, by path: they take the place of none.
+    """Fetches and installs a package set unless present.
 
-    Raises RefusedError for what is no exact version, for packages that cannot be had or imported, and without a usable
-    Python; InfrastructureError when the disk does not take it.
+    `imports` are modules that must be importable from it; `added` are extra files by path, which never replace fetched
+    ones. Raises RefusedError for an inexact version, for unavailable or unimportable packages, and without a usable
+    Python; InfrastructureError on a disk error.
     """
     for pin in pins:
         if not PIN.fullmatch(pin):
             raise RefusedError(
-                f"{pin[:80]!r} is no exact version", hint="Write `name==1.2.3`, a line for each package."
+                f"{pin[:80]!r} is not an exact version", hint="Write `name==1.2.3`, one line per package."
             )
     guest = inspect_python(python)
     digest = hashlib.sha256("\n".join([*sorted(pins), *_contents(added), guest.version]).encode()).hexdigest()[:16]
@@ -98,10 +98,9 @@ def install_set(
 def extend_set(
     name: str, base: Path, added: Mapping[str, bytes], sets: Path | None = None, python: str | None = None
 ) -> InstalledSet:
-    """Makes a set of the one in `base` and of files beside what that has, by path. Nothing is fetched, and nothing that
-    was added is imported.
+    """Creates a set from the one in `base` plus added files by path. Nothing is fetched, and no added file is imported.
 
-    Raises RefusedError for a path that is no place, or taken; InfrastructureError when the disk does not take it.
+    Raises RefusedError for an invalid or existing path; InfrastructureError on a disk error.
     """
     guest = inspect_python(python)
     digest = hashlib.sha256("\n".join([base.name, *_contents(added)]).encode()).hexdigest()[:16]
@@ -119,7 +118,7 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
-    """The set of that digest, built unless it is there, and the one of that name from now on."""
+    """Returns the set of that digest, built if absent, and points the name to it."""
     target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -145,7 +144,7 @@ def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -
             size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     except OSError as error:
         raise InfrastructureError(
-            f"the packages of {name} could not be kept in {folder}: {error}",
+            f"the packages of {name} could not be stored in {folder}: {error}",
             hint="Free some disk space, and try again.",
         ) from error
     return InstalledSet(digest=digest, folder=target, mib=-(-size >> 20))
@@ -153,7 +152,7 @@ def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Waits until no other process changes the sets in there."""
+    """Locks the folder of sets against other processes."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -163,7 +162,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sweep(folder: Path) -> None:
-    """Takes away what was left by processes that were killed. Nobody builds or removes now."""
+    """Removes leftovers of killed processes; requires the lock."""
     for left in (*folder.glob(f"{BUILDING}*"), *folder.glob(f"{LEAVING}*")):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -176,7 +175,7 @@ def _is_whole(target: Path) -> bool:
 
 
 def _remove(target: Path) -> None:
-    """Takes its name first: a set that is removed is found by nobody, however far that went."""
+    """Removes a set by renaming it first, so that an interrupted removal leaves no visible set."""
     if target.exists():
         leaving = Path(tempfile.mkdtemp(prefix=LEAVING, dir=target.parent))
         target.rename(leaving / target.name)
@@ -190,7 +189,7 @@ def _names(folder: Path) -> list[Path]:
 def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None:
     asked = ["install", "-qq", "--no-deps", "--no-compile", "--only-binary=:all:", "--disable-pip-version-check"]
     asked += ["--implementation", "cp", "--python-version", ".".join(version.split(".")[:2]), "--target", str(folder)]
-    hint = f"Read pip's message; pip config says where it looks for packages for {python}."
+    hint = f"Read pip's message, and see `pip config` for its package sources for {python}."
     try:
         done = subprocess.run(
             [sys.executable, "-I", "-m", "pip", *asked, *pins],
@@ -201,28 +200,28 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
             stdin=subprocess.DEVNULL,
         )
     except subprocess.TimeoutExpired as error:
-        raise RefusedError(f"the packages were not there within {INSTALL_SECONDS} s", hint=hint) from error
+        raise RefusedError(f"fetching the packages took more than {INSTALL_SECONDS} s", hint=hint) from error
     if done.returncode != 0:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()
         raise RefusedError(f"the packages could not be fetched: {' '.join(said[-2:])[:400]}", hint=hint)
 
 
 def _add(folder: Path, added: Mapping[str, bytes]) -> None:
-    """Raises RefusedError for a path that leads elsewhere, or to what is there already."""
+    """Writes the added files. Raises RefusedError for a path outside the set, or one that exists."""
     there = {entry.name for entry in folder.iterdir()}
     for path, data in added.items():
         parts = PurePosixPath(path).parts
         if not parts or path.startswith("/") or ".." in parts:
-            raise RefusedError(f"{path[:80]!r} is no place in a set of packages")
+            raise RefusedError(f"{path[:80]!r} is not a valid path in a package set")
         if parts[0] in there:
-            raise RefusedError(f"{parts[0][:80]!r} is in the packages already", hint="Give it another name.")
+            raise RefusedError(f"{parts[0][:80]!r} is already in the packages", hint="Give it another name.")
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)
 
 
 def _tidy(folder: Path, python: str, only: Sequence[str] = ("",)) -> None:
-    """Leaves out what would run by itself, and compiles what lies below `only`."""
+    """Removes files that would run by themselves, and compiles everything below `only`."""
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for pattern in UNWANTED:
         for file in folder.rglob(pattern):
@@ -257,10 +256,10 @@ def _require_imports(folder: Path, python: str, imports: Sequence[str]) -> None:
         )
     except subprocess.TimeoutExpired as error:
         raise RefusedError(
-            f"what was fetched was not imported within {INSTALL_SECONDS} s", hint="Try it again on a quieter machine."
+            f"importing the packages took more than {INSTALL_SECONDS} s", hint="Try again on a less busy machine."
         ) from error
     if done.returncode != 0:
-        said = (done.stderr.splitlines() or ["nothing was said"])[-1]
+        said = (done.stderr.splitlines() or ["no message"])[-1]
         raise RefusedError(
-            f"{python} cannot import what was fetched: {said[:300]}", hint="The versions have to fit each other."
+            f"{python} cannot import the packages: {said[:300]}", hint="Choose versions that fit each other."
         )

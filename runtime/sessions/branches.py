@@ -1,7 +1,7 @@
-"""Says what a session begins with: nothing, another one's history, or a snapshot of another one's sandbox.
+"""Starting point of a session: nothing, another session's history, or a snapshot of its sandbox.
 
-What always holds: a snapshot that was taken for a fork is forgotten as soon as every session that begins there has
-begun, or has ended before it did, and nobody keeps it to go back to.
+Invariants: a snapshot taken for a fork is forgotten as soon as every session that starts there has started, or ended
+before, and no undo point keeps it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ CHANCE_BYTES = 32
 
 
 class Origin:
-    """Holds a snapshot for as many sessions as still have to begin there."""
+    """Snapshot kept for a number of sessions that still have to start from it."""
 
     def __init__(self, snapshot: SnapshotId, sessions: int, forget: Callable[[SnapshotId], None]) -> None:
         self.snapshot = snapshot
         self._sessions, self._forget = sessions, forget
 
     def share(self, sessions: int) -> None:
-        """Adds that many more."""
+        """Adds further sessions."""
         self._sessions += sessions
 
     def release(self) -> None:
-        """Takes one away."""
+        """Removes one session; forgets the snapshot after the last."""
         self._sessions -= 1
         if self._sessions == 0:
             self._forget(self.snapshot)
@@ -43,17 +43,16 @@ class NewFile(NamedTuple):
 
 
 def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
-    """Puts them in the order of their names. Raises BadRequestError for a name that is none, LimitError for too
-    much."""
+    """Returns the files sorted by name. Raises BadRequestError for an invalid name, LimitError for too much data."""
     for name in files:
         checked_path(f"/work/{name}")
         if "/" in name:
-            raise BadRequestError(f"{name[:80]!r} is no plain name of a file in /work")
+            raise BadRequestError(f"{name[:80]!r} is not a plain file name in /work")
     pages = sum(-(-len(data) // PAGE_BYTES) for data in files.values())
     if pages * PAGE_BYTES >= work_mib << 20:
         raise LimitError(
-            f"the files of {pages * PAGE_BYTES >> 20} MiB leave no room in /work, which has {work_mib} MiB",
-            hint="Give fewer or smaller files, or raise work_mib in the settings of sandboxes.",
+            f"{pages * PAGE_BYTES >> 20} MiB of files do not fit into /work, which has {work_mib} MiB",
+            hint="Give fewer or smaller files, or raise sandbox.work_mib.",
         )
     return tuple(NewFile(name, bytes(files[name])) for name in sorted(files))
 
@@ -64,27 +63,27 @@ class Seed(NamedTuple):
     history: tuple[Past, ...] = ()
     origin: Origin | None = None
     files: tuple[NewFile, ...] = ()
-    """What /work begins with in a sandbox that is fresh."""
+    """Initial content of /work in a fresh sandbox."""
     chance: bytes = b""
-    """What its random numbers come from after the history; empty: as every session begins."""
+    """Random seed after the history; empty means the default of every session."""
 
     def times(self, n: int) -> list[Seed]:
-        """Gives it to so many sessions, which all begin like this but for their random numbers; where they begin at a
-        snapshot, whoever restores it sees to these."""
+        """Returns seeds for `n` sessions that differ only in random numbers; copies of a snapshot are reseeded on
+        restore."""
         if self.origin is not None:
             self.origin.share(n)
             return [self] * n
         return [self._replace(chance=os.urandom(CHANCE_BYTES)) for _ in range(n)]
 
     def release(self) -> None:
-        """Takes one away that begins here."""
+        """Removes one session from its origin."""
         if self.origin is not None:
             self.origin.release()
 
     def at(
         self, taken: SnapshotId | SandboxError, n: int, forget: Callable[[SnapshotId], None]
     ) -> list[Seed] | SandboxError:
-        """Makes those of `n` sessions that begin at a snapshot, if there is one."""
+        """Returns seeds for `n` sessions that start from a snapshot, or passes its error on."""
         if isinstance(taken, SandboxError):
             return taken
         origin = Origin(taken, n, forget)
@@ -92,14 +91,14 @@ class Seed(NamedTuple):
 
 
 class Before:
-    """Keeps the moment before a call. What always holds: of one moment at most, and a snapshot that it
-    rests on is held until it is given up."""
+    """Undo point: state before a call. Invariants: at most one is kept, and its snapshot is held until it is
+    dropped."""
 
     def __init__(self) -> None:
         self._taken: Seed | SandboxError | None = None
 
     def keep(self, taken: Seed | SandboxError) -> None:
-        """Gives a seed with a share of its origin, or why there is none."""
+        """Stores a seed with a share of its origin, or the error that prevented one."""
         self.give_up()
         self._taken = taken
 
@@ -109,7 +108,7 @@ class Before:
             taken.release()
 
     def seeds(self, n: int) -> list[Seed] | SandboxError:
-        """Gives those of `n` sessions that begin then."""
+        """Returns seeds for `n` sessions that start from the undo point."""
         if isinstance(self._taken, Seed):
             return self._taken.times(n)
-        return self._taken or BadRequestError("nothing was kept of this session before a call")
+        return self._taken or BadRequestError("no state was kept before a call of this session")

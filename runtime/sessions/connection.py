@@ -1,8 +1,8 @@
-"""Is this process's way to its broker: connected at the start, and again when it has died and a sandbox is asked for.
+"""This process's connection to its broker, reopened when a sandbox is requested after the broker died.
 
-What always holds: nothing here blocks the reactor; a request that comes while there is no broker waits for one attempt
-to get one and no longer; what belonged to a broker that died is never asked of the next. Called from the reactor only,
-but for the constructor and `close`.
+Invariants: nothing here blocks the reactor; a request without a broker waits for exactly one connection attempt;
+objects of a dead broker are never requested from the next. Called from the reactor only, except the constructor and
+`close`.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from runtime.settings import RuntimeSettings
 
 log = logging.getLogger(__name__)
 START_SECONDS = 60.0
-"""How long a broker may take to say hello."""
+"""Timeout for a broker's hello, in seconds."""
 AGAIN_SECONDS = 30.0
-"""How long a shared broker that has died is awaited; its service may be starting it again."""
+"""Time to wait for a dead shared broker, which its service may restart, in seconds."""
 PAUSE_SECONDS = 0.2
-GONE_HINT = "See what the broker wrote, in its log or on this terminal."
+GONE_HINT = "See the broker's log or this terminal."
 Use = Callable[[BrokerClient], Ticket | None]
 
 
 @dataclass(eq=False)
 class _Later:
-    """Is a request from before there was a broker, and its ticket."""
+    """Request made before there was a broker, and its ticket."""
 
     use: Use
     failed: Callable[[SandboxError], None]
@@ -52,10 +52,10 @@ class _Later:
 
 
 class BrokerConnection:
-    """Implements `runtime.broker_api.BrokerApi` for as many brokers as it takes, one after another."""
+    """Implements `runtime.broker_api.BrokerApi` across successive brokers."""
 
     def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
-        """Asks nobody yet. `died` is called each time a broker has gone, after every wait was answered."""
+        """Connects to nothing yet. `died` is called each time a broker has gone, after every wait was answered."""
         self._reactor, self._settings, self._died = reactor, settings, died
         self._client: BrokerClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,11 +64,11 @@ class BrokerConnection:
         self._owners: dict[Handle, BrokerClient] = {}
         self._opener: threading.Thread | None = None
         self.backends: dict[str, str] = {}
-        """Version by name, as the last broker said."""
+        """Backend versions by name, from the last broker."""
 
     def open(self) -> None:
-        """Waits for the first broker, on the caller's thread. Raises RefusedError when sandboxes cannot be had,
-        InfrastructureError when the broker says nothing."""
+        """Waits for the first broker, on the caller's thread. Raises RefusedError if sandboxes are unavailable,
+        InfrastructureError if the broker does not answer."""
         first: Future[SandboxError | None] = Future()
 
         def begin() -> None:
@@ -78,7 +78,7 @@ class BrokerConnection:
         try:
             problem = first.result(timeout=START_SECONDS)
         except TimeoutError:
-            problem = InfrastructureError("the broker says nothing", hint=GONE_HINT)
+            problem = InfrastructureError("the broker does not answer", hint=GONE_HINT)
         if problem is not None:
             self.close()
             raise problem
@@ -118,7 +118,7 @@ class BrokerConnection:
             owner.rest(handle, rests, done)
 
     def _owner(self, handle: Handle, failed: Callable[[SandboxError], None]) -> BrokerClient | None:
-        """Finds the connection that a sandbox came by; where it is gone, that is the answer."""
+        """Returns the connection of a sandbox; reports an error and returns None if it is gone."""
         owner = self._owners.get(handle)
         if owner is None:
             failed(InfrastructureError(f"sandbox {handle.id} has ended"))
@@ -131,7 +131,7 @@ class BrokerConnection:
             return
 
         def ended(termination: Termination) -> None:
-            """A broker that is gone says `died`, and then that it is gone: that has to be known first."""
+            """Defers `died`, because a lost broker's own end must become known first."""
             if termination.cause is Cause.DIED:
                 self._reactor.call(lambda: done(termination))
             else:
@@ -140,7 +140,7 @@ class BrokerConnection:
         owner.end(handle, ended)
 
     def close(self) -> None:
-        """Closes it, from the caller's thread. A broker of our own has ended everything when this returns."""
+        """Closes the connection, from the caller's thread. A private broker has ended everything when this returns."""
 
         def end() -> None:
             self._closed = True
@@ -171,8 +171,8 @@ class BrokerConnection:
         return later
 
     def _begin(self, until: float) -> None:
-        """Begins to open one on a thread of its own, because it waits. `until` is when a shared broker that has died
-        is no longer awaited; 0 where none is."""
+        """Opens a connection on a separate thread, because it blocks. `until` is the deadline for a dead shared broker;
+        0 if none."""
         if self._closed:
             return
         self._opener = threading.Thread(target=self._open, args=(until,), name="broker-connection", daemon=True)
@@ -207,8 +207,10 @@ class BrokerConnection:
         client.stats(lambda _figures: self._greeted(client, until))  # answered after its hello
 
     def _greeted(self, client: BrokerClient, until: float) -> None:
-        """Takes one that said hello. A shared one may have died in between, and another may come in its place: the
-        socket of one that was killed is open for as long as a process that it was just starting has it."""
+        """Accepts a broker that said hello, or retries if a shared one died meanwhile.
+
+        A killed broker's socket stays open as long as a process that it was starting holds it.
+        """
         if isinstance(client.lost, BrokerLostError) and time.monotonic() < until:
             self._reactor.after(PAUSE_SECONDS, lambda: self._begin(until))
         else:
@@ -232,7 +234,7 @@ class BrokerConnection:
     def _has_died(self, client: BrokerClient) -> None:
         if client is not self._client:
             return
-        log.warning("the broker has gone; another is asked for when it is needed")
+        log.warning("the broker is gone; the next request connects to another")
         self._client = None
         self._died()
 
@@ -243,13 +245,13 @@ class BrokerConnection:
 
 
 def _await(path: Path, until: float) -> socket.socket:
-    """Connects as `connect` does, again and again until then while nobody listens."""
+    """Connects like `connect`, retrying until the deadline while nobody listens."""
     while True:
         try:
             return connect(path)
         except RefusedError as error:
             if time.monotonic() >= until:
                 if until:
-                    raise InfrastructureError(f"the broker has gone: {error}", hint=error.hint) from error
+                    raise InfrastructureError(f"the broker is gone: {error}", hint=error.hint) from error
                 raise
         time.sleep(PAUSE_SECONDS)

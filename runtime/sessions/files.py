@@ -1,7 +1,7 @@
-"""Works with the files of a sandbox, each step one question to its guest.
+"""File operations of a sandbox, each step one request to its guest.
 
-What always holds: only canonical full names are asked for; what goes is sent in pieces that the guest keeps once; what
-comes back is checked for size and shape, and its content is only ever bytes.
+Invariants: only canonical full paths are requested; data is sent in pieces that the guest stores once; answers are
+checked for size and shape, and their content is only ever bytes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from runtime.sessions.outcomes import CallOutcome
 from runtime.sessions.transfer import Caps, ListedName
 
 PIECE_BYTES = 1 << 20
-"""What is read or sent at once."""
+"""Bytes read or sent per request."""
 FILE_SECONDS = 20.0
 PATH_CHARS, DEPTH = 4_096, 64
 KINDS = {
@@ -44,18 +44,18 @@ KINDS = {
 
 
 def checked_path(path: str) -> str:
-    """Checks that it is a canonical name, and gives it in full; what is there, and whether it can be reached, the guest
-    says. Raises BadRequestError for any other."""
+    """Returns a canonical path in full; the guest decides what is there and reachable. Raises BadRequestError for any
+    other."""
     full = path if path.startswith("/") else f"{HOME}/{path}"
     parts = full.split("/")[1:]
     plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts)
     if not plain or "\0" in full or len(full) > PATH_CHARS or len(parts) > DEPTH or not sendable(full):
-        raise BadRequestError(f"{path[:200]!r} is no plain path: no empty parts, no dots, no links")
+        raise BadRequestError(f"{path[:200]!r} is not a plain path: use no empty parts, dots or links")
     return full
 
 
 def sendable(text: str) -> bool:
-    """Says whether it is text, or bytes that a file system gave for text."""
+    """True for valid text, including file system bytes as surrogates."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -68,7 +68,7 @@ def reason(outcome: CallOutcome) -> str:
 
 
 def refusal(outcome: CallOutcome, what: str) -> BadRequestError:
-    """Says what the guest refused, by the number that it gave."""
+    """Returns the exception for a guest's refusal, by its errno."""
     number = outcome.output.decode(errors="replace")
     known = KINDS.get(int(number), BadRequestError) if number.isdecimal() and len(number) < 8 else BadRequestError
     if outcome.output == ops.NO_USER:
@@ -77,13 +77,13 @@ def refusal(outcome: CallOutcome, what: str) -> BadRequestError:
 
 
 class SandboxFiles(ABC):
-    """Is the part of a sandbox that is about its files."""
+    """File methods of a sandbox."""
 
     limits: Limits
 
     @abstractmethod
     def _ask(self, op: Op, body: bytes, limit: float) -> CallOutcome:
-        """Waits for the guest's answer. Raises InfrastructureError when it ended without one."""
+        """Waits for the guest's answer. Raises InfrastructureError if it ended without one."""
 
     def write(self, path: str, data: bytes) -> None:
         self._write(checked_path(path), data)
@@ -91,23 +91,23 @@ class SandboxFiles(ABC):
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
         full = checked_path(path)
         if max_bytes < 1:
-            raise BadRequestError(f"at least 1 byte can be read, not {max_bytes}")
+            raise BadRequestError(f"max_bytes must be at least 1 ({max_bytes})")
         data = bytearray()
         while True:
             outcome = self._piece(full, len(data), min(PIECE_BYTES, max_bytes + 1 - len(data)))
             data += outcome.output
             if len(data) > max_bytes or (outcome.report.isdigit() and int(outcome.report[:20]) > max_bytes):
-                raise FileTooLargeError(f"{path} has more than the {max_bytes} bytes asked for")
+                raise FileTooLargeError(f"{path} has more than {max_bytes} bytes")
             if len(outcome.output) < PIECE_BYTES:
                 return bytes(data)
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
-        """Bytes of a name that are no text come out as escapes."""
+        """Lists files; non-text bytes of names appear as escapes."""
         full = checked_path(path)
         return [transfer.entry(full, listed) for listed in self._listed(full)]
 
     def upload(self, source: Path, path: str) -> int:
-        """What was copied before it failed stays."""
+        """Uploads a tree; files copied before a failure stay."""
         full = checked_path(path)
         return transfer.upload(
             source, self._caps(), lambda inside, data: self._write(checked_path(f"{full}/{inside}"), data)
@@ -130,7 +130,7 @@ class SandboxFiles(ABC):
         try:
             listing = transfer.records(outcome.output)
         except FrameError as error:
-            raise InfrastructureError(f"{path} is listed in no known way: {error}") from error
+            raise InfrastructureError(f"invalid listing of {path}: {error}") from error
         if len(listing) > self.limits.entries:
             raise LimitError(f"{path} has more than {self.limits.entries} files and folders")
         return listing
@@ -145,13 +145,13 @@ class SandboxFiles(ABC):
 
     def _write(self, path: str, data: bytes) -> None:
         if len(data) > (room := self._caps().bytes):
-            raise LimitError(f"{path} cannot be written: {len(data)} bytes are more than the {room} that there are")
+            raise LimitError(f"{path} cannot be written: {len(data)} bytes exceed the limit of {room}")
         staged, last = self._stage(data, path)
         outcome = self._ask(Op.WRITE, wire.write_body(path, last, parents=True, staged=staged), FILE_SECONDS)
         _require_ok(outcome, path, "written")
 
     def _stage(self, data: bytes, what: str) -> tuple[int, bytes]:
-        """Sends all but the last piece ahead; how much that was, and the last piece."""
+        """Sends all but the last piece ahead; returns the number of bytes sent, and the last piece."""
         at = 0
         while len(data) - at > PIECE_BYTES:
             piece = wire.stage_body(at, data[at : at + PIECE_BYTES])
@@ -164,4 +164,4 @@ def _require_ok(outcome: CallOutcome, path: str, what: str) -> None:
     if outcome.kind is ReplyKind.REFUSED:
         raise refusal(outcome, f"{path} cannot be {what}")
     if outcome.kind is not ReplyKind.OK:
-        raise InfrastructureError(f"the sandbox ended while {path} was {what}", hint="Take a new one.")
+        raise InfrastructureError(f"the sandbox ended while {path} was {what}", hint="Open a new sandbox.")

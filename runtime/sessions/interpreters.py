@@ -1,8 +1,7 @@
-"""Keeps the shared interpreters: many sessions in each, proved not to see one another.
+"""Shared interpreters: many sessions in each, proved unable to see one another.
 
-What always holds: an interpreter is started when a session first needs it, sessions are spread over them, and one that
-is lost is replaced by one that was kept ready, so its sessions go on after a repetition of their histories. Called from
-the reactor only.
+Invariants: an interpreter starts when a session first needs it, sessions are spread over them, and a lost one is
+replaced by a spare, so its sessions continue after a replay of their histories. Called from the reactor only.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ class Interpreters:
         return claim
 
     def begin(self) -> None:
-        """Starts the first one, before anybody calls."""
+        """Starts the first interpreter before any call."""
         self.begun = True
         if self._boxes[0].worker is None:
             self._fill(self._boxes[0])
 
     def lost(self, worker: Worker) -> None:
-        """A sandbox has ended; it may have been one of these."""
+        """Handles the end of a sandbox, which may be one of the interpreters."""
         if worker is self._spare:
             self._spare = None
         for box in self._boxes:

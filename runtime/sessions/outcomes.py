@@ -1,7 +1,7 @@
-"""Judges how a call ended: its status, its error, and whether a repetition ended the same.
+"""Evaluates how a call ended: its status, its error, and equality with a replay.
 
-What the host measured goes before what the guest says. Reports may have been written by hostile code: what comes out of
-here is capped, valid Unicode, and never a structure.
+Host measurements take precedence over guest reports. Reports may come from hostile code: results here are capped, valid
+Unicode, and never a structure.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ADDRESS = re.compile(rb"0x[0-9a-f]+")
 ERROR_CHARS = 500
 TRACEBACK_CHARS = 2_000
 RAW_OUTPUT_BYTES = 64
-"""Longer outputs of a history are kept as digests."""
+"""Longest output kept in a history, in bytes; longer ones are kept as digests."""
 HAD_ENDED = "; it had ended before this call, which did not run"
 EMPTY = "; the session starts again with no names and no files"
 EMPTY_BUT_FILES = "; the session starts again with no names and only the files that it began with"
 
 
 class LossCause(Enum):
-    """Says why a whole sandbox ended under its calls."""
+    """Cause of a whole sandbox's end during its calls."""
 
     TIMEOUT = "timeout"
     MEMORY = "memory"
@@ -35,9 +35,9 @@ class LossCause(Enum):
     EXPIRED = "expired"
     DIED = "died"
     BROKER = "broker"
-    """Whoever started it is gone, and it with them."""
+    """Lost together with its broker."""
     STARVED = "starved"
-    """Others had the processors until the wall clock of a call with patience was over."""
+    """Others used the CPUs until the wall-clock limit of a call with patience."""
 
 
 LOST_BY: dict[Cause, LossCause] = {
@@ -48,14 +48,14 @@ LOST_BY: dict[Cause, LossCause] = {
 
 
 class CallOutcome(NamedTuple):
-    """Says how one call ended: what the guest said of it, or why it could not say anything."""
+    """Raw end of one call: the guest's report, or the reason for its absence."""
 
     kind: ReplyKind | LossCause
     output: bytes
     report: bytes
     seconds: float
     blamed: bool = True
-    """False for a call that was only waiting its turn in a sandbox that was lost."""
+    """False for a call that was only waiting its turn in a lost sandbox."""
 
 
 SENTENCES = {
@@ -83,17 +83,17 @@ STATUS_OF: dict[ReplyKind | LossCause, CallStatus] = {
 
 
 class ExceptionReport(NamedTuple):
-    """Holds what the report of an exception says."""
+    """Parsed report of an exception."""
 
     error: str = ""
     traceback: str = ""
     status: CallStatus = CallStatus.EXCEPTION
-    """Finer when the guest names the limit that its code ran into."""
+    """More specific if the guest names the limit that its code hit."""
 
 
 def exception_report(outcome: CallOutcome) -> ExceptionReport:
-    """Nothing when the report is none. Lone surrogates, which no file, database or socket would take later, come out as
-    their escapes."""
+    """Parses an exception report; empty if invalid. Lone surrogates, which files, databases and sockets reject, become
+    escapes."""
     if not outcome.report:
         return ExceptionReport()
     try:
@@ -125,8 +125,7 @@ def sentence(status: CallStatus, limits: Limits, seconds: float) -> str:
 def result_of(
     outcome: CallOutcome, *, limits: Limits, seconds: float, tier: Tier, sandbox: str, aside: str = ""
 ) -> CallResult:
-    """Makes what the caller gets to see. `seconds` is the call's limit; `aside` follows a sentence of the host's
-    own."""
+    """Returns the result shown to the caller. `seconds` is the call's limit; `aside` is appended to a host sentence."""
     error = trace = ""
     if outcome.kind is ReplyKind.OK:
         status = CallStatus.OK
@@ -142,7 +141,7 @@ def result_of(
 
 
 def not_run(limits: Limits, tier: Tier) -> CallResult:
-    """Answers a call beyond the last one that a session may make."""
+    """Returns the result of a call beyond the session's call limit."""
     status = CallStatus.CALLS
     return CallResult(status=status, error=sentence(status, limits, 0.0), seconds=0.0, tier=tier, sandbox="")
 
@@ -151,8 +150,7 @@ Fingerprint = tuple[ReplyKind, bytes, str]
 
 
 def fingerprint(outcome: CallOutcome) -> Fingerprint:
-    """Takes what has to be equal when a call is repeated. Addresses of objects differ between processes and mean
-    nothing."""
+    """Returns what must be equal in a replay. Object addresses differ between processes and are masked."""
     kind = outcome.kind if isinstance(outcome.kind, ReplyKind) else ReplyKind.DIED
     output = ADDRESS.sub(b"0x", outcome.output) if b"0x" in outcome.output else outcome.output
     if len(output) > RAW_OUTPUT_BYTES:
@@ -162,12 +160,12 @@ def fingerprint(outcome: CallOutcome) -> Fingerprint:
 
 
 class Past(NamedTuple):
-    """Is a call of the history, and how it ended."""
+    """Past call of a history, with its outcome."""
 
     source: str
     outcome: Fingerprint
     seed: bytes = b""
-    """What was seeded with last before it; empty: as every session begins."""
+    """Last seed before the call; empty means the default of every session."""
 
 
 def _encodable(text: str) -> str:
@@ -175,26 +173,26 @@ def _encodable(text: str) -> str:
 
 
 class NextStep(Enum):
-    """Says what follows for the session."""
+    """Consequence of a call's outcome for its session."""
 
     ANSWER = "answer"
-    """The call is part of the history."""
+    """Answer; the call joins the history."""
     UNDO = "undo"
-    """The call is answered, and the place has forgotten the session: what was whole is repeated before the next."""
+    """Answer; the place has lost the session, and complete calls are replayed before the next."""
     EMPTY = "empty"
-    """The call is answered, and the session starts again with nothing: its history cannot be repeated."""
+    """Answer; the session restarts empty, because its history cannot be replayed."""
     AGAIN = "again"
-    """Others lost the place; nothing of the call was seen, so it goes again."""
+    """Retry: others lost the place, and nothing of the call was visible."""
     PROCESS = "process"
-    """Nothing of the call was seen; it goes again in a process of its own."""
+    """Retry in a separate process; nothing of the call was visible."""
     SANDBOX = "sandbox"
-    """Likewise, in a sandbox of its own."""
+    """Retry in a separate sandbox; nothing of the call was visible."""
     BROKEN = "broken"
-    """The place is gone, and the call is not to blame: this one and all later ones fail."""
+    """Fail this and all later calls: the place is gone, through no fault of the call."""
 
 
 def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
-    """`seconds` is the call's limit."""
+    """Returns the next step for a session after an outcome. `seconds` is the call's limit."""
     kind = outcome.kind
     if kind in (ReplyKind.OK, ReplyKind.EXCEPTION):
         return NextStep.ANSWER

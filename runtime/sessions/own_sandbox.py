@@ -1,8 +1,8 @@
-"""Is a sandbox of its own for one caller: Python that keeps its names, files, programs, snapshots of all of it.
+"""Separate sandbox of one caller: stateful Python, files, programs, and snapshots of all of it.
 
-The blocking face of a worker that lives on the reactor. What always holds: a rollback that fails leaves the sandbox as
-it is; after a call that had to be killed the sandbox is gone, and a snapshot of it can still be restored. Of a sandbox
-that used up a limit between two calls, the next call says which; those after it find it gone.
+Blocking interface to a worker on the reactor. Invariants: a failed rollback leaves the sandbox unchanged; after a
+killed call the sandbox is gone, but its snapshots can still be restored. If a limit ended the sandbox between two
+calls, the next call reports the limit; later ones find it gone.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ from runtime.sessions.waiter import Answered, Waiter, awaited
 from runtime.sessions.worker import Worker
 
 GRACE_SECONDS = 5.0
-"""How much longer than its program the supervisor may take before the whole sandbox is killed."""
+"""Extra time of the supervisor beyond its program's limit before the sandbox is killed, in seconds."""
 END_SECONDS = 10.0
-"""How long `close` waits until nothing runs any more."""
+"""Time for which `close` waits until nothing runs, in seconds."""
 
 
 def copy_of(snapshot: SnapshotId, *, reseed: bool = False) -> SnapshotCopy:
-    """Raises BadRequestError for what is no name of a snapshot."""
+    """Returns the request for a snapshot copy. Raises BadRequestError for an invalid snapshot name."""
     try:
         return SnapshotCopy(snapshot=snapshot, reseed=reseed)
     except ValidationError:
-        hint = "A snapshot is named by 64 hexadecimal digits."
-        raise BadRequestError(f"{snapshot[:80]!r} is no snapshot", hint=hint) from None
+        hint = "Use the 64 hexadecimal digits of a snapshot."
+        raise BadRequestError(f"{snapshot[:80]!r} is not a snapshot name", hint=hint) from None
 
 
 BUILT_IN = (
     "memory_mib", "pids", "cpus", "output_bytes", "tmp_mib", "work_mib", "open_files", "cpu_seconds", "life_seconds",
 )  # fmt: skip
-"""What a sandbox was built with goes before what is asked for now."""
+"""Limits fixed when a sandbox was built, which override requested ones."""
 OLD_SECONDS = 0.05
-UNDER_WAY = "a call is under way in the sandbox: nobody could have its answer in a copy"
+UNDER_WAY = "a call is running in the sandbox: a copy could not return its answer"
 
 
 class OwnSandbox(SandboxFiles, ClosesOnExit):
-    """Is the one implementation of `runtime.sandbox.Sandbox`; made by `Sessions.sandbox`."""
+    """Only implementation of `runtime.sandbox.Sandbox`; created by `Sessions.sandbox`."""
 
     def __init__(
         self,
@@ -86,17 +86,17 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Gives the latest figures, of all the sandboxes that it was, one after another."""
+        """Current usage, summed over its successive sandboxes."""
 
         def measure(worker: Worker, done: Measured) -> None:
             self._waiter.launcher.usage(worker.handle, done)
 
-        silence = f"nobody says what sandbox {self.id} has used"
+        silence = f"no usage report for sandbox {self.id}"
         used: Usage = awaited(self._waiter.reactor, partial(self._account.report, measure), END_SECONDS, silence)
         return used
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
-        """After a call that had to be killed the sandbox is gone: later calls raise InfrastructureError."""
+        """Runs code. After a killed call the sandbox is gone: later calls raise InfrastructureError."""
         limit = call_seconds(seconds, self.limits)
         if not self._counted():
             return not_run(self.limits, Tier.SANDBOX)
@@ -121,8 +121,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         output_bytes: int | None = None,
         patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program; one that takes too long is killed with its group, the sandbox lives on, unless it was waited
-        for with patience."""
+        """Runs a program. One that takes too long is killed with its group; the sandbox survives, except with
+        patience."""
         self._require_startable(argv, env, cwd, user, stdin)
         limit = call_seconds(seconds, self.limits)
         most = self.limits.output_bytes if output_bytes is None else min(output_bytes, self.limits.output_bytes)
@@ -175,17 +175,19 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return taken
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
-        """Until the snapshot is forgotten or 0 copies are asked for, as many are kept ready; each costs its memory."""
+        """Keeps `copies` of a snapshot ready until it is forgotten or 0 are requested; each costs its memory."""
         wanted = copy_of(snapshot).snapshot
         if not 0 <= copies <= 64:
-            raise BadRequestError(f"0 to 64 copies can be kept ready, not {copies}")
+            raise BadRequestError(f"copies must be 0 to 64 ({copies})")
         self._require_open()
         self._waiter.ask(partial(self._waiter.launcher.prepare, wanted, copies), "copies ahead of need")
 
     def restore(self, snapshot: SnapshotId) -> None:
-        """CPU time and life begin anew. The old sandbox ends a moment later: the first call does not compete with that.
+        """Rolls back; CPU time and life restart. The old sandbox ends a moment later, to not compete with the first
+        call.
 
-        Raises BadRequestError without such a snapshot; nothing is lost then."""
+        Raises BadRequestError for an unknown snapshot; nothing is lost then.
+        """
         self._require_open()
         [worker] = self._waiter.workers(copy_of(snapshot), caller=self._caller, priority=self._priority)
         old = self._worker
@@ -199,7 +201,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     def fork(self, snapshot: SnapshotId, n: int) -> Sequence[OwnSandbox]:
         if not 1 <= n <= MAX_FORKS:
-            raise BadRequestError(f"a sandbox is forked into 1 to {MAX_FORKS} others, not {n}")
+            raise BadRequestError(f"a sandbox can be forked into 1 to {MAX_FORKS} others, not {n}")
         self._require_open()
         copy = copy_of(snapshot, reseed=True)
         workers = self._waiter.workers(copy, n, caller=self._caller, priority=self._priority)
@@ -209,11 +211,11 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         ]
 
     def forbid(self) -> None:
-        """Refuses calls from now on as if closed; the pool that ends removes what is left."""
+        """Refuses calls from now on as if closed; the closing pool removes the rest."""
         self._closed = True
 
     def close(self) -> None:
-        """Also from another thread, in the middle of a call, which then raises BadRequestError."""
+        """Closes the sandbox, even from another thread during a call, which then raises BadRequestError."""
         if self._closed:
             return
         self._closed = True
@@ -234,23 +236,23 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
     def _require_startable(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str, user: str, stdin: bytes
     ) -> None:
-        """Checks what can be checked before anybody is asked. Raises BadRequestError, RefusedError or LimitError."""
+        """Validates a program request locally. Raises BadRequestError, RefusedError or LimitError."""
         texts = [*argv, *env, *env.values(), cwd, user]
         if not argv or not argv[0] or any("\0" in text or not sendable(text) for text in texts):
-            raise BadRequestError("a program has a name, and all that it is told is text without a NUL")
+            raise BadRequestError("a program needs a name, and its arguments and environment must be text without NUL")
         if any(not name or "=" in name for name in env):
-            raise BadRequestError("a variable of the environment has a name without an equals sign")
+            raise BadRequestError("an environment variable needs a name without an equals sign")
         profile = self._worker.profile
         if not profile.users and user not in ("", "guest", str(UID)):
             raise RefusedError(
                 f"{user[:80]!r} cannot run programs here: this sandbox has one user",
-                hint="Only a sandbox with a userland under gVisor has others; leave the user out.",
+                hint="Omit the user: only a sandbox with a userland under gVisor has others.",
             )
         if len(stdin) > (most := profile.memory_mib << 19):
-            raise LimitError(f"{len(stdin)} bytes are more than the {most} that a program's input may have here")
+            raise LimitError(f"{len(stdin)} bytes of input exceed this sandbox's limit of {most}")
 
     def _counted(self) -> bool:
-        """Says whether one more call may be made."""
+        """Counts a call; False if none is left."""
         self._require_open()
         if self._account.calls >= self.limits.calls:
             return False
@@ -273,7 +275,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return answer
 
     def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[CallOutcome, Spent]:
-        """`grace` is what the guest may take beyond the limit to say that it kept it."""
+        """Sends a request with patience. `grace` is the guest's extra time to report that it kept the limit."""
         if patience <= 1:
             return self._explained(self._asked(self._worker, op, body, limit + grace).result()), Spent()
         worker, reactor, launcher = self._worker, self._waiter.reactor, self._waiter.launcher
@@ -292,8 +294,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return self._explained(answer.result()), used
 
     def _explained(self, outcome: CallOutcome) -> CallOutcome:
-        """Explains as `_believed` does, but a limit that the sandbox used up before the call is told, once, by an
-        unblamed ending."""
+        """Validates an outcome like `_believed`; a limit used up before the call is reported once, as an unblamed
+        end."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             unreported = not outcome.blamed and not self._loss_reported and outcome.kind is not LossCause.BROKER
@@ -304,16 +306,18 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return outcome
 
     def _termination_of(self, worker: Worker) -> Termination:
-        """Waits for how a lost sandbox ended, which is soon known."""
-        silence = f"the broker does not say how sandbox {self.id} ended"
+        """Waits for a lost sandbox's termination, which soon becomes known."""
+        silence = f"no termination report for sandbox {self.id}"
         return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
 
     def _believed(self, outcome: CallOutcome) -> CallOutcome:
-        """Raises InfrastructureError for one that says nothing of the call."""
+        """Returns a meaningful outcome. Raises InfrastructureError for one that says nothing about the call."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             if outcome.kind is LossCause.BROKER or not outcome.blamed:
-                raise InfrastructureError(f"sandbox {self.id} is gone", hint="Take a new one, or restore a snapshot.")
+                raise InfrastructureError(
+                    f"sandbox {self.id} is gone", hint="Open a new sandbox, or restore a snapshot."
+                )
         return outcome
 
     def _program_facts(self, outcome: CallOutcome) -> tuple[int | None, int]:
@@ -323,4 +327,4 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
             facts = json.loads(outcome.report)
             return int(facts["exit_code"]), int(facts["stdout_bytes"])
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise InfrastructureError(f"sandbox {self.id} does not say how the program ended") from error
+            raise InfrastructureError(f"sandbox {self.id} sent no valid report of the program's end") from error

@@ -1,9 +1,9 @@
-"""Waits for a call with patience: what others took from it is not counted, and what takes long gives way.
+"""Timing of calls with patience: time taken by others does not count, and long calls yield.
 
-What always holds: the limit is of the call's own time, in which it computed or rested, as the host's kernel tells it;
-a call that computes for its limit is ended whatever its clock says, and every call is ended at the end of its wall
-clock. What it says of a call holds for one within its limit as well. What went before a first look that came late is
-not known and does not count. Where the kernel does not say who waited, all wall clock since then counts.
+Invariants: the limit covers the call's own time, computing or resting, as reported by the host's kernel; a call that
+computes for its limit is ended regardless of its clock, and every call ends at its wall-clock limit. This also holds
+for a call within its limit. Time before a late first look is unknown and does not count. If the kernel does not report
+waits, all wall clock since then counts.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from runtime.profile import BoxUsage
 from runtime.sessions.outcomes import CallOutcome
 
 FIRST_SECONDS = 0.02
-"""Without an answer, after which it is found out what the sandbox has used before: what is quick costs nothing more."""
+"""Delay without an answer before the baseline usage is measured, in seconds: quick calls cost nothing extra."""
 GIVES_WAY_SECONDS = 0.1
-"""Without an answer, after which a call's sandbox gives way to others."""
+"""Delay without an answer before a call's sandbox yields to others, in seconds."""
 GIVES_WAY_LIMITS = 5.0
-"""So many limits of wall clock long. Then it has its share again, or a full machine would never let it come to its
-limit, which is also the most that it can cost others."""
+"""Duration of yielding, in multiples of the limit. Afterwards it gets its share back, or a full machine would never let
+it reach its limit, which also bounds its cost to others."""
 GIVES_WAY_MOST_SECONDS = 30.0
-"""And no longer than that, whatever its limit: others are not spared much more by a minute than by a half."""
+"""Longest yielding, in seconds, whatever the limit: a minute spares others little more than half of one."""
 MEASURE_PAUSE_SECONDS = 0.1
-"""Between looks at what a call has used, at least."""
+"""Shortest interval between usage measurements, in seconds."""
 MEASURE_SECONDS = 30.0
-"""How long the broker may take to say it; it has to share the processors, too."""
+"""Timeout of the broker for a measurement, in seconds; it shares the CPUs too."""
 
 Answered = Callable[[BoxUsage | SandboxError], None]
 
 
 class Pace(NamedTuple):
-    """Holds the limits of one call, in seconds; `wall` is at least `own`."""
+    """Limits of one call, in seconds; `wall` is at least `own`."""
 
     own: float
     wall: float
@@ -44,33 +44,35 @@ class Pace(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Holds what a call had used when it was last measured, but for its first `FIRST_SECONDS`."""
+    """Usage of a call at its last measurement, without its first `FIRST_SECONDS`."""
 
     computed: float | None = None
     waited: float = 0.0
 
 
 class FirstLook(NamedTuple):
-    """Is what a sandbox had used when its call was first looked at, and how many seconds late that came."""
+    """Baseline usage of a sandbox, and by how many seconds its measurement was late."""
 
     usage: BoxUsage | SandboxError
     unseen: float
 
 
 class Watched(NamedTuple):
-    """Is what can be done about the sandbox of the call. None of it raises or waits."""
+    """Actions on the call's sandbox, none of which raises or waits."""
 
     measure: Callable[[Answered], None]
     give_way: Callable[[bool], None]
     end: Callable[[], None]
-    """Kills it; the call is answered then."""
+    """Kills the sandbox; the call is answered then."""
 
 
 def spent(before: BoxUsage, now: BoxUsage, unseen: float = 0.0) -> Spent:
-    """Takes what was used between two measurements, the first of which came `unseen` seconds late. It waited as long as
-    the two of its threads that waited longest: a guest's program and the kernel below it are threads that wait in turn,
-    and the longest alone is up to a quarter too little (measured). Where these waits are one at the same time, they are
-    counted twice; then what it computes ends it, or its wall clock."""
+    """Returns the usage between two measurements, the first of which was `unseen` seconds late.
+
+    The wait is the sum of the two longest-waiting threads: a guest's program and the kernel below it are threads that
+    wait in turn, and the longest alone is up to a quarter too low (measured). Simultaneous waits count twice; then its
+    computation or its wall clock ends it.
+    """
     waits = sorted((seconds - before.waits.get(thread, 0.0) for thread, seconds in now.waits.items()), reverse=True)
     waited = sum(max(0.0, seconds) for seconds in waits[:2])
     return Spent(max(0.0, now.cpu_seconds - before.cpu_seconds), waited + unseen)
@@ -81,42 +83,43 @@ def is_over(pace: Pace, used: Spent, wall: float) -> bool:
 
 
 def is_used_up(pace: Pace, used: Spent, wall: float) -> bool:
-    """Says whether the time is over that is a call's own: others did not take it."""
+    """True if the call's own time, without time taken by others, is used up."""
     return own_seconds(pace, used, wall) >= pace.own
 
 
 def own_seconds(pace: Pace, used: Spent, wall: float) -> float:
-    """Gives how much of its own time a call has used: by its clock, or by what it computed on all its processors."""
+    """Returns the own time used by a call: by its clock, or by its computation over all its CPUs."""
     return max(wall - used.waited, (used.computed or 0.0) / max(1.0, pace.cpus))
 
 
 class OwnTime:
-    """Says of a call that nobody waits for how long it may go on, from looks at what its sandbox has used."""
+    """Own-time budget of a call without a blocked caller, from measurements of its sandbox."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
         self.is_asked = False
-        """Whether a look is under way."""
+        """True while a measurement is pending."""
         self.is_used_up = False
-        """Whether its own time was over at the last look."""
+        """True if its own time was used up at the last measurement."""
         self._used = 0.0
-        """Seconds of its own time that it had used at the last look."""
+        """Own time used at the last measurement, in seconds."""
         self._before: BoxUsage | None = None
         self._unseen = 0.0
-        """Seconds by which the first look came late."""
+        """Lateness of the first measurement, in seconds."""
 
     def extend(self, seconds: float) -> None:
-        """Gives it so much more of its own time, from the last look on: a look may have come late, and what it used
-        beyond its limit until then is not taken from what it is given now."""
+        """Grants further own time from the last measurement on: time used beyond the limit before a late measurement is
+        not deducted."""
         self.pace = self.pace._replace(own=max(self.pace.own, self._used) + seconds)
 
     @staticmethod
     def first_look(limit: float) -> float:
-        """Seconds without an answer after which it is found out what the sandbox has used before."""
+        """Returns the delay without an answer before the baseline usage is measured, in seconds."""
         return min(GIVES_WAY_SECONDS, limit / 10)
 
     def left(self, usage: BoxUsage | SandboxError, wall: float) -> float | None:
-        """Seconds until it is looked at again; None where the call is over. `wall` is since it began."""
+        """Returns the seconds until the next measurement; None if the call is over. `wall` is the time since its
+        start."""
         self.is_asked = False
         used = Spent()
         if isinstance(usage, BoxUsage):
@@ -130,7 +133,7 @@ class OwnTime:
 
 
 def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spent:
-    """Waits for the answer, for which the sandbox is ended when the pace is over. The call has begun."""
+    """Waits for the answer of a started call and ends its sandbox when the pace is exceeded."""
     begun = time.monotonic()
     used, gives_way, turn = Spent(), False, GIVES_WAY_SECONDS
     first = min(FIRST_SECONDS, pace.own / 10)
@@ -158,8 +161,7 @@ def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spen
 
 
 def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, turn: float) -> bool:
-    """Waits until there is something to do, at the latest when so many seconds are over in which it gives way or has
-    its share; whether it is answered."""
+    """Waits until the next action is due, at the latest `turn` seconds after the start; True if answered."""
     wall = time.monotonic() - begun
     left = min(pace.own + used.waited, pace.wall) - wall
     seconds = max(MEASURE_PAUSE_SECONDS if wall >= pace.own else 0.0, left)
@@ -175,7 +177,7 @@ def _is_answered(answer: Future[CallOutcome], seconds: float) -> bool:
 
 
 def _measure(before: Future[FirstLook], of: Watched) -> Spent:
-    """Measures what was used; nothing is known where nobody says it."""
+    """Measures the usage; empty if the broker does not report it."""
     now: Future[BoxUsage | SandboxError] = Future()
     of.measure(now.set_result)
     try:

@@ -1,9 +1,8 @@
-"""Decides where one session runs: its tier, its place, and the history that takes it from one place to the next.
+"""Placement of one session: its tier, its place, and the history that it carries between places.
 
-A call is carried to a place that knows the whole history; a place that does not is told it first, and each repeated
-call has to end exactly as it did the first time. What always holds: one call at a time; its end is reported once, by
-`answered` or `failed`, unless `leave` came first; whatever was asked for and is not wanted any more is given back.
-Called from the reactor only.
+A call runs in a place that knows the whole history; a place that does not gets it replayed first, and each replayed
+call must end exactly as before. Invariants: one call at a time; its end is reported once, by `answered` or `failed`,
+unless `leave` came first; requested resources that are no longer wanted are given back. Called from the reactor only.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ from runtime.sessions.usage_meter import UsageMeter
 
 ORDER = {tier: port for port, tier in enumerate(Tier)}
 RETRIES = 2
-"""How often a call may lose its sandbox through the fault of others before it goes where there are fewer of them."""
-UNREPEATABLE = "the session has to go on in another place, and what it computed before ends otherwise there"
+"""Number of times a call may lose its sandbox through others before it moves to a tier with fewer of them."""
+UNREPEATABLE = "the session must move to another place, but its history gives different results there"
 KNOWN_SECONDS = 10.0
-"""How long a place may take to say that it has heard something."""
-BROKER_GONE = "the broker of this session's sandbox is gone, and its state with it"
-STARVED = "others had the processors until the time of a call was over, and the session's state is gone with it"
+"""Timeout of a place for an acknowledgement, in seconds."""
+BROKER_GONE = "the broker of this session's sandbox is gone, and the session's state with it"
+STARVED = "other work used the CPUs until a call's time was over, and the session's state is lost"
 ALL_SNAPSHOTS = "all {snapshots} snapshots of this session have been taken"
-TAKE_A_NEW_ONE = "Open a new session; it starts a broker again where there is none."
+TAKE_A_NEW_ONE = "Open a new session, which starts a broker if needed."
 
 
 class SessionPlacement:
@@ -59,7 +58,8 @@ class SessionPlacement:
         answered: Callable[[SessionCall, CallResult], None],
         failed: Callable[[SessionCall, SandboxError], None],
     ) -> None:
-        """Runs nowhere yet. `terms` names the session, its caller and its priority; the rest of it follows the seed."""
+        """Starts without a place. `terms` names the session, its caller and its priority; its other fields follow the
+        seed."""
         self.tier, self.preload = seed.tier, seed.preload
         self._history, self._origin, self._chance = list(seed.history), seed.origin, seed.chance
         self._supplies, self._before = Supplies(seed.files, terms), Before()
@@ -80,12 +80,12 @@ class SessionPlacement:
             self._go()
 
     def begin(self) -> None:
-        """Asks for the place before anybody calls."""
+        """Requests the place before the first call."""
         if self._port is None:
             self._ask()
 
     def leave(self) -> None:
-        """Gives up the place, in the middle of a call if need be; the history stays."""
+        """Gives up the place, even during a call; the history stays."""
         if self._request is not None and self._port is not None:
             self._port.worker.withdraw(self._request)
         self._request = None
@@ -99,26 +99,26 @@ class SessionPlacement:
             port.leave()
 
     def end(self) -> None:
-        """The session is over; nothing is reported any more."""
+        """Ends the session; nothing more is reported."""
         self._call = None
         self.leave()
         self._release()
         self._before.give_up()
 
     def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None], *, undo: bool = False) -> None:
-        """Makes what `n` sessions need to begin with this one's names, or with those before the call that was kept. No
-        call is under way."""
+        """Creates seeds for `n` sessions with this session's names, or those before the kept call. Requires that no
+        call is running."""
         if self._broken is not None:
             done(self._broken)
         elif undo:
             done(self._before.seeds(n))
         else:
-            gone = InfrastructureError("the session's sandbox has ended, and its state with it", hint="Call it first.")
+            gone = InfrastructureError("the session's sandbox and its state have ended", hint="Call the session first.")
             self._begin_here(n, gone, done)
 
     def _begin_here(self, n: int, gone: SandboxError, done: Callable[[list[Seed] | SandboxError], None]) -> None:
-        """Makes what `n` sessions need to begin as this one is: a seed that tells all that there is, else a snapshot.
-        `gone` is the answer where its sandbox has ended."""
+        """Creates seeds for `n` sessions from a complete history, else from a snapshot. `gone` is the error of an ended
+        sandbox."""
         files, port = self._supplies.files, self._port
         knows_all = port is not None and port.known == len(self._history) and not self._supplies.under_way
         if self.tier is not Tier.SANDBOX or port is None or not knows_all:
@@ -141,7 +141,7 @@ class SessionPlacement:
 
     def _keep(self, call: SessionCall) -> None:
         self._before.give_up()
-        gone = InfrastructureError("the sandbox had ended before the call, and its state with it")
+        gone = InfrastructureError("the sandbox and its state had ended before the call")
         self._begin_here(1, gone, partial(self._seeds_ready, call))
 
     def _seeds_ready(self, call: SessionCall, seeds: list[Seed] | SandboxError) -> None:
@@ -158,7 +158,7 @@ class SessionPlacement:
     # to a place
 
     def _go(self) -> None:
-        """Carries the call on, by way of whatever is missing."""
+        """Advances the call by its next missing step."""
         call = self._call
         if call is None or self._supplies.under_way:
             return
@@ -184,7 +184,7 @@ class SessionPlacement:
             self._ask()
 
     def _raise_to(self, tier: Tier, preload: tuple[str, ...] = ()) -> None:
-        """Moves only ever to more isolation; the modules that were ready once stay so."""
+        """Moves the session to more isolation if required, never less; modules once preloaded stay so."""
         if ORDER[tier] > ORDER[self.tier]:
             self.leave()
             self.tier = tier
@@ -222,8 +222,8 @@ class SessionPlacement:
             self._go()
 
     def _is_gone(self, answer: Port | SandboxError) -> bool:
-        """Says whether what the session was has gone with a broker: one that served it, wherever it was when that died,
-        or that had the snapshot at which it begins, of which the next broker knows nothing."""
+        """True if the session's state was lost with a broker: one that served it, or one that had its origin snapshot,
+        which the next broker does not know."""
         if self._origin is not None:
             return isinstance(answer, BrokerLostError | BadRequestError)
         return isinstance(answer, BrokerLostError) and bool(self._history)
@@ -308,8 +308,8 @@ class SessionPlacement:
             self._break_with(InfrastructureError(UNREPEATABLE, hint="Open a new session."))
 
     def _compile_aside(self, call: SessionCall) -> None:
-        """Has a shared interpreter, where the session keeps nothing, compile what the host could not parse: a process
-        may open no file, and Python's parser looks for the source that it complains of."""
+        """Compiles source that the host could not parse in a shared interpreter without session state: a compute-only
+        process may open no file, and Python's parser looks for the source that it reports."""
 
         def on_ready(port: Port | SandboxError) -> None:
             if isinstance(port, SandboxError):
@@ -364,7 +364,7 @@ class SessionPlacement:
                 self._break()
 
     def _move(self, port: Port, outcome: CallOutcome, tier: Tier) -> None:
-        """What could not be finished among others is run again with more isolation: nothing of it was seen."""
+        """Retries an unfinished call with more isolation: nothing of it was visible."""
         if outcome.kind is ReplyKind.MEMORY and outcome.report == FULL:
             port.worker.retire()
         self._raise_to(tier)
@@ -375,15 +375,14 @@ class SessionPlacement:
         self.leave()
         if call.losses > RETRIES:
             if self.tier is Tier.SANDBOX:
-                self._fail(InfrastructureError("the call lost its sandbox again and again", hint="Run `assay doctor`."))
+                self._fail(InfrastructureError("the call lost its sandbox repeatedly", hint="Run `assay doctor`."))
                 return
             call.losses = 0
             self._raise_to(Tier.PROCESS if self.tier is Tier.SHARED else Tier.SANDBOX)
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """A sandbox that ended while nothing was asked of it: for a limit, or by its own code, which may kill the first
-        process. The call did not run."""
+        """Reports a sandbox that ended while idle, by a limit or by its own code. The call did not run."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:
@@ -400,7 +399,7 @@ class SessionPlacement:
         self._break_with(InfrastructureError(BROKER_GONE, hint=TAKE_A_NEW_ONE))
 
     def _break_with(self, error: SandboxError) -> None:
-        """This call and all later ones fail."""
+        """Fails this and all later calls."""
         self._broken = error
         self.leave()
         self._history.clear()

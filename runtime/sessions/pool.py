@@ -1,8 +1,8 @@
-"""Is where sessions and sandboxes come from: one pool for a process, over one broker.
+"""Pool of sessions and sandboxes: one per process, over one broker.
 
-What always holds: nothing is started before somebody asks, the numbers of places in the settings are never exceeded
-(who comes later waits), and `close` leaves nothing of it in the broker. The pool and everything in it is called from
-one reactor; callers on other threads hand calls over and wait for futures.
+Invariants: nothing starts before it is requested, the settings' numbers of places are never exceeded (later requests
+wait), and `close` leaves nothing of it in the broker. The pool and everything in it runs on one reactor; callers on
+other threads submit calls and wait for futures.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ CALLER_CHARS = 200
 
 
 class Sessions(ClosesOnExit):
-    """Is the one implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports` for its sessions."""
+    """Only implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports` for its sessions."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
-        """Raises RefusedError when sandboxes cannot be had here; starts none yet."""
+        """Connects to the broker without starting a sandbox. Raises RefusedError if sandboxes are unavailable."""
         self.settings, self.limits = settings, settings.limits
         self.ready_modules = PRELOADED if find_packages(settings.own.packages) is not None else frozenset()
         self._reactor = Reactor()
@@ -67,7 +67,7 @@ class Sessions(ClosesOnExit):
 
     @property
     def backends(self) -> dict[str, str]:
-        """Gives the version by name, of those that the broker has."""
+        """Versions of the broker's backends, by name."""
         return dict(self._connection.backends)
 
     def open(
@@ -80,13 +80,13 @@ class Sessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens one as `SessionPool.open` does; BadRequestError after `close`."""
+        """Opens a session like `SessionPool.open`; BadRequestError after `close`."""
         self._check(caller)
         begun_with = new_files(files, self.limits.work_mib)
         if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
         if self._slots.waiting >= self.settings.waiting:
-            raise BusyError(f"{self._slots.waiting} sessions wait for a place already", hint=BUSY_HINT)
+            raise BusyError(f"{self._slots.waiting} sessions are already waiting for a place", hint=BUSY_HINT)
         if tier is Tier.SHARED and not self._interpreters.begun:
             self._reactor.here(self._interpreters.begin)
         seed = Seed(tier, files=begun_with)
@@ -104,13 +104,13 @@ class Sessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> OwnSandbox:
-        """Opens a sandbox of its own, with files and programs, outside the count of sessions. Returns when it is ready.
+        """Opens a separate sandbox with files and programs, not counted as a session. Returns when it is ready.
 
-        What a snapshot's sandbox was built with (memory, processes, CPUs, /tmp and /work, descriptors, output, CPU time
-        and life, userland) comes from the snapshot; the rest of `limits` from here; `limits` of what is returned tells
-        all.
-        Raises InfrastructureError when it does not start, BusyError when too many wait, BadRequestError after `close`
-        or when there is no such snapshot.
+        A snapshot determines how its sandbox is built (memory, processes, CPUs, /tmp and /work, descriptors, output,
+        CPU time and life, userland); other limits come from `limits`; the result's `limits` report all.
+
+        Raises InfrastructureError if it does not start, BusyError if too many wait, BadRequestError after `close` or
+        for an unknown snapshot.
         """
         self._check(caller)
         wanted = limits or self.limits
@@ -120,13 +120,13 @@ class Sessions(ClosesOnExit):
         return OwnSandbox(worker, wanted, self._waiter, caller=caller, priority=priority, born=self._sandboxes.add)
 
     def forget(self, snapshot: SnapshotId) -> None:
-        """Gives up a snapshot, a durable one too. Raises BadRequestError when there is none."""
+        """Deletes a snapshot, even a durable one. Raises BadRequestError for an unknown one."""
         self._check("")
         self._waiter.ask(partial(self._connection.forget, copy_of(snapshot).snapshot), "to forget a snapshot")
 
     def stats(self) -> dict[str, float]:
-        """Counts calls, by tier and by status; seconds in calls, by tier; sandboxes started and killed; sessions
-        now."""
+        """Returns counters: calls by tier and status, seconds in calls by tier, sandboxes started and killed, current
+        sessions."""
         return {
             "calls": float(sum(self._calls.values())),
             **{f"calls_{tier}": float(calls) for tier, calls in sorted(self._calls.items())},
@@ -178,7 +178,7 @@ class Sessions(ClosesOnExit):
         self._connection.snapshot(worker.handle, durable=False, label="fork", done=done)
 
     def forget_soon(self, snapshot: SnapshotId) -> None:
-        """What nobody needs any more, the broker drops with the connection at the latest."""
+        """Forgets a snapshot without waiting; the broker drops it with the connection at the latest."""
         self._connection.forget(snapshot, lambda _problem: None)
 
     def measure(self, worker: Worker, done: Callable[[BoxUsage | SandboxError], None]) -> None:
@@ -198,7 +198,7 @@ class Sessions(ClosesOnExit):
         if self._closed:
             raise BadRequestError("the pool of sessions is closed")
         if len(caller) > CALLER_CHARS:
-            raise BadRequestError(f"the name of a caller has at most {CALLER_CHARS} characters")
+            raise BadRequestError(f"a caller's name may have at most {CALLER_CHARS} characters")
 
     def _new(self, terms: PortRequest, seed: Seed) -> LiveSession:
         session = LiveSession(terms, seed, self, self._reactor)

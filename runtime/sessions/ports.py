@@ -1,4 +1,4 @@
-"""Defines what a session asks of its pool: a port, which is where it runs in one sandbox."""
+"""Interface between a session and its pool: a port is a session's place in one sandbox."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from runtime.sessions.worker import Worker
 
 
 class Port:
-    """Is where a session runs in one sandbox; who leaves it does so once."""
+    """Place of a session in one sandbox, left once."""
 
     def __init__(self, worker: Worker, number: int, left: Callable[[], None]) -> None:
         self.worker = worker
         self.number = number
-        """What the session is called inside."""
+        """Number of the session inside the sandbox."""
         self.known = 0
-        """How much of the session's history it has seen."""
+        """Number of history calls that it has seen."""
         self.seed = b""
-        """What its random numbers come from; empty: as in every fresh place."""
+        """Seed of its random numbers; empty means the default of every fresh place."""
         self._left: Callable[[], None] | None = left
 
     def leave(self) -> None:
-        """Frees it and ends what the session has there, also in the middle of a call."""
+        """Frees the place and ends the session's work there, even during a call."""
         left, self._left = self._left, None
         if left is not None:
             left()
@@ -38,7 +38,7 @@ C = TypeVar("C")
 
 
 class SharedBox(Generic[C]):
-    """Is a sandbox of many sessions, or stands for one that was asked for; `waiting` are claims of places in it."""
+    """Sandbox of many sessions, or the placeholder of a requested one; `waiting` are claims of places in it."""
 
     def __init__(self) -> None:
         self.worker: Worker | None = None
@@ -50,7 +50,7 @@ class SharedBox(Generic[C]):
         return self._members + len(self.waiting)
 
     def port(self, worker: Worker, session: int, freed: Callable[[], None]) -> Port:
-        """Gives a place in it."""
+        """Returns a new place in the sandbox."""
         self._members += 1
 
         def left() -> None:
@@ -62,7 +62,7 @@ class SharedBox(Generic[C]):
         return Port(worker, session, left)
 
     def lost(self, worker: Worker) -> bool:
-        """A sandbox has ended; whether it was this one."""
+        """Handles a sandbox's end; True if it was this one."""
         if self.worker is not worker:
             return False
         self.worker, self._members = None, 0
@@ -70,36 +70,36 @@ class SharedBox(Generic[C]):
 
 
 class PortRequest(NamedTuple):
-    """Says what port a session asks for."""
+    """Port requested by a session."""
 
     session: int
     tier: Tier
     preload: tuple[str, ...] = ()
     snapshot: SnapshotId | None = None
-    """Only for a sandbox of its own: it goes on from there."""
+    """Snapshot to continue from; separate sandboxes only."""
     caller: str = ""
     priority: Priority = Priority.TRAINING
     userland: bool = False
-    """Likewise, with the distribution's shell and small programs."""
+    """Adds the distribution's shell and small programs; separate sandboxes only."""
     packages: PackageSet | None = None
-    """Only for a sandbox of its own."""
+    """Package set; separate sandboxes only."""
 
 
 OnPort = Callable[[Port | SandboxError], None]
 
 
 class Ports(Protocol):
-    """Gives out ports. Everything here is called, and calls back, on the reactor."""
+    """Source of ports. Calls and callbacks happen on the reactor."""
 
     limits: Limits
     ready_modules: frozenset[str]
-    """What can be imported in a process beside the standard library, because its image has it."""
+    """Modules beside the standard library that a compute-only process can import, because its image has them."""
 
     def claim(self, terms: PortRequest, on_ready: OnPort) -> Ticket:
-        """Asks for a port as soon as one is free. BusyError when too many wait already."""
+        """Requests a port as soon as one is free. BusyError if too many wait."""
 
     def born(self, parent: PortRequest, seeds: list[Seed]) -> list[Session]:
-        """Makes new sessions, which take their ports before anybody calls them."""
+        """Creates sessions that take their ports before the first call."""
 
     def snapshot(self, worker: Worker, done: Callable[[SnapshotId | SandboxError], None]) -> None: ...
 

@@ -1,11 +1,11 @@
-"""Says what the sandboxes of each tier may use, and which modules they have imported before the first call.
+"""Profiles of each tier's sandboxes, and the modules imported before the first call.
 
-A snippet that mentions numpy, scipy, sympy or mpmath gets its place in a sandbox whose golden image has them. That is
-the process tier, too, as for anything that only computes: imported before the fork they need no file. Measured under
-gVisor on 2 shared cores: the first call with numpy takes 20 ms in a process of such an image, 4 ms in a sandbox of its
-own; imported from files it takes 250 ms there, and 430 ms by way of a process that is denied the file. What these
-modules import only inside their functions is preloaded too, as far as it is common; what is not moves the session to a
-sandbox of its own, where there are files. An image costs 95 MiB (numpy, scipy), 54 (sympy, mpmath) or 133 (all).
+A snippet that mentions numpy, scipy, sympy or mpmath gets a place in a sandbox whose golden image has them, in the
+process tier for anything that only computes: modules imported before the fork need no file. Measured under gVisor on 2
+shared cores: the first call with numpy takes 20 ms in a process of such an image, 4 ms in a separate sandbox; imported
+from files it takes 250 ms there, and 430 ms after a process was denied the file. Common imports inside these modules'
+functions are preloaded too; others move the session to a separate sandbox, which has files. An image costs 95 MiB
+(numpy, scipy), 54 (sympy, mpmath) or 133 (all).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from runtime.settings import RuntimeSettings
 
 
 class ModuleFamily(NamedTuple):
-    """Modules that are imported together."""
+    """Modules that are preloaded together."""
 
     mentioned: re.Pattern[str]
     modules: tuple[str, ...]
@@ -47,16 +47,16 @@ FAMILIES = (
 )
 MACHINE_MIB = (os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")) >> 20
 PRELOADED = frozenset(["numpy", "scipy", "sympy", "mpmath"])
-"""What a process can compute with, beside the standard library, where the guest has packages."""
+"""Modules available to a compute-only process beside the standard library, if the guest has packages."""
 
 
 def preload_for(source: str) -> tuple[str, ...]:
-    """Says what is imported ahead for this source: whole families, by their mention, so that there are few images."""
+    """Returns the modules to preload for a source: whole families, by mention, so that there are few images."""
     return sum((family.modules for family in FAMILIES if family.mentioned.search(source)), ())
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Gives what both ask for, always in the same order."""
+    """Returns the union of two preloads, always in the same order."""
     return sum((family.modules for family in FAMILIES if family.modules[0] in first + second), ())
 
 
@@ -69,9 +69,12 @@ def profile(
     userland: bool = False,
     packages: PackageSet | None = None,
 ) -> Profile:
-    """Those with many sessions get a multiple of a session's limits, each session its own part; that of processes has
-    room for all at their limits, up to a quarter of the machine: none costs others theirs. Only a sandbox of its own
-    ends by its CPU time and its age: the others belong to nobody. What is preloaded comes on top."""
+    """Returns the profile of a tier's sandbox.
+
+    Sandboxes with many sessions get a multiple of a session's limits, each session its own share; the process tier's
+    has room for all at their limits, up to a quarter of the machine, so none costs others theirs. Only a separate
+    sandbox ends by CPU time and age: the others belong to nobody. Preloaded modules are added on top.
+    """
     memory, address_space, pids, cpus, ahead = {
         "shared": (2 * limits.memory_mib, limits.memory_mib, limits.pids, limits.cpus, 0),
         "process": (

@@ -1,17 +1,17 @@
-"""Decides which tier a snippet needs, from its syntax, on the host, before anything runs.
+"""Determines the tier that a snippet needs, from its syntax, on the host, before anything runs.
 
 The allow-list decides about sharing an interpreter, never about safety: all tiers are inside gVisor. It names what may
-occur; whatever it does not name makes a snippet impure. docs/sandboxes.md describes the language of pure snippets:
+occur; anything else makes a snippet impure. docs/sandboxes.md describes the language of pure snippets:
 
-    - Values are numbers, texts, None, lists, tuples, dictionaries, and functions of `math` and `cmath`. There are no
-      functions, classes or generators of its own, so C never calls back into Python.
-    - Names of builtins and of modules always mean those, and stand only where they are called or read from: they are
-      never bound and never values. Methods are listed, and stand only where they are called.
-    - An iterator, a view of a dictionary and a generator expression stand only where they are read to their end:
-      nothing can reach them while they run, or afterwards.
+    - Values are numbers, texts, None, lists, tuples, dictionaries, and functions of `math` and `cmath`. Snippets define
+      no functions, classes or generators, so C never calls back into Python.
+    - Names of builtins and modules always mean those, and appear only where called or read from: they are never bound
+      and never values. Methods are listed, and appear only where called.
+    - An iterator, a view of a dictionary and a generator expression appear only where they are consumed: nothing can
+      reach them while they run, or afterwards.
 
-What always holds: such a snippet touches nothing but values that it made, through names of its own session, and cannot
-catch an interrupt. It is deterministic, so its history can be repeated elsewhere.
+Invariants: such a snippet touches only values that it made, through names of its own session, and cannot catch an
+interrupt. It is deterministic, so its history can be replayed elsewhere.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # what a guest's 
 
 
 class Need(StrEnum):
-    """Is what a snippet asks for. `broken` does not compile, so it can do nothing but raise SyntaxError."""
+    """Requirement of a snippet. `broken` does not compile, so it can only raise SyntaxError."""
 
     PURE = "pure"
     BROKEN = "broken"
@@ -59,9 +59,9 @@ BUILTINS: Final = frozenset(PURE_BUILTINS) | {"print"}
 FORBIDDEN_NAMES: Final = frozenset(dir(builtins)) - BUILTINS
 ITERATORS: Final = frozenset(["enumerate", "map", "zip"])
 VIEWS: Final = frozenset(["items", "keys", "values"])
-"""Methods whose results stand only where iterators do: operators would make sets of them."""
+"""Methods whose results appear only where iterators do: operators would turn them into sets."""
 CONSUMERS: Final = frozenset(["all", "any", "list", "max", "min", "sorted", "sum", "tuple"])
-"""Read what their first argument gives to its end, and let nobody see what they make of it before."""
+"""Functions that consume their first argument and hide intermediate results."""
 CONSUMING_METHODS: Final = frozenset(["fsum", "join", "prod"])
 MAPPED: Final = BUILTINS - ITERATORS - {"print"}
 MODULES: Final = {
@@ -78,9 +78,9 @@ METHOD_NAMES: Final = (
     " as_integer_ratio bit_count bit_length conjugate is_integer"
 )
 METHODS: Final = frozenset(METHOD_NAMES.split()).union(*MODULES.values())
-"""May be called whatever the value is: none reaches another session's, the interpreter's or a module's state."""
+"""Methods callable on any value: none reaches the state of another session, the interpreter or a module."""
 DATA: Final = frozenset(["real", "imag", "numerator", "denominator", "pi", "e", "tau", "inf", "nan"])
-"""Attributes that may be read."""
+"""Readable attributes."""
 KEYWORDS: Final = frozenset(
     ["base", "default", "end", "keepends", "maxsplit", "ndigits", "reverse", "sep", "start", "strict"]
 )
@@ -93,25 +93,25 @@ NODES: Final = (
     ast.List, ast.Tuple, ast.Slice,
 )  # fmt: skip
 LEAVES: Final = frozenset(["ctx", "op", "ops", "kind", "conversion", "type_comment", "type_ignores"])
-"""Fields whose nodes are all allowed (operators, contexts), or that hold none."""
+"""Fields whose nodes are all allowed (operators, contexts), or that contain none."""
 WORDS: Final = {
     ast.Name: "id", ast.Attribute: "attr", ast.keyword: "arg", ast.Constant: "value", ast.ImportFrom: "module level",
     ast.alias: "name asname", ast.comprehension: "is_async",
 }  # fmt: skip
-"""Fields that hold no node in these; each is looked at by the check of its node."""
+"""Fields without nodes, each inspected by its node's check."""
 CHILDREN: Final[dict[type, tuple[str, ...]]] = {
     node: tuple(name for name in node._fields if name not in LEAVES and name not in WORDS.get(node, "").split())
     for node in NODES
 } | {type(None): ()}
-"""Nothing stands for what was left out: a key."""
+"""Fields to visit by node type; None is the key of a `**` entry in a dictionary."""
 
 COMPUTE_MODULES: Final = frozenset(GUEST_MODULES)
 MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"])
 
 
 def classify(source: str, ready: frozenset[str] = frozenset()) -> Need:
-    """Gives the least that this source needs, where a process has the modules in `ready` beside those of the standard
-    library. Never raises: what cannot be decided needs more, not less."""
+    """Returns the least requirement of a source, given the modules in `ready` beside the standard library. Never
+    raises: undecidable source needs more, not less."""
     if len(source) > SOURCE_CHARS or max(map(source.count, "([{")) > BRACKETS:
         return Need.COMPUTE if len(source) <= 50 * SOURCE_CHARS else Need.MACHINE
     return _decide(source, ready)
@@ -135,9 +135,11 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
 
 
 def _parsed(source: str) -> ast.AST:
-    """Parses one at a time: CPython 3.11 counts the depth of all trees that are being made together, and two threads
-    that make one each can lose count (SystemError, "recursion depth mismatch"); others of this process may still be at
-    it."""
+    """Parses source under the parser lock, with retries.
+
+    CPython 3.11 counts the depth of concurrently built trees together, so two threads can lose count (SystemError,
+    "recursion depth mismatch"); other threads may parse without the lock.
+    """
     with PARSING:
         for _ in range(PARSES):
             with suppress(SystemError):
@@ -147,8 +149,8 @@ def _parsed(source: str) -> ast.AST:
 
 
 def _is_pure(tree: ast.AST) -> bool:
-    """Looks at every node once, without recursion, parents first. What is in no table is not pure, nor is a tree that
-    is deeper than a pure snippet may be."""
+    """Visits every node once, without recursion, parents first. False for an unlisted node or a tree that is too
+    deep."""
     level: list[ast.AST] = [tree]
     places = _Places()
     for _ in range(DEPTH):
@@ -174,22 +176,22 @@ def _is_pure(tree: ast.AST) -> bool:
 
 
 class _Places:
-    """Holds which nodes of the levels below stand where more is allowed than elsewhere."""
+    """Nodes of lower levels in positions where more is allowed."""
 
     def __init__(self) -> None:
         self.called: set[int] = set()
         self.read_from: set[int] = set()
         """Values of attributes."""
         self.mapped: set[int] = set()
-        """What `map` calls."""
+        """Functions passed to `map`."""
         self.iterated: set[int] = set()
-        """Read to their end at once, by C or by a loop."""
+        """Iterables consumed immediately, by C or by a loop."""
         self.consumed: set[int] = set()
-        """Of those, the ones that may be generator expressions."""
+        """Consumed iterables that may be generator expressions."""
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST] | None:
-    """Lists all nodes, without recursion; None when the tree is too deep to be told."""
+    """Returns all nodes, without recursion; None if the tree is too deep."""
     found: list[ast.AST] = []
     level: list[ast.AST] = [tree]
     for _ in range(DEPTH):
@@ -201,7 +203,7 @@ def _nodes(tree: ast.AST) -> list[ast.AST] | None:
 
 
 def _plain(name: str | None) -> bool:
-    """Accepts a name that a session may bind or read: ASCII, no leading underscore, no builtin that is not pure."""
+    """True for a name that a session may bind or read: ASCII, no leading underscore, no impure builtin."""
     return name is None or (name.isascii() and not name.startswith("_") and name not in FORBIDDEN_NAMES)
 
 
@@ -226,7 +228,7 @@ def _pure_attribute(node: ast.Attribute, at: _Places) -> bool:
 
 
 def _pure_call(node: ast.Call, at: _Places) -> bool:
-    """`print` takes where to write as a keyword: in a shared interpreter it takes separators only."""
+    """True for a pure call. `print` may only get separators: its `file` keyword would write elsewhere."""
     called, arguments = node.func, node.args
     at.called.add(id(called))
     if type(called) is ast.Attribute:
@@ -275,7 +277,7 @@ def _pure_import_from(node: ast.ImportFrom, _at: _Places) -> bool:
 
 
 def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
-    """Identity is asked of None only: of other values it depends on how the interpreter shares them."""
+    """True unless identity is tested against anything but None: for other values it depends on interpreter sharing."""
     if isinstance(node.ops[-1], (ast.In, ast.NotIn)):
         at.iterated.add(id(node.comparators[-1]))
     return all(
@@ -285,7 +287,8 @@ def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
 
 
 def _pure_subscript(node: ast.Subscript, _at: _Places) -> bool:
-    """`x[::2] = ...` is left out: CPython takes the items after it has measured `x` (python/cpython#120384)."""
+    """True unless it assigns to an extended slice: CPython takes the items after measuring `x`
+    (python/cpython#120384)."""
     return type(node.ctx) is ast.Load or not (isinstance(node.slice, ast.Slice) and node.slice.step is not None)
 
 
@@ -305,12 +308,14 @@ CHECKS: Final[dict[type, Callable[[Any, _Places], bool]]] = {
     ast.comprehension: _pure_loop,
     ast.keyword: lambda node, _at: node.arg in KEYWORDS,
 }
-"""What else has to hold of a node of this type."""
+"""Additional condition by node type."""
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
-    """Guesses, which saves a detour: what it misses is caught by the filter of the process tier, which also has no
-    clock."""
+    """True if a node probably needs a separate sandbox.
+
+    This only saves a detour: misses are caught by the filter of the process tier, which also has no clock.
+    """
     match node:
         case ast.Import(names=names):
             return any(_needs_a_file(alias.name, ready) for alias in names)

@@ -1,9 +1,8 @@
-"""Says from the syntax what would end otherwise when a history is repeated, so that it runs where none is.
+"""Detects, from syntax, code whose replay could differ, so that it runs where no replay is needed.
 
-It sees what is plain to see: clocks, chance from the kernel, numbers of addresses, memory that nobody wrote to, what
-the garbage collector calls, sets of values that are equal only to themselves. In a process, what asks for clocks,
-chance and most addresses all the same is caught when it does, and sets of such values where they are kept
-(`runtime.guest.chance`).
+Detects the obvious: clocks, kernel random numbers, address numbers, uninitialized memory, garbage collector callbacks,
+sets of values compared by identity. In a process, remaining uses of clocks, random numbers and most addresses are
+caught when they happen, and sets of such values when they are kept (`runtime.guest.chance`).
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from typing import Final
 CLOCKS: Final = frozenset(["now", "today", "utcnow"])
 CHANCE: Final = frozenset(["SystemRandom", "urandom", "getrandom"])
 UNSEEDED: Final = "Random"
-"""Of the kernel's numbers, where it is given no seed; those of numpy are not (`runtime.guest.seeds`)."""
+"""Generator that draws from the kernel without a seed; numpy's do not (`runtime.guest.seeds`)."""
 ADDRESSES: Final = frozenset(["hash", "id"])
 PLACES: Final = frozenset(["__hash__", "__array_interface__", "ctypes", "data_ptr"])
-"""Attributes that give an address, or that lead to one."""
+"""Attributes that give, or lead to, an address."""
 UNWRITTEN: Final = frozenset(["empty", "empty_like"])
-"""Of numpy: arrays of whatever was in memory."""
+"""Functions of numpy that return uninitialized arrays."""
 COLLECTED: Final = "__del__"
-"""When it is called depends on when garbage is collected."""
+"""Method whose call time depends on garbage collection."""
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def cannot_repeat(nodes: Sequence[ast.AST]) -> bool:
-    """Looks at all nodes of a snippet."""
+    """True if any node of a snippet may behave differently in a replay."""
     if any(map(_depends, nodes)) or _names_an_address(nodes):
         return True
     if not any(map(_makes_a_set, nodes)):
@@ -55,7 +54,7 @@ def _depends(node: ast.AST) -> bool:
 
 
 def _names_an_address(nodes: Sequence[ast.AST]) -> bool:
-    """Says whether it has `id` or `hash`, called or not, where it gives these names to nothing itself."""
+    """True if the code reads `id` or `hash`, called or not, without binding these names itself."""
     read: set[str] = set()
     given: set[str] = set()
     for node in nodes:
@@ -76,8 +75,11 @@ def _makes_a_set(node: ast.AST) -> bool:
 
 
 def _is_equal_only_to_itself(node: ast.AST, defined: set[str]) -> bool:
-    """Says whether it makes such a value, or gathers some: NaN; functions, classes and what modules have; objects of a
-    class that says nothing of equality, by itself, by a decorator or by what it inherits."""
+    """True if a node creates or collects values compared by identity.
+
+    These are NaN; functions, classes and module attributes; objects of a class without its own equality, by itself, by
+    a decorator or by inheritance.
+    """
     match node:
         case ast.Constant(value=str(text)):
             return text.lower() == "nan"

@@ -1,9 +1,9 @@
-"""Is one session: its calls in order, and the answers to whoever waits for them.
+"""One session: its calls in order, and the answers to their callers.
 
-A session starts among others in a shared interpreter and moves down when its code asks for more (see `placement`); a
-move can never change what it has seen. What always holds: calls of one session run in order, each is answered once, and
-a call that had to be killed leaves the session as it was before that call, or, in a sandbox of its own, empty; its
-error says which. The methods of the protocol may be called from any thread, the others from the reactor only.
+A session starts in a shared interpreter and moves to more isolation when its code requires it (see `placement`); a move
+never changes its past results. Invariants: calls of one session run in order, each is answered once, and a killed call
+leaves the session as before that call, or, in a separate sandbox, empty; its error says which. Protocol methods may be
+called from any thread, others from the reactor only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ USAGE_SECONDS = 10.0
 
 
 class LiveSession(ClosesOnExit):
-    """Is the one implementation of `runtime.sandbox.Session`."""
+    """Only implementation of `runtime.sandbox.Session`."""
 
     def __init__(self, terms: PortRequest, seed: Seed, ports: Ports, reactor: Reactor) -> None:
         self.id = f"session-{terms.session}"
@@ -48,9 +48,9 @@ class LiveSession(ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Gives the latest figures. Raises InfrastructureError when the broker does not say them in time."""
+        """Current usage. Raises InfrastructureError if the broker does not report it in time."""
         report = partial(self._account.report, self._ports.measure)
-        used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"nobody says what {self.id} has used")
+        used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"no usage report for {self.id}")
         return used
 
     def start(
@@ -74,7 +74,7 @@ class LiveSession(ClosesOnExit):
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
         if not 1 <= n <= MAX_FORKS:
-            raise BadRequestError(f"a session is forked into 1 to {MAX_FORKS} others, not {n}")
+            raise BadRequestError(f"a session can be forked into 1 to {MAX_FORKS} others, not {n}")
         if self._closed:
             raise BadRequestError(f"{self.id} is closed")
         fork = SessionFork(n, Future(), undo)
@@ -84,7 +84,7 @@ class LiveSession(ClosesOnExit):
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._reactor.here(partial(self.abandon, "it was closed while the call waited"))
+            self._reactor.here(partial(self.abandon, "closed while the call was waiting"))
 
     def begin(self) -> None:
         """Takes its place before the first call."""
@@ -92,7 +92,7 @@ class LiveSession(ClosesOnExit):
             self._placement.begin()
 
     def abandon(self, why: str) -> None:
-        """Ends the session: whatever waits is told why."""
+        """Ends the session; waiting calls fail with the reason."""
         self._closed = True
         self._placement.end()
         waiting = [self._active] if self._active is not None else []

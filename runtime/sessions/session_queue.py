@@ -1,4 +1,4 @@
-"""Queues what waits its turn: calls and forks of a session, and the requests to a guest that come of them."""
+"""Queued work: calls and forks of a session, and the resulting requests to a guest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Done = Callable[[CallOutcome], None]
 
 
 def call_seconds(asked: float | None, limits: Limits) -> float:
-    """Gives the limit of one call, which can only be made shorter. Raises BadRequestError for what is no limit."""
+    """Returns the limit of one call, which a request can only shorten. Raises BadRequestError for an invalid limit."""
     if asked is not None and not asked > 0:
         raise BadRequestError(f"a call cannot be limited to {asked} seconds")
     return min(limits.call_seconds, asked or limits.call_seconds)
@@ -26,25 +26,25 @@ def call_seconds(asked: float | None, limits: Limits) -> float:
 
 @dataclass(slots=True, eq=False)
 class SessionRequest:
-    """Lives from the moment it waits its turn until it is answered."""
+    """Guest request, from queueing to its answer."""
 
     op: Op
     session: int
     body: bytes
     limit: float
-    """Seconds on the host's clock."""
+    """Limit in seconds on the host's clock."""
     done: Done
     caller: str = ""
     priority: Priority = Priority.TRAINING
     since: float = 0.0
     deadline: float = 0.0
     stopped: bool = False
-    """Its process was told to end, or its names to be forgotten: it was late, whatever its guest says of it now."""
+    """True if its process was told to end, or its names to be forgotten: it is late, whatever its guest reports."""
     warned: bool = False
-    """Its guest was told that its time is over."""
+    """True if its guest was told that its time is over."""
     entry: QueueEntry | None = None
     patience: float = 1.0
-    """Limits of wall clock after which it ends whatever it waited for; 1: its limit is of wall clock."""
+    """Wall-clock bound in multiples of the limit, including waits; 1 makes the limit itself wall clock."""
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +55,7 @@ class SessionCall:
     preload: tuple[str, ...]
     future: Future[CallResult]
     keep: bool = False
-    """Whether the session can be forked as it was before."""
+    """True if the session can be forked from its state before this call."""
     patience: float = 1.0
     losses: int = 0
 
@@ -65,4 +65,4 @@ class SessionFork:
     sessions: int
     future: Future[list[Session]]
     undo: bool = False
-    """As before the last call with `keep`."""
+    """Forks the state before the last `keep` call."""

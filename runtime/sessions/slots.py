@@ -1,9 +1,8 @@
-"""Gives out ports of one's own: a process in a sandbox with others, or a whole sandbox; never more than the settings
-say.
+"""Grants separate ports: a process in a shared sandbox, or a whole sandbox; never more than the settings permit.
 
-Who comes later waits: by priority, callers in turn. What always holds: a place is freed once, by whoever leaves it or
-by a claim that was cancelled; a sandbox that dies while somebody waits for a place in it costs him nothing but time.
-Called from the reactor only.
+Later requests wait, by priority and round-robin among callers. Invariants: a place is freed once, by leaving it or by a
+cancelled claim; a sandbox that dies while someone waits for a place in it costs them only time. Called from the reactor
+only.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ from runtime.sessions.worker import Worker
 from runtime.settings import RuntimeSettings
 
 OPEN_SECONDS = 20.0
-BUSY_HINT = "Close sessions that are done, open fewer at once, or raise the number of places in the settings."
+BUSY_HINT = "Close finished sessions, open fewer concurrently, or raise the number of places in the settings."
 
 
 @dataclass(eq=False)
 class SlotClaim:
-    """Lives from the moment it waits until its port is there or not wanted any more."""
+    """Claim of a port, until it is granted or no longer wanted."""
 
     slots: Slots
     terms: PortRequest
     on_ready: OnPort | None
     entry: QueueEntry | None = None
-    """In the queue, while it is there."""
+    """Position in the queue while it waits there."""
     timer: Timer | None = None
     ticket: Ticket | None = None
-    """At the broker, while it asks for a whole sandbox."""
+    """Broker request for a whole sandbox."""
 
     def cancel(self) -> None:
         if self.on_ready is not None:
@@ -48,7 +47,7 @@ class SlotClaim:
             self.slots.cancelled(self)
 
     def answer(self, found: Port | SandboxError) -> bool:
-        """Calls back, once; whether somebody still waits for it."""
+        """Calls back, once; True if someone was still waiting."""
         on_ready, self.on_ready = self.on_ready, None
         if on_ready is not None:
             on_ready(found)
@@ -69,7 +68,7 @@ class Slots:
     def claim(self, terms: PortRequest, on_ready: OnPort) -> SlotClaim:
         claim = SlotClaim(self, terms, on_ready)
         if self.waiting >= self._settings.waiting:
-            claim.answer(BusyError(f"{self.waiting} sessions wait for a place already", hint=BUSY_HINT))
+            claim.answer(BusyError(f"{self.waiting} sessions are already waiting for a place", hint=BUSY_HINT))
             return claim
         claim.entry = self._turns[terms.tier].add(claim, caller=terms.caller, priority=terms.priority)
         self._serve(terms.tier)
@@ -97,7 +96,7 @@ class Slots:
             claim.answer(BusyError(f"no place was free for {self._settings.place_seconds:g} seconds", hint=BUSY_HINT))
 
     def lost(self, worker: Worker) -> None:
-        """A sandbox has ended; it may have been one of the process tier."""
+        """Handles the end of a sandbox, which may belong to the process tier."""
         for box in self._boxes.get(worker.profile.preload, []):
             box.lost(worker)
 

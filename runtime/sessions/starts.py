@@ -1,7 +1,7 @@
-"""Makes workers of the pool from sandboxes that the broker hands over, and ends them when the broker ends.
+"""Creates the pool's workers from sandboxes of the broker, and ends them when the broker ends.
 
-What always holds: every worker that is alive is known here, and each is told once that its broker is gone. Called from
-the reactor only.
+Invariants: every live worker is known here, and each is notified once that its broker is gone. Called from the reactor
+only.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class SessionStarts:
         self._width = {"shared": SHARED_WIDTH, "process": max(2, os.cpu_count() or 1), "sandbox": 1}
         self._alive: set[Worker] = set()
         self._lost: set[Worker] = set()
-        """Killed, and not yet known to be gone."""
+        """Killed workers that are not yet known to be gone."""
         self._closed = False
         self._profile = lru_cache(PROFILES)(partial(profile, settings=settings))
-        """Remembered: the code for it is cold when somebody waits for a sandbox."""
+        """Cached: its code is cold when somebody waits for a sandbox."""
         self.started = self.killed = 0
 
     def profile(
@@ -47,7 +47,7 @@ class SessionStarts:
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Profile:
-        """Says what to ask for, for a sandbox of this pool that is fresh; from any thread."""
+        """Returns the profile for a fresh sandbox of this pool; from any thread."""
         return self._profile(mode, preload, limits or self._settings.limits, userland=userland, packages=packages)
 
     def launch(

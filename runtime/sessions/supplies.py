@@ -1,7 +1,7 @@
-"""Writes the files that a session begins with into a fresh sandbox.
+"""Writes a session's initial files into a fresh sandbox.
 
-What always holds: one after the other, and `done` is called once, unless `stop` came first. Called from the reactor
-only.
+Invariants: files are written one after another, and `done` is called once, unless `stop` came first. Called from the
+reactor only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from runtime.sessions.ports import Port, PortRequest
 from runtime.sessions.session_queue import SessionRequest
 
 Done = Callable[[tuple[NewFile, CallOutcome] | None], None]
-"""Told of the first file that could not be written, or of none."""
+"""Callback with the first file that could not be written, or None."""
 
 
 class Supplies:
@@ -35,7 +35,7 @@ class Supplies:
         self._write(port, 0, done)
 
     def stop(self) -> None:
-        """Stops: they are not wanted there any more."""
+        """Stops writing files that are no longer wanted."""
         if self._port is not None and self._request is not None:
             self._port.worker.withdraw(self._request)
         self._port = self._request = None
@@ -63,7 +63,7 @@ class Supplies:
 
 
 def unwritten(file: NewFile, outcome: CallOutcome) -> SandboxError:
-    """Says why a session cannot begin with a file."""
+    """Returns the error for an initial file that could not be written."""
     if outcome.kind is ReplyKind.REFUSED:
         return LimitError(f"the file {file.name} cannot be written to /work: {reason(outcome)}")
     return InfrastructureError(f"the sandbox ended while the file {file.name} was written", hint="Open a new session.")

@@ -1,10 +1,9 @@
-"""Copies trees of files between host and sandbox, with neither able to turn names or kinds against the host.
+"""Copies file trees between host and sandbox; neither names nor file kinds can harm the host.
 
-Nothing is packed, so nothing can unpack into more. What always holds: on the host every step of a path is taken from an
-open folder and follows no link; what is created did not exist before, is a plain file or folder, and has a fixed mode;
-a download that fails leaves nothing. Names that are not plain text, and anything but folders and files with one name,
-are refused and named in the error. What is not promised: a tree that changes while it is copied is copied as it is
-found, or refused.
+Nothing is packed, so nothing can unpack into more. Invariants: on the host every path step is taken from an open folder
+and follows no link; created entries are new, plain files or folders, with a fixed mode; a failed download leaves
+nothing. Names that are not plain text, and anything but folders and files with one name, are refused and named in the
+error. Not promised: a tree that changes during the copy is copied as found, or refused.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ KINDS = {b"f": FileKind.FILE, b"d": FileKind.FOLDER}
 
 
 class Caps(NamedTuple):
-    """Says how much one copy may take."""
+    """Limits of one copy."""
 
     entries: int
-    """Files and folders."""
+    """Number of files and folders."""
     bytes: int
-    """Of all files together."""
+    """Total size of all files, in bytes."""
 
 
 class ListedName(NamedTuple):
-    """Is one record of a listing, as the guest said it: the path is relative to the listed folder."""
+    """Listing record as reported by the guest; the path is relative to the listed folder."""
 
     path: bytes
     kind: FileKind
@@ -49,33 +48,33 @@ class ListedName(NamedTuple):
 
 
 def records(data: bytes) -> list[ListedName]:
-    """Raises FrameError when it is no listing."""
+    """Parses listing records. Raises FrameError for malformed data."""
     found, at = [], 0
     while at < len(data):
         if len(data) - at < wire.ENTRY.size:
-            raise FrameError("a listing ends in the middle of a record")
+            raise FrameError("truncated record in a listing")
         kind, size, length = wire.ENTRY.unpack_from(data, at)
         at += wire.ENTRY.size
         if len(data) - at < length:
-            raise FrameError("a listing ends in the middle of a name")
+            raise FrameError("truncated name in a listing")
         found.append(ListedName(data[at : at + length], KINDS.get(kind, FileKind.OTHER), size))
         at += length
     return found
 
 
 def entry(folder: str, listed: ListedName) -> FileEntry:
-    """For the caller to read. Bytes that are no text come out as escapes."""
+    """Returns the entry shown to the caller; non-text bytes become escapes."""
     return FileEntry(f"{folder}/{listed.path.decode(errors='backslashreplace')}", listed.kind, listed.size)
 
 
 def checked_parts(path: bytes) -> list[str]:
-    """Checks the names of a relative path. Raises BadRequestError for any that the host does not want to have."""
+    """Returns the names of a relative path. Raises BadRequestError for any unwanted on the host."""
     try:
         parts = path.decode().split("/")
     except UnicodeDecodeError:
-        raise BadRequestError(f"a name that is no text is not copied: {path[:80]!r}") from None
+        raise BadRequestError(f"a non-text name is not copied: {path[:80]!r}") from None
     if len(parts) > DEPTH:
-        raise BadRequestError(f"folders inside one another more than {DEPTH} deep are not copied: {path[:80]!r}")
+        raise BadRequestError(f"folders nested more than {DEPTH} deep are not copied: {path[:80]!r}")
     for part in parts:
         plain = part not in ("", ".", "..") and part.isprintable() and len(part.encode()) <= NAME_BYTES
         if not plain:
@@ -87,10 +86,10 @@ def checked_parts(path: bytes) -> list[str]:
 
 
 def download(listing: Sequence[ListedName], target: Path, caps: Caps, read: Callable[[str, int, int], bytes]) -> int:
-    """Makes `target` and fills it with what was listed; how many files. `read` gives bytes of a relative path, from an
-    offset, at most so many.
+    """Creates `target` and copies the listed files into it; returns their number.
 
-    Raises BadRequestError for what cannot be taken whole and for a target that exists, LimitError for too much.
+    `read` returns bytes of a relative path, from an offset, up to a maximum. Raises BadRequestError for entries that
+    cannot be copied completely and for an existing target, LimitError for too much data.
     """
     if len(listing) > caps.entries:
         raise LimitError(f"{len(listing)} files and folders; at most {caps.entries} are copied")
@@ -113,18 +112,18 @@ def _parent_of(target: Path) -> tuple[int, str]:
     try:
         return os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC), target.name
     except OSError as error:
-        raise BadRequestError(f"{target.parent} is no folder: {error.strerror}") from error
+        raise BadRequestError(f"{target.parent} is not a folder: {error.strerror}") from error
 
 
 @contextlib.contextmanager
 def _made(parent: int, name: str, target: Path) -> Iterator[int]:
-    """Makes a new folder, open; gone again when the block fails."""
+    """Creates and opens a new folder, which is removed if the block fails."""
     try:
         os.mkdir(name, FOLDER_MODE, dir_fd=parent)
     except FileExistsError:
-        raise BadRequestError(f"{target} exists already; a download makes a folder of its own") from None
+        raise BadRequestError(f"{target} already exists; a download creates its own folder") from None
     except OSError as error:
-        raise BadRequestError(f"{target} cannot be made: {error.strerror}") from error
+        raise BadRequestError(f"{target} cannot be created: {error.strerror}") from error
     top = os.open(name, FOLDER, dir_fd=parent)
     try:
         yield top
@@ -179,15 +178,15 @@ def _copy_out(
 
 
 def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int:
-    """Hands every file below a folder to `write`, with its relative path; how many.
+    """Passes every file below a folder to `write`, with its relative path; returns their number.
 
-    Raises BadRequestError for anything that is not a plain file or folder, LimitError for too much. What was written
-    before stays.
+    Raises BadRequestError for anything but plain files and folders, LimitError for too much data. Files written before
+    stay.
     """
     try:
         top = os.open(source, FOLDER)
     except OSError as error:
-        raise BadRequestError(f"{source} is no folder to upload: {error.strerror}") from error
+        raise BadRequestError(f"{source} is not a folder to upload: {error.strerror}") from error
     try:
         files = _plan(top, caps)
         left = caps.bytes
@@ -201,7 +200,7 @@ def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int
 
 
 def _plan(top: int, caps: Caps) -> list[list[str]]:
-    """Lists the files below an open folder, all of it looked at before anything is sent."""
+    """Returns the files below an open folder, all inspected before anything is sent."""
     files: list[list[str]] = []
     seen = 0
     waiting: list[list[str]] = [[]]
@@ -228,7 +227,7 @@ def _plan(top: int, caps: Caps) -> list[list[str]]:
 
 
 def _open_inside(top: int, parts: Sequence[str], problem: str) -> int:
-    """Opens a folder by the names on the way to it. Raises BadRequestError with the problem, and why."""
+    """Opens a folder by its path components. Raises BadRequestError with the problem and its cause."""
     folder = os.dup(top)
     for part in parts:
         try:
@@ -258,7 +257,7 @@ def _copy_in(top: int, parts: Sequence[str], left: int) -> bytes:
         while len(data) <= left and (more := os.read(file, min(CHUNK_BYTES, left + 1 - len(data)))):
             data += more
         if found.st_size > left or len(data) > left:
-            raise LimitError(f"{name!r} is more than may still be copied")
+            raise LimitError(f"{name!r} exceeds what may still be copied")
         return bytes(data)
     finally:
         os.close(file)

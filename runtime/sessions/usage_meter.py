@@ -1,8 +1,8 @@
-"""Adds up what one session or sandbox has used, as the host measured it.
+"""Accumulates the usage of one session or sandbox, as measured by the host.
 
-What always holds: every sandbox that was its alone is counted once, also while it ends and another has taken its place;
-of what went with a broker nobody knows, so no sum is given. Called from the reactor only, but for `called` and the
-counters, which belong to whoever makes the calls.
+Invariants: every exclusive sandbox is counted once, even while it ends and another has taken its place; usage lost with
+a broker is unknown, so no sum is given. Called from the reactor only, except `called` and the counters, which belong to
+the caller's thread.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class UsageMeter:
         self._output_bytes = self._ports = 0
         self._seconds = self._cpu_seconds = self._peak_mib = 0.0
         self._present: list[Worker] = []
-        """Sandboxes that were its alone and are not known to have ended."""
+        """Exclusive sandboxes not known to have ended."""
         self._is_alone = self._is_unknown = False
-        """Whether it ever had one; whether one was lost with its broker."""
+        """True if it ever had one; true if one was lost with its broker."""
 
     def called(self, seconds: float, output_bytes: int) -> None:
-        """Counts a call that was answered."""
+        """Counts an answered call."""
         self._seconds += seconds
         self._output_bytes += output_bytes
 
     def placed(self, worker: Worker, *, alone: bool) -> None:
-        """Counts a port that it got."""
+        """Counts an obtained port."""
         self._ports += 1
         if alone:
             self._is_alone = True
@@ -44,8 +44,8 @@ class UsageMeter:
             worker.when_ended(partial(self._ended, worker))
 
     def report(self, measure: Callable[[Worker, Measured], None], done: Callable[[Usage], None]) -> None:
-        """Gives the latest figures: of sandboxes of its own that live, as `measure` finds them; of those that are
-        ending, their last."""
+        """Calls back with the current usage: live exclusive sandboxes via `measure`, ending ones by their final
+        usage."""
         asked = list(self._present)
         left = set(asked)
         found: dict[Worker, BoxUsage | SandboxError] = {}

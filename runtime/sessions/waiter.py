@@ -1,6 +1,6 @@
-"""Waits for whole sandboxes and for answers of the broker, for callers on other threads.
+"""Blocking waits for whole sandboxes and broker answers, for callers on other threads.
 
-What always holds: every wait is bounded, and a sandbox that arrives after it is ended. Called from any thread but the
+Invariants: every wait has a timeout, and a sandbox that arrives later is ended. Called from any thread but the
 reactor's.
 """
 
@@ -23,18 +23,18 @@ from runtime.sessions.starts import SessionStarts
 from runtime.sessions.worker import Worker
 
 REPLY_BYTES = max(PIECE_BYTES, LIST_BYTES)
-"""The most that one reply may hold beside its report, where it is no program's output."""
+"""Largest reply without its report, in bytes, except program output."""
 QUEUE_SECONDS = 300.0
-"""How long a sandbox may be waited for."""
+"""Timeout for a sandbox, in seconds."""
 ANSWER_SECONDS = 120.0
-"""How long the broker may take for anything else."""
+"""Timeout for any other broker answer, in seconds."""
 T = TypeVar("T")
 Answered = Callable[[T | SandboxError], None]
 
 
 def awaited(reactor: Reactor, begin: Callable[[Callable[[T], None]], None], seconds: float, silence: str) -> T:
-    """Begins something on the reactor and waits for its call back. Raises InfrastructureError, which says `silence`,
-    when it does not come in time."""
+    """Starts an operation on the reactor and waits for its callback. Raises InfrastructureError with the text `silence`
+    on a timeout."""
     answer: Future[T] = Future()
     reactor.here(lambda: begin(answer.set_result))
     try:
@@ -48,15 +48,15 @@ class Waiter:
         self.reactor, self.launcher, self._starts = reactor, launcher, starts
 
     def ask(self, begin: Callable[[Answered[T]], None], what: str) -> T:
-        """Waits for an answer of the broker."""
+        """Waits for an answer of the broker and raises its error."""
         found = awaited(self.reactor, begin, ANSWER_SECONDS, f"the broker has not answered: {what}")
         if isinstance(found, SandboxError):
             raise found
         return found
 
     def workers(self, wanted: Profile | SnapshotCopy, n: int = 1, *, caller: str, priority: Priority) -> list[Worker]:
-        """Starts all of them or none. Raises InfrastructureError when one does not start, BusyError when too many wait,
-        BadRequestError when there is no such snapshot."""
+        """Starts all `n` sandboxes or none. Raises InfrastructureError if one does not start, BusyError if too many
+        wait, BadRequestError for an unknown snapshot."""
         launch = partial(self._starts.launch, wanted, caller=caller, priority=priority, reply_bytes=REPLY_BYTES)
         answers: list[Future[Worker | SandboxError]] = [Future() for _ in range(n)]
         tickets: list[Ticket] = []
@@ -83,7 +83,9 @@ class Waiter:
                 workers.append(found)
         except TimeoutError:
             self.reactor.call(give_up)
-            raise BusyError(f"no sandbox was free for {QUEUE_SECONDS:g} s", hint="Close some, or ask later.") from None
+            raise BusyError(
+                f"no sandbox was free for {QUEUE_SECONDS:g} s", hint="Close some, or try again later."
+            ) from None
         except BaseException:
             self.reactor.call(give_up)
             raise

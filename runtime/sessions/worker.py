@@ -1,10 +1,10 @@
-"""Is the host's end of one sandbox: requests out, replies in, a clock on every call. Called from the reactor only.
+"""Host end of one sandbox: requests out, replies in, a clock on every call. Called from the reactor only.
 
-What always holds: a reply counts only when it repeats the nonce of a call that is waiting for one; anything else on the
-pipe means that the guest is not to be believed, and the whole sandbox is killed. Every call ends exactly once, with an
-`CallOutcome`. At most `width` calls are under way; the others wait here, by priority and in turns, so that one caller
-who sends much does not delay the rest. A shared interpreter has as many under way as keep it busy for some
-milliseconds. A sandbox of many sessions in which none has called for a while rests, and is woken by the next message.
+Invariants: a reply counts only if it repeats the nonce of a waiting call; anything else on the pipe means that the
+guest cannot be trusted, and the whole sandbox is killed. Every call ends exactly once, with a `CallOutcome`. At most
+`width` calls run; others wait here, by priority and round-robin, so that one heavy caller does not delay the rest. A
+shared interpreter runs as many as keep it busy for some milliseconds. An idle sandbox of many sessions is throttled,
+and woken by the next message.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from runtime.sessions.pacing import MEASURE_SECONDS, OwnTime, Pace
 from runtime.sessions.session_queue import SessionRequest
 
 KILL_SECONDS = 5.0
-"""How long the guest may take to end one process."""
+"""Timeout of the guest for ending one process, in seconds."""
 TERMINATION_SECONDS = 5.0
-"""How long the broker may take to say why a sandbox ended."""
+"""Timeout of the broker for a sandbox's termination cause, in seconds."""
 REPORT_BYTES = 1 << 14
 READ_BYTES = 1 << 17
 SHARED_WIDTH = 4
 MAX_WIDTH = 16
 AHEAD_SECONDS = 0.005
-"""How long a shared interpreter is kept busy ahead: it never waits for the host, and who comes first is soon served."""
+"""Work queued ahead in a shared interpreter, in seconds: it never waits for the host, and new calls are soon served."""
 REST_SECONDS = 1.0
-"""Without a call, after which a sandbox of many sessions rests: gVisor takes some hundredths of a core for doing
-nothing."""
+"""Idle time after which a sandbox of many sessions is throttled, in seconds: an idle gVisor uses some hundredths of a
+core."""
 WARNED_SECONDS = 1.0
-"""Of its own time for a call with patience to end once its guest was told that it is over."""
+"""Own time for which a call with patience may continue after its guest was warned, in seconds."""
 NONCES = 256
 PACE_CALLS = 32
 
 
 class Worker:
-    """Is the host's end of one sandbox. `serial` when it answers calls one after another: then a call's clock starts
-    when its turn comes."""
+    """Host end of one sandbox. A `serial` guest answers calls one after another: a call's clock then starts with its
+    turn."""
 
     def __init__(
         self,
@@ -59,18 +59,17 @@ class Worker:
         width: int = 1,
         reply_bytes: int = 0,
     ) -> None:
-        """Watches it from now on. `reply_bytes`: the longest content that will be asked for, beside what calls
-        print."""
+        """Starts watching the sandbox. `reply_bytes` is the longest content to be requested, besides call output."""
         self.id, self.profile, self.handle = handle.id, handle.profile, handle
         self.state: Literal["ready", "lost"] = "ready"
         self.termination: Termination | None = None
-        """How it ended, once that is known."""
+        """Termination, once known."""
         self.lost_by: LossCause | None = None
         self._serial = handle.profile.mode == "shared"
         self._patience = 2 * handle.profile.slice_seconds + 0.5
-        """How long a shared interpreter may not answer before it is killed."""
+        """Time for which a shared interpreter may be silent before it is killed, in seconds."""
         self._pace = AHEAD_SECONDS
-        """Seconds that a call takes there, of late."""
+        """Recent average duration of a call there, in seconds."""
         self._reactor, self._launcher, self._ended, self._width = reactor, launcher, ended, width
         self._replies = wire.Replies(max(2 * handle.profile.output_bytes, reply_bytes) + REPORT_BYTES)
         self._turns: FairQueue[SessionRequest] = FairQueue()
@@ -78,31 +77,31 @@ class Worker:
         self._unsent: list[bytes | memoryview] = []
         self._reading = False
         self._own_times: dict[SessionRequest, OwnTime] = {}
-        """Of calls with patience that took long enough to be looked at."""
+        """Own-time budgets of calls with patience that ran long enough to be measured."""
         self._clock: Timer | None = None
         self._clock_due = 0.0
         self._nonces = b""
         self._held = False
-        """Nothing is sent, because what would come of it is not to be in a snapshot."""
+        """True while sending is suspended, because effects must stay out of a snapshot."""
         self._rests = self._spoken = False
-        """It is resting; something was sent since that was last looked at."""
+        """True while throttled; true if something was sent since the last check."""
         self._rest_clock: Timer | None = None
         self._blamed: list[SessionRequest] = []
-        """Calls that wait for why the sandbox ended."""
+        """Calls waiting for the cause of the sandbox's end."""
         self._when_ended: list[Callable[[Termination], None]] = []
         reactor.watch(handle.replies, selectors.EVENT_READ, self._read)
         if handle.profile.mode != "sandbox":  # of one that is somebody's own nobody knows what runs between calls
             self._rest_clock = reactor.after(REST_SECONDS, self._may_rest)
 
     def turn(self, request: SessionRequest) -> None:
-        """Sends a call when its turn comes. On a lost worker it ends at once, unblamed."""
+        """Sends a call when its turn comes. On a lost worker it ends immediately, unblamed."""
         if self.state == "ready" and (self._turns or len(self._under_way) >= self._width):
             self._add(request)
         else:
             self.send(request)
 
     def send(self, request: SessionRequest) -> None:
-        """Sends it now, out of turn, or once it is no more held. On a lost worker it ends at once, unblamed."""
+        """Sends a request now, out of turn, or once no longer held. On a lost worker it ends immediately, unblamed."""
         if self.state != "ready":
             request.done(CallOutcome(LossCause.DIED, b"", b"", 0.0, blamed=False))
             return
@@ -121,31 +120,31 @@ class Worker:
         request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
 
     def hold(self) -> bool:
-        """Sends nothing more until `release`; False, and nothing is held, when a call is under way or held already."""
+        """Suspends sending until `release`; False without effect if a call is running or the worker is already held."""
         if self._under_way or self._turns or self._held:
             return False
         self._held = True
         return True
 
     def release(self) -> None:
-        """Sends what was held meanwhile, in turn."""
+        """Sends held requests, in turn."""
         self._held = False
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
 
     def notify(self, op: Op, session: int) -> None:
-        """Sends DROP, KILL or WARN: nothing is answered for itself."""
+        """Sends DROP, KILL or WARN, which have no reply of their own."""
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
     def withdraw(self, request: SessionRequest) -> None:
-        """Nobody waits for it any more: it is not sent, or its answer is not passed on."""
+        """Discards a request: it is not sent, or its answer is not passed on."""
         request.done = lambda _outcome: None
         if request.entry is not None:
             self._turns.remove(request.entry)
 
     def stop(self) -> None:
-        """Ends what is under way, which is late, and the sandbox after it."""
+        """Ends running calls as late, and then the sandbox."""
         if not self._under_way:
             self.lose(LossCause.TIMEOUT)
         for call in list(self._under_way.values()):
@@ -153,12 +152,15 @@ class Worker:
                 self._stop(call)
 
     def retire(self) -> None:
-        """Kills the sandbox through no fault of the calls that wait in it."""
+        """Kills the sandbox through no fault of its waiting calls."""
         self.lose(LossCause.DIED, blame=False)
 
     def lose(self, why: LossCause, culprit: SessionRequest | None = None, *, blame: bool = True) -> None:
-        """Kills the sandbox; every call in it ends. Without a culprit, all that were running are to blame: they are
-        answered when the broker has said why it ended, the others at once."""
+        """Kills the sandbox; every call in it ends.
+
+        Without a culprit all running calls are blamed: they are answered once the broker has reported the cause, others
+        immediately.
+        """
         if self.state == "lost":
             if why is LossCause.BROKER and self.termination is None:  # it went with its broker, and that was seen first
                 self.lost_by = why
@@ -233,8 +235,7 @@ class Worker:
             self._flush()
 
     def _take(self, reply: wire.Reply) -> bool:
-        """Says whether the reply was one that somebody waits for, and in turn; of a lost sandbox nobody reads any
-        more."""
+        """Handles a reply; True if it was expected, and in turn. A lost sandbox's replies are ignored."""
         if self.state != "ready":
             return True
         call = self._under_way.get(reply.nonce)
@@ -268,12 +269,11 @@ class Worker:
         return True
 
     def _ended_by_itself(self, outcome: CallOutcome) -> bool:
-        """Says whether a process is known not to have been killed. In gVisor one whose memory the host's kernel took
-        away looks as if it had ended by itself."""
+        """True if a process is known not to have been killed. Under gVisor an OOM-killed one looks like an exit."""
         return self.profile.backend is BackendName.NSJAIL and outcome.report == wire.EXITED
 
     def _ask_why(self, call: SessionRequest, outcome: CallOutcome) -> None:
-        """A process that died may have been killed for memory: only the host knows. Such a sandbox is not kept."""
+        """Asks the host if a process died by an OOM kill; such a sandbox is discarded."""
 
         def answered(usage: BoxUsage | SandboxError) -> None:
             for_memory = isinstance(usage, BoxUsage) and usage.oom_kills > 0
@@ -293,13 +293,13 @@ class Worker:
         self._due_in(call, limit)
 
     def _due_in(self, call: SessionRequest, seconds: float) -> None:
-        """Has it looked at then, at the latest."""
+        """Schedules the next check of a call, at the latest after `seconds`."""
         call.deadline = time.monotonic() + seconds
         if self._clock is None or call.deadline < self._clock_due:
             self._set_clock(seconds, self._check_deadlines)
 
     def _set_clock(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Sets the one timer for all calls: for the first that could be late."""
+        """Sets the single timer for all calls to the earliest deadline."""
         if self._clock is not None:
             self._clock.cancel()
         self._clock_due = time.monotonic() + seconds
@@ -318,7 +318,7 @@ class Worker:
             self._set_clock(max(0.0, min(call.deadline for call in calls) - now), self._check_deadlines)
 
     def _overdue(self, call: SessionRequest) -> None:
-        """Stops one call alone; when that does not work, the sandbox. One with patience is looked at first."""
+        """Stops one overdue call; if that fails, the sandbox. A call with patience is measured first."""
         if call.stopped:
             self.lose(LossCause.TIMEOUT, call)
         elif self._is_patient(call):
@@ -327,7 +327,7 @@ class Worker:
             self._stop(call)
 
     def _stop(self, call: SessionRequest) -> None:
-        """Has its process ended, and is told what it had printed; a sandbox of one session is ended after that."""
+        """Ends the call's process and waits for its output; a single-session sandbox ends after that."""
         if call.op is not Op.RUN or (self._serial and call.limit >= self._patience):
             self.lose(LossCause.TIMEOUT, call)
             return
@@ -341,8 +341,8 @@ class Worker:
         return call.patience > 1 and call.op is Op.RUN and self.profile.mode == "sandbox"
 
     def _look_at(self, call: SessionRequest) -> None:
-        """Finds out what the call has used of its own time, and ends it or sets its next deadline. Where the broker
-        does not say it in time, all wall clock counts."""
+        """Measures a call's own time, and ends it or sets its next deadline. Without an answer in time, all wall clock
+        counts."""
         own = self._own_times.setdefault(call, OwnTime(Pace(call.limit, call.limit * call.patience, self.profile.cpus)))
         now = time.monotonic()
         if own.is_asked and now - call.since >= own.pace.own:
@@ -382,7 +382,7 @@ class Worker:
             self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)
 
     def _wake(self) -> None:
-        """Nobody waits for it: what is sent beside it is answered as soon as the broker has read this."""
+        """Wakes the sandbox without waiting: concurrent messages are answered once the broker has read this one."""
         self._rests = False
         self._launcher.rest(self.handle, False, lambda _problem: None)
         self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)

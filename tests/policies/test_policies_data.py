@@ -45,9 +45,9 @@ def test_a_family_that_is_not_named_or_has_no_share_is_not_trained_on() -> None:
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (with_data('["digit"]', "100.0"), "there is no family 'digit'"),
-        (with_data('["*", "digits"]'), "others are named beside it"),
-        (with_data(shares="digit = 10.0"), "data.shares: there is no family 'digit'"),
+        (with_data('["digit"]', "100.0"), "unknown family 'digit'"),
+        (with_data('["*", "digits"]'), "others are named too"),
+        (with_data(shares="digit = 10.0"), "data.shares: unknown family 'digit'"),
         (with_data('["digits", "linear"]'), "at most 80 % of a step"),
         (with_data(shares="digits = 101.0"), "data.shares.digits"),
         (with_data("[]"), "data.families"),

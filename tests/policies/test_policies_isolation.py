@@ -72,6 +72,6 @@ def test_a_backend_that_nothing_is_run_by_is_not_among_them() -> None:
 
 def test_a_rule_about_a_family_that_does_not_exist_is_refused_with_those_that_do() -> None:
     require_known_families(policy(families={"digits": "sandbox"}), ["digits", "linear"], "policy.toml")
-    with pytest.raises(PolicyError, match=r"tiers\.families: there is no family 'digit'") as caught:
+    with pytest.raises(PolicyError, match=r"tiers\.families: unknown family 'digit'") as caught:
         require_known_families(policy(families={"digit": "sandbox"}), ["digits", "linear"], "policy.toml")
     assert "digits, linear" in caught.value.hint

@@ -182,5 +182,5 @@ def test_an_alpha_that_is_no_probability_is_refused(alpha: float) -> None:
 
 
 def test_more_successes_than_items_are_refused() -> None:
-    with pytest.raises(ValueError, match="no proportion"):
+    with pytest.raises(ValueError, match="not a proportion"):
         wilson(11, 10, alpha=0.05)

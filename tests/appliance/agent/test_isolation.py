@@ -49,7 +49,7 @@ def test_only_jobs_go_first() -> None:
 
 def test_a_rule_about_a_family_that_does_not_exist_is_refused_with_the_file_s_name(tmp_path: Path) -> None:
     write(tmp_path, ("[sandboxes.tiers.families]", '[sandboxes.tiers.families]\nsudoku = "sandbox"'))
-    with pytest.raises(PolicyError, match=r"policy\.toml: sandboxes\.tiers\.families: there is no family 'sudoku'"):
+    with pytest.raises(PolicyError, match=r"policy\.toml: sandboxes\.tiers\.families: unknown family 'sudoku'"):
         load_policy(tmp_path)
 
 

@@ -153,7 +153,7 @@ def test_a_question_for_preemptions_is_answered_also_where_weights_have_diverged
 
 
 def test_nothing_but_what_this_product_serves_is_begun_on_a_host() -> None:
-    with pytest.raises(BadRequestError, match="no servant"):
+    with pytest.raises(BadRequestError, match="not a valid servant"):
         PlacedActor("os:system")
 
 
@@ -177,7 +177,7 @@ def test_what_hangs_while_a_file_is_copied_to_it_is_lost_and_nobody_waits_for_it
     channel = PlacedChannel(cluster, PlacementRequest(servant=SERVANT, silent_seconds=4))
     os.kill(channel.pid, signal.SIGSTOP)
     try:
-        with pytest.raises(InfrastructureError, match="says nothing"):
+        with pytest.raises(InfrastructureError, match="is silent"):
             channel.put(tmp_path / "weights")
     finally:
         os.kill(channel.pid, signal.SIGKILL)
@@ -194,7 +194,7 @@ def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster
     ("gpus", "seconds", "said", "hint"),
     [
         (4, 3.0, "no host of the cluster had 4 GPUs free and began .* within 3 s", "placement.engine_gpus"),
-        (0, 0.001, "did not begin what was placed there within 0.001 s", "assay cluster status"),
+        (0, 0.001, "did not start the actor within 0.001 s", "assay cluster status"),
     ],
 )
 def test_what_does_not_begin_in_time_says_for_want_of_what(

@@ -26,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_that_the_installer_did_not_finish_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedError, match="no packages for guests") as caught:
+    with pytest.raises(RefusedError, match="no guest packages") as caught:
         find_packages(tmp_path)
     assert "install.sh" in caught.value.hint
 

@@ -70,7 +70,7 @@ def test_a_runsc_that_does_not_work_is_an_infrastructure_error_with_its_own_word
 
 def test_a_broker_whose_only_backend_tells_no_version_serves_nobody(tmp_path: Path, root_dir: Path) -> None:
     settings = BrokerSettings(state_dir=tmp_path / "state", root_dir=root_dir, runsc=str(broken_runsc(tmp_path)))
-    with pytest.raises(RefusedError, match="does not tell its version: no such platform") as refused:
+    with pytest.raises(RefusedError, match="does not report its version: no such platform") as refused:
         Sessions(RuntimeSettings(own=settings))
     assert refused.value.hint
 

@@ -292,7 +292,7 @@ def test_other_users_come_in_only_when_they_are_named(broker: Open, make_setting
         first = child_broker(make_settings(), closed)
         second = child_broker(make_settings(), open_, "--allow-uid", "65534")
         third = child_broker(make_settings(), folder / "third", "--allow-uid", "12345")
-        assert b"is not for this user" in as_nobody(closed)
+        assert b"does not admit this user" in as_nobody(closed)
         assert as_nobody(open_) == f"pid {second.pid}".encode()
         assert as_nobody(folder / "third") == b"user 65534 may not use this broker"
         assert as_nobody(open_, OF_ONE - 1) == f"pid {second.pid}".encode()
@@ -342,7 +342,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
             with os.fdopen(reading, "rb") as pipe:
                 listing, *refusals = [json.loads(line) for line in json.loads(pipe.read())]
             assert (listing["boxes"], listing["snapshots"]) == ([], [])
-            assert {refusal["message"] for refusal in refusals} == {"there is no snapshot " + "0" * 12}
+            assert {refusal["message"] for refusal in refusals} == {"unknown snapshot " + "0" * 12}
             assert len(root.listing().snapshots) == 1
     finally:
         process.terminate()

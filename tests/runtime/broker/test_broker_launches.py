@@ -162,7 +162,7 @@ def test_a_cancelled_request_is_answered_with_nothing_and_leaves_nothing(probe: 
 
 def test_a_backend_that_may_not_be_used_is_refused(make_settings: Settings) -> None:
     own = BrokerProbe.own(make_settings(backends=(BackendName.GVISOR,)))
-    with own, pytest.raises(RefusedError, match="nsjail may not be used"):
+    with own, pytest.raises(RefusedError, match="nsjail is not allowed"):
         own.launch(JAIL)
 
 

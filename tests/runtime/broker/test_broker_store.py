@@ -109,7 +109,7 @@ def test_anything_but_a_plain_file_of_ours_is_refused(tmp_path: Path, what: str)
         case _:
             path.write_bytes(b"x")
             path.chmod(0o666)
-    with pytest.raises(RefusedError, match="not an image file of ours"):
+    with pytest.raises(RefusedError, match="has a foreign file"):
         content.read(folder)
 
 
@@ -120,11 +120,11 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     os.chown(tmp_path / "theirs", 12_345, 0)
     for name, why in (
-        ("open", "not ours alone"),
-        ("link", "not ours alone"),
-        ("theirs", "not ours alone"),
-        ("theirs/below", "others may change"),
-        ("open/below/it", "others may change"),
+        ("open", "is writable by other users"),
+        ("link", "is writable by other users"),
+        ("theirs", "is writable by other users"),
+        ("theirs/below", "other users may change"),
+        ("open/below/it", "other users may change"),
     ):
         with pytest.raises(RefusedError, match=why):
             Store(tmp_path / name, Owner.current(), lambda _job, _done: None, most_mib=1, free_mib=0)
@@ -143,7 +143,7 @@ def test_a_snapshot_is_seen_by_its_own_user_only(shelf: Shelf) -> None:
     one = shelf.stored(b"state", uid=7)
     assert shelf.store.get(one.key, 7, 1) is one
     for key, uid in ((one.key, 8), ("f" * 64, 7), ("../../etc", 7), (one.key[:12], 7)):
-        with pytest.raises(BadRequestError, match="there is no snapshot"):
+        with pytest.raises(BadRequestError, match="unknown snapshot"):
             shelf.store.get(key, uid, 1)
     assert shelf.store.seen_by(8) == []
 
@@ -183,7 +183,7 @@ def test_what_is_forgotten_is_had_by_nobody_else_and_not_again(shelf: Shelf) -> 
     shelf.store.forget(one, 1)
     assert shelf.store.get(one.key, 7, 2) is one, "who refers to it still has it"
     for holder in (1, 3):
-        with pytest.raises(BadRequestError, match="there is no snapshot"):
+        with pytest.raises(BadRequestError, match="unknown snapshot"):
             shelf.store.get(one.key, 7, holder)
 
 

@@ -96,7 +96,7 @@ class ThreadPool:
         packages: PackageSet | None = None,
     ) -> ThreadSession:
         if packages is not None:
-            raise RefusedError(f"this host has no set of packages {packages.digest} for guests")
+            raise RefusedError(f"no package set {packages.digest} on this host")
         if len(self.sessions) >= self.most:
             raise BusyError("too many sessions wait", hint="come back later")
         session = ThreadSession(len(self.sessions), tier, {"files": dict(files)} if files else {})

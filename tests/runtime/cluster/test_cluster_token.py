@@ -22,12 +22,12 @@ def test_a_new_token_is_its_owners_alone_and_is_made_once(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "mode", "why"),
     [
-        ("a" * 64, 0o640, "others can read"),
-        ("a" * 64, 0o604, "others can read"),
-        ("short", 0o600, "holds no token"),
-        ("", 0o600, "holds no token"),
-        ("two words " * 8, 0o600, "holds no token"),
-        ("\x00" * 64, 0o600, "holds no token"),
+        ("a" * 64, 0o640, "other users can read"),
+        ("a" * 64, 0o604, "other users can read"),
+        ("short", 0o600, "has no valid token"),
+        ("", 0o600, "has no valid token"),
+        ("two words " * 8, 0o600, "has no valid token"),
+        ("\x00" * 64, 0o600, "has no valid token"),
     ],
 )
 def test_a_token_that_protects_nothing_is_refused(tmp_path: Path, content: str, mode: int, why: str) -> None:

@@ -70,7 +70,7 @@ def test_a_host_that_was_lost_comes_back_empty() -> None:
     assert placement.open(2, Tier.SHARED) == "a"
     placement.close(1)
     assert placement.hosts["a"].load[Tier.SHARED] == 1
-    with pytest.raises(ValueError, match="joined already"):
+    with pytest.raises(ValueError, match="already joined"):
         placement.join("a", places())
 
 

@@ -241,7 +241,7 @@ def test_a_session_is_forked_as_it_was_before_a_call_whatever_became_of_that_cal
 def test_nothing_is_undone_where_nothing_was_kept(pool: Sessions) -> None:
     with pool.open() as session:
         session.run("x = 1")
-        with pytest.raises(BadRequestError, match="nothing was kept"):
+        with pytest.raises(BadRequestError, match="no state was kept"):
             session.fork(1, undo=True)
 
 

@@ -47,7 +47,7 @@ def test_a_name_that_is_none_is_refused_before_anything_starts(pool: Sessions, n
 
 
 def test_files_that_leave_no_room_are_refused_before_anything_starts(pool: Sessions) -> None:
-    with pytest.raises(LimitError, match="leave no room"):
+    with pytest.raises(LimitError, match="do not fit into"):
         pool.open(files={"a": bytes(2 << 20), "b": bytes(2 << 20)})
 
 

@@ -133,5 +133,5 @@ def test_the_migrated_policy_comes_into_force_with_one_signature_and_nothing_els
         assert not core.trust.policies.is_earlier
         assert (core.trust.register, core.ledger.alias("champion"), newest(core, "candidate")) == before
         assert log_holds(core)
-        with pytest.raises(PolicyError, match="a file of version 4 has no effect any more"):
+        with pytest.raises(PolicyError, match="version 4 is accepted only while it is in force"):
             core.governance.change_policy(OLD, sign_policy(core, OLD, "ada"))

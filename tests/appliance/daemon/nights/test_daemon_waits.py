@@ -44,7 +44,7 @@ class Broker:
     def __call__(self, socket: Path) -> SimpleNamespace:
         self.left -= 1
         if self.left < 0:
-            raise RefusedError("no broker answers", hint="Start the service, or the broker.")
+            raise RefusedError("no broker answers", hint="Start the service or the broker.")
         return SimpleNamespace(backends={"gvisor": "1"})
 
 
