@@ -1,4 +1,4 @@
-"""Every typed error of the parts, as the person at the command line meets it: a message, what to do, an exit code.
+"""Converts every typed error into what a person at the command line sees: a message, a hint and an exit code.
 
 The exit codes are the product's contract with scripts; docs/cli.md lists them. Nothing here imports torch or sympy.
 """
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 
 class AssayError(HintedError):
-    """What a command ends with: `message` says what happened, `hint` what to do about it."""
+    """An error that ends a command: `message` says what happened, `hint` what to do about it."""
 
     def __init__(self, message: str, hint: str, code: ExitCode) -> None:
         super().__init__(message, hint=hint)
@@ -30,7 +30,7 @@ class AssayError(HintedError):
 
 
 class UsageError(AssayError):
-    """What was asked for cannot be: other words at the command line would do."""
+    """Invalid arguments: the command can succeed when called differently."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message, hint, ExitCode.USAGE)
@@ -50,7 +50,7 @@ _SYSTEM = {
 
 
 def explain(error: BaseException) -> AssayError:
-    """The error for a person. An error that nobody foresaw says so, and is never hidden behind a friendly word."""
+    """Converts any exception into an AssayError; an unforeseen one is reported as a fault of the program."""
     if isinstance(error, AssayError):
         return error
     hint = getattr(error, "hint", None)
@@ -70,5 +70,5 @@ def explain(error: BaseException) -> AssayError:
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """What a command ends with after this error."""
+    """Returns the exit code of a command that failed with this error."""
     return ExitCode(getattr(error, "exit_code", ExitCode.INFRASTRUCTURE))

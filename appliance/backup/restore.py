@@ -1,9 +1,9 @@
-"""Checks a backup, and puts it back as a data folder.
+"""Verifies a backup and restores it as a data folder.
 
-What always holds: every byte is read and compared with its digest before a folder counts; a folder that is used is
-never written into: it is moved aside whole, only when that was asked for, and only while no daemon works on it. Stopped
-in the middle, the data folder is what it was; killed, it is that or the one that was put back, and whole. Only where
-the file system cannot exchange two names (NFS) it may lie aside, and the same command goes on from there.
+Invariants: every byte is read and compared with its digest before a folder counts. A folder in use is never
+overwritten: it is moved aside whole, only on request, and only while no daemon works on it. If interrupted, the data
+folder is unchanged; if killed, it is the old or the restored one, complete. Only on file systems that cannot exchange
+two names (NFS) it may be left aside, and the same command continues from there.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from policies.envelopes import PublicKey
 
 
 class OtherHistoryError(BackupError):
-    """The backup is of another history than the folder that it would replace."""
+    """The backup belongs to another history than the folder it would replace."""
 
     exit_code = 1
 
 
 def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accepted: str | None) -> int:
-    """How many entries are younger than the backup whose log and public key (a line) these are; `accepted` is the
-    fingerprint that a person named. Raises OtherHistoryError, OSError."""
+    """Returns the number of log entries younger than the backup with this log and public key (a line).
+
+    `accepted` is the fingerprint that a person named. Raises OtherHistoryError, OSError.
+    """
     fingerprint = _fingerprint(key)
     if accepted is not None and accepted != fingerprint:
         raise OtherHistoryError(
@@ -67,7 +69,8 @@ def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accept
 
 
 def _beside_folder(log: bytes, fingerprint: str, data: Path) -> tuple[str, int]:
-    """What speaks against the backup in the folder, and the entries that it has more. Raises OSError."""
+    """Returns the folder's objection to the backup (empty if none), and its number of additional entries. Raises
+    OSError."""
     path, public = log_file(data), public_file(data, "daemon")
     if public.exists() and _fingerprint(public.read_text(errors="replace")) != fingerprint:
         return f"the backup was signed with another key ({fingerprint}) than {public}", 0
@@ -103,14 +106,13 @@ LOG, PUBLIC = "audit/log.jsonl", "keys/daemon.pub"
 
 class Restored(NamedTuple):
     aside: Path | None
-    """The folder before, whole."""
+    """The previous folder, complete; None if there was none."""
     since: int
-    """Entries of the audit log that are younger than the backup."""
+    """Audit log entries younger than the backup."""
 
 
 def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda text: None) -> None:
-    """Reads every byte of a backup, its ledger and the chain of its audit log. Raises BackupError for the first thing
-    that is not as it was."""
+    """Reads every byte of a backup, its ledger and its audit chain. Raises BackupError for the first difference."""
     for name, recorded in manifest.files.items():
         said(name)
         path = store.object(recorded.sha256)
@@ -156,9 +158,9 @@ def restore(
     accept: Callable[[Path], None] = lambda folder: None,
     said: Said = lambda text: None,
 ) -> Restored:
-    """Makes `data` the folder that was backed up. `kept` are the files with heads of its log outside of it,
-    `accept_key` the fingerprint of a key of another history that a person takes; `accept` is called with the new folder
-    when it is in place. Raises BackupError, OSError, and LedgerError while a daemon works there."""
+    """Restores a backup as `data`. `kept` are the files outside with heads of its log, `accept_key` the fingerprint of
+    a key of another history that a person accepts; `accept` is called with the new folder once it is in place. Raises
+    BackupError, OSError, and LedgerError while a daemon works there."""
     used = data.is_dir() and any(data.iterdir())
     if data.is_symlink() or (data.exists() and not data.is_dir()):
         raise NoBackupError(f"{data} is no folder", hint="name another one with --data")
@@ -204,7 +206,7 @@ def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:
 
 
 def _exchange(new: Path, data: Path, aside: Path) -> None:
-    """Moves what `data` is aside and `new` in its place. Raises OSError, and then all is as it was."""
+    """Moves `data` aside and `new` into its place. Raises OSError and then changes nothing."""
     new.rename(aside)
     try:
         exchange(aside, data)
@@ -221,7 +223,7 @@ def _exchange(new: Path, data: Path, aside: Path) -> None:
 
 
 def _take_back(data: Path, aside: Path, *, used: bool) -> None:
-    """Makes the data folder what it was; the one that was not accepted is removed. Raises BackupError."""
+    """Restores the data folder as it was and removes the one that was not accepted. Raises BackupError."""
     made = data.with_name(f".{data.name}.restoring")
     try:
         if used:

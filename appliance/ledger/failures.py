@@ -1,4 +1,4 @@
-"""Tells a person what SQLite's failures mean: each becomes a LedgerError that says what to do."""
+"""Translates SQLite failures into LedgerErrors with a hint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup 
 
 
 class ReadOnlyError(LedgerError):
-    """Says that the file system takes no writes: nothing of a record was written."""
+    """The file system is read-only; nothing of the record was written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(read_only_disk.said(path.parent), hint=read_only_disk.HINT)
@@ -24,7 +24,7 @@ class ReadOnlyError(LedgerError):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns what SQLite raises inside into LedgerError; everything else passes."""
+    """Converts SQLite and OS errors raised inside the block into LedgerError; others pass."""
     try:
         yield
     except DBAPIError as error:

@@ -1,6 +1,6 @@
-"""Reads a ledger from beside the daemon: the file is opened so that nothing can be written.
+"""Opens a ledger read-only from outside the daemon.
 
-What always holds: nothing is migrated and nothing locked; a ledger of another version is refused, with what to do.
+Invariants: nothing is migrated, nothing locked; a ledger of another schema version is refused with a hint.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from appliance.ledger.schema import NEWEST
 from appliance.ledger.sqlite import SqliteLedger
 
 SECONDS = 5.0
-"""That a read waits for a writer."""
+"""Time that a read waits for a writer, in seconds."""
 
 
 class ReadOnlyLedger(SqliteLedger):
-    """Context manager. Raises LedgerError where there is no ledger, or one of another version."""
+    """Read-only ledger, a context manager. Raises LedgerError if the file is missing or of another schema version."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():

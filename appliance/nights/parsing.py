@@ -1,4 +1,4 @@
-"""Reads the texts that say when nights are: a window of local time, and a cron line. Pure."""
+"""Parses schedule settings: a window of local time, and a cron line. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WINDOW = re.compile(r"([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]):([0-5]\d)
 
 
 def parse_window(text: str) -> tuple[time, time]:
-    """Reads `HH:MM-HH:MM`. Raises ValueError."""
+    """Parses `HH:MM-HH:MM`. Raises ValueError."""
     found = _WINDOW.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is no window: write it as 01:00-06:30, or 22:00-06:00 past midnight")
@@ -22,7 +22,7 @@ def parse_window(text: str) -> tuple[time, time]:
 
 
 def parse_cron(line: str, zone: tzinfo) -> Any:
-    """Reads five fields: a `CronTrigger`, whose library is loaded only for those who have a line. Raises ValueError."""
+    """Parses five fields into a `CronTrigger`; imports its library only here. Raises ValueError."""
     from apscheduler.triggers.cron import CronTrigger
 
     return CronTrigger.from_crontab(line, timezone=zone)
