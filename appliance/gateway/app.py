@@ -1,8 +1,8 @@
-"""The gateway's routes: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
+"""Routes of the gateway: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
 
-What always holds: a request is checked whole before the engine hears of it; every refusal is in OpenAI's shape; an
-answer without a verdict says so. Of a token without consent no session is kept and nothing is written to disk; its
-prompts stay in the engine's cache as everybody's do.
+Invariants: a request is validated completely before it reaches the engine; every refusal has OpenAI's shape; an answer
+without a verdict says so. For a token without consent no session is stored and nothing is written to disk; its prompts
+stay in the engine's cache like everybody's.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from appliance.system.slow_readers import STALL_SECONDS, TimedStream, answer_in_
 
 log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0
-"""Between two comments on a stream whose answer is not there yet."""
+"""Interval between keep-alive comments on a stream without an answer yet, in seconds."""
 MOST_UNDER_WAY = 64
 LEAST_DIGITS = 12
-"""Of a model's digest, where it is asked for by that."""
+"""Shortest digest prefix accepted as a model name."""
 
 Answers = Callable[[Request], Awaitable[Response]]
 
 
 class HasModel(Protocol):
-    """What is asked of `ServedChampion`."""
+    """Interface of `ServedChampion` that the routes use."""
 
     @property
     def model(self) -> ServedModel | None: ...
@@ -63,14 +63,14 @@ class HasModel(Protocol):
 
 @dataclass(frozen=True)
 class PreparedChat:
-    """A request that can be answered."""
+    """A validated request, ready for the engine."""
 
     request: ChatRequest
     token: GatewayToken
     served: ServedModel
     prompt: WrittenPrompt
     left: str
-    """The session on disk that has the turns so far, where none goes on."""
+    """Stored session with the turns so far, if no live session is continued."""
     generation: GenerationRequest
     name: str
     created: int
@@ -80,7 +80,7 @@ class GatewayApi:
     def __init__(
         self, loop: EngineLoop, champion: HasModel, most_tokens: int, checker: AnswerChecker, keeper: SessionKeeper
     ) -> None:
-        """`most_tokens` are those of a conversation."""
+        """Sets up the routes. `most_tokens` limits a conversation."""
         self._loop, self._champion, self._most = loop, champion, most_tokens
         self._checks, self._keeper = AnswerChecks(checker), keeper
         self._live = OpenConversations()
@@ -98,7 +98,7 @@ class GatewayApi:
         self._routes.router.redirect_slashes = False
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application. A request is under way until its answer has ended, also one that is streamed."""
+        """ASGI application. A request counts as active until its answer, possibly streamed, has ended."""
         if self._under_way >= MOST_UNDER_WAY:
             full = GatewayError(429, f"{MOST_UNDER_WAY} requests are under way: wait for some", retry=2)
             await full.response(scope, receive, send)
@@ -146,7 +146,7 @@ class GatewayApi:
         return JSONResponse(completion(reply))
 
     def _prepared(self, request: ChatRequest, token: GatewayToken) -> PreparedChat:
-        """Raises GatewayError for what cannot be answered."""
+        """Validates a request and renders its prompt. Raises GatewayError."""
         served = self._served(request.model)
         if request.assay.check is not None:
             require_check(request.assay.check)
@@ -181,12 +181,12 @@ class GatewayApi:
     def _known(
         self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
     ) -> OpenConversation | None:
-        """The session that goes on. Its token is named by the hash: another one may get the name later."""
+        """Returns the session to continue, found by the token's hash: another token may reuse the name."""
         return self._live.find(key_of(token.sha256, tools, messages))
 
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
-        """What a turn is, text or call, is known at its end: until then the stream has comments alone. The engine hears
-        of the request when somebody begins to read."""
+        """Streams an answer. Text or call is known only at the end of a turn; until then the stream has only comments.
+        The engine gets the request when somebody begins to read."""
         number, future = self._loop.generate(asked.generation)
         reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
         try:
@@ -241,7 +241,7 @@ class GatewayApi:
     async def _kept(
         self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None
     ) -> str | None:
-        """The id of the session that has the answer now; None where it could not be kept or somebody deleted it."""
+        """Returns the id of the session that now has the answer; None if it could not be stored or was deleted."""
         tools, said = asked.request.offered, [*asked.request.messages, message]
         session = after_turn(
             asked.prompt,
@@ -295,7 +295,7 @@ class GatewayApi:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What keeps a session from being written is said in the log."""
+    """Logs why a session could not be written."""
     try:
         yield
     except (OSError, KeptSessionError) as error:
@@ -321,6 +321,6 @@ def _nobody_foresaw(error: Exception) -> GatewayError:
 
 
 def _place(error: Exception) -> str:
-    """Where it came from, without what was there."""
+    """Returns file and line of an error, without any of its data."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -1,10 +1,9 @@
-"""A bundle in one file: a zip archive that is written in exactly one way. Pure.
+"""A bundle in one file: a zip archive with exactly one valid encoding. Pure.
 
-What always holds: equal contents give equal bytes. Nothing is compressed, no time, owner or comment is stored, the
-members stand in the order of their names, one after the other from the first byte to the last. An archive is read by
-walking over it once, within bounds that are known before; then it is written again from what was read, and has to be
-the same to the last byte. So no byte of it is free, whatever a program that unpacks archives makes of it. Any such
-program opens it. Names are never used to open anything.
+Invariants: equal contents give equal bytes. Nothing is compressed, no time, owner or comment is stored, and members are
+contiguous in the order of their names. An archive is read in one pass within fixed bounds, then encoded again and
+compared to the last byte; so no byte is free, whatever other unpackers make of it. Any zip program opens it. Names are
+never used to open anything.
 
 Format: PKWARE's APPNOTE.TXT 6.3.3, sections 4.3.7 (local header), 4.3.12 (directory), 4.3.16 (end).
 """
@@ -30,19 +29,19 @@ ENTRY = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
 FIRST = b"PK\x03\x04"
 DAY = 0x0021
-"""The first day that the format knows, 1980-01-01: a date has to stand there."""
+"""Earliest date in the format, 1980-01-01: the field is mandatory."""
 MADE_BY = 0x0314
-"""Unix, version 2.0, so that what unpacks it takes the mode below."""
+"""Unix, version 2.0, so that unpackers apply the mode below."""
 MODE = 0o100644 << 16
 AROUND = 1 << 14
-"""Bytes that headers and directory take, at most."""
+"""Upper bound for headers and directory, in bytes."""
 MOST_MEMBERS = len(LARGEST) + 3 + MOST_FILES
-"""Meaning, manifest and seal are the three."""
+"""Maximum number of members; the three extra are meaning, manifest and seal."""
 LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_MEANING + LARGEST_MANIFEST + LARGEST_SEAL + LARGEST_FILES + AROUND
 
 
 def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The archive, piece by piece. The names must be those of a bundle."""
+    """Yields the archive in pieces. The names must be those of a bundle."""
     directory, offset = [], 0
     for name in sorted(contents):
         data, written = contents[name], name.encode("ascii")
@@ -56,8 +55,7 @@ def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
-    """What an archive holds by name, as far as it can be read, and what is wrong with it: empty only when every byte
-    is the one that `encode` writes."""
+    """Returns the readable contents by name, and the fault: empty only if every byte is what `encode` writes."""
     contents: dict[str, bytes] = {}
     place, last = 0, ""
     while archive[place : place + 4] == FIRST:

@@ -1,10 +1,9 @@
-"""The seal of a bundle: a signed statement in it, about every byte of the rest. docs/bundle.md is its format.
+"""The seal of a bundle: a signed statement inside it about every other byte. docs/bundle.md has the format.
 
-What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model, the policy
-and the key that made it; what it says of the files is what stands in them; it is checked offline. With the signer's
-public key it says who made the bundle and that nothing was changed since. Without, it says that nothing was changed
-since somebody sealed it, and with which key. That the answer is right is not its matter: that is decided anew by the
-verifier.
+Invariants: a seal names the manifest and every file by SHA-256, the verdict, model, policy and signing key; its claims
+about files match their content; it is checked offline. With the signer's public key it proves who made the bundle and
+that nothing changed since. Without that key it proves that nothing changed since somebody sealed it, and with which
+key. It does not prove that the answer is right: the verifier decides that again.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SEALED = "urn:assay:bundle:2"
 
 
 def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
-    """Signs the bundle as it lies in that folder. Raises BundleError for a folder that is no whole bundle, OSError."""
+    """Signs the bundle in that folder. Raises BundleError for an incomplete bundle, OSError."""
     read = read_bundle(folder)
     if not read.intact:
         raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
@@ -38,8 +37,8 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
 
 
 def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement:
-    """What the seal says, when it is about exactly these bytes and signed by that key, or by the key that it names
-    itself where none is given. Raises BundleError."""
+    """Verifies the seal against exactly these bytes and returns its statement. Without `key`, the key named in the seal
+    is used. Raises BundleError."""
     envelope = read.contents.get(SEAL)
     if envelope is None:
         raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
@@ -75,8 +74,8 @@ def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement
 
 
 def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
-    """What a seal says of these files. Empty text stands for what they do not say in text. Raises BundleError for files
-    that are no JSON."""
+    """Returns the claims a seal makes about these files; empty text for facts they lack. Raises BundleError for invalid
+    JSON."""
     try:
         verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
     except ValueError as error:
@@ -100,7 +99,7 @@ def _text(value: object) -> str:
 
 
 def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
-    """Whether it has one signature, and states nothing beside what `write_seal` writes."""
+    """True if the seal has one signature and exactly the fields that `write_seal` writes."""
     read = open_envelope(envelope)
     statement = payload_of(read)
     described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
@@ -109,7 +108,7 @@ def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
 
 
 def sealed_with(found: VerifiedStatement) -> PublicKey:
-    """The key that a seal names; it has signed it when `seal_of` gave it."""
+    """Returns the key named in a seal; `seal_of` has checked that it signed."""
     return PublicKey.read(str(found.predicate["key"]))
 
 
@@ -118,7 +117,7 @@ def _sealed(read: BundleRead) -> Mapping[str, bytes]:
 
 
 def _named(envelope: bytes) -> PublicKey:
-    """The key that an envelope names in itself: whoever made it chose it."""
+    """Returns the key that an envelope names in itself, chosen by whoever made it."""
     try:
         payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
         return PublicKey.read(str(payload["predicate"]["key"]))

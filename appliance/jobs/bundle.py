@@ -1,13 +1,12 @@
-"""Writing a bundle: an answer and everything that somebody else needs to check it, in a folder or in one file.
+"""Writes bundles: an answer with everything needed to check it, as a folder or a single file.
 
-A folder is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest
-last, and then the folder is renamed. What a kill leaves behind is a hidden folder that the next start takes away.
+A folder is complete or absent: files are written and synced in a temporary folder beside it, the manifest last, and the
+folder is renamed. A kill leaves a hidden folder, which the next start removes.
 
-The manifest itself is not signed; the seal beside it is (`appliance.jobs.attestation`). The manifest shows damage and
-careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
-proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
-the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
-proved again at each check, by running the verifier.
+The manifest is not signed; the seal beside it is (`appliance.jobs.attestation`). The manifest shows damage and careless
+changes, and its digest identifies the bundle: a digest noted elsewhere (the ledger, an approval, a mail) proves that
+this is the intended bundle. By itself it proves nothing about the maker: anyone who can write the folder can write a
+new manifest. Nobody can forge that the answer meets the spec: each check proves that again by running the verifier.
 """
 
 from __future__ import annotations
@@ -48,12 +47,12 @@ def write_bundle(
     solved_by: str,
     meaning: Validation | None,
 ) -> str:
-    """Writes the bundle and gives the SHA-256 of its manifest.
+    """Writes the bundle and returns the SHA-256 of its manifest.
 
-    A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
-    artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
-    one `TranscriptEntry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that
-    is no pass and for content that a bundle cannot hold, OSError where the disk does not let it.
+    An existing bundle is replaced, for a job repeated because a kill came before its artifact was recorded. A kill
+    between the two renames loses it, so nothing may refer to it yet. `transcript` has one `TranscriptEntry` per node,
+    `files` the question's files by name. Raises BundleError for a verdict that is not a pass and for content that a
+    bundle cannot represent, OSError if the disk fails.
     """
     if not verdict.passed:
         raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
@@ -87,7 +86,7 @@ def write_bundle(
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """The files of a bundle in a folder, whole or not at all; one that is there is replaced. Raises OSError."""
+    """Writes a bundle's files as a folder, atomically, replacing an existing one. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
@@ -109,7 +108,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def put_into(folder: Path, name: str, data: bytes) -> None:
-    """One more file, or another one of that name, in a bundle's folder: there whole or not at all. Raises OSError."""
+    """Adds or replaces one file in a bundle's folder, atomically. Raises OSError."""
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         write_new(unfinished / "new", data, 0o644)
@@ -120,8 +119,7 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
 
 
 def pack(folder: Path, out: Path) -> Path:
-    """The bundle in one file. Raises BundleError for a folder that is no whole bundle and for a file that is there
-    already, OSError."""
+    """Writes the bundle as one file. Raises BundleError for an incomplete bundle or an existing file, OSError."""
     read = read_bundle(folder)
     _require_whole(read, folder)
     try:
@@ -138,9 +136,9 @@ def pack(folder: Path, out: Path) -> Path:
 
 
 def unpack(file: Path, out: Path) -> Path:
-    """The bundle in a folder. Raises BundleError for a file that is no whole bundle and a folder that exists, OSError.
+    """Writes a packed bundle as a folder. Raises BundleError for an invalid file or an existing folder, OSError.
 
-    Nothing is written before every byte was checked, and only names that a bundle has are written.
+    Nothing is written before every byte was checked, and only a bundle's own names are written.
     """
     read = read_bundle(file)
     _require_whole(read, file)

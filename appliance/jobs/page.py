@@ -1,4 +1,4 @@
-"""A bundle as a page for people: one HTML file with nothing outside of it, in which all text is only text. Pure."""
+"""Renders a bundle as one self-contained HTML file in which all text is escaped. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers.contract.verdict import Verdict
 
 
 def page(report: BundleReport) -> str:
-    """What a check of the bundle found. Everything in it is hostile and escaped."""
+    """Renders the report of a check. All text in it is hostile and escaped."""
     title = "verified" if report.ok else "not decided" if report.undecided else "not verified"
     parts = [
         f'<h1 class="{"good" if report.ok else "bad"}">{title}</h1><p>{shown_text(result(report))}</p>',
@@ -41,7 +41,7 @@ def _statement(report: BundleReport) -> str:
 
 
 def _transcript(report: BundleReport) -> str:
-    """Folded, because it is long and proves nothing."""
+    """Renders the transcript collapsed, since it is long and proves nothing."""
     shown: list[str] = []
     room = SHOWN
     for entry in report.transcript:

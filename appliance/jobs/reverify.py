@@ -1,8 +1,8 @@
-"""What of a bundle's own words stands beside the verdict that was given anew, and what nobody checked. Pure.
+"""Compares a bundle's own claims with the new verdict, and lists what nobody checked. Pure.
 
-What always holds: the new verdict is the one that counts; the stored one, the statement and the validations of persons
-are held against it, and a bundle that says more of itself than that carries does not pass. What cannot be held against
-anything here is listed, with the reason.
+Invariants: only the new verdict counts; the stored verdict, the statement and people's validations are compared with
+it, and a bundle that claims more than it carries does not pass. Claims that cannot be compared here are listed with the
+reason.
 """
 
 from __future__ import annotations
@@ -26,36 +26,35 @@ from verifiers.registry import kind_named
 from verifiers.registry.spec import Spec
 
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
-"""Evidence of checklists that comes from a model."""
+"""Checklist evidence that comes from a model."""
 
 OF_THE_MACHINE = ("headers",)
-"""Evidence of how a machine came to a verdict, which another one, or the same when it is busy, does otherwise."""
+"""Evidence that varies between machines, and with the load of one machine."""
 
 _RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)
 
 
 @dataclass(frozen=True)
 class SignedValidations:
-    """Holds what persons signed about the check."""
+    """People's signed validations of the check."""
 
     inside: Validation | None = None
-    """The one in the bundle, whoever signed it."""
+    """Validation in the bundle, by any signer."""
     checked: Validation | None = None
-    """The latest one, by the time that was signed, whose signature was checked with a key that was given."""
+    """Latest validation, by signed time, whose signature was checked with a given key."""
     unchecked: tuple[Validation, ...] = field(default=())
-    """Those whose signatures nobody could check here."""
+    """Validations whose signatures could not be checked here."""
     unsigned: tuple[str, ...] = ()
-    """Fingerprints of the keys that were given and have signed none of these."""
+    """Fingerprints of given keys that signed none of these."""
 
 
 def signed_validations_of(
     inside: bytes | None, later: bytes | None, about: tuple[str, Spec, Sequence[JobFile]], people: Sequence[PublicKey]
 ) -> SignedValidations:
-    """Reads the validations in a bundle and beside it, each about exactly this question, check and files, and each of
-    the time that its person signed: when it was received is not signed. Of two of one time, the one that says no
-    counts.
+    """Parses the validations in a bundle and beside it, each about exactly this question, check and files. The signed
+    time counts, not the time of receipt, which is unsigned. Of two with the same time, the negative one counts.
 
-    Raises ValueError for a validation that is none, is about something else, or is not signed by the key that it names.
+    Raises ValueError for a malformed validation, another subject, or a signature by another key.
     """
     contents = content_digests(*about)
     known = {key.fingerprint: key for key in people}
@@ -96,9 +95,9 @@ def _validation(data: bytes) -> Validation:
 
 
 def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
-    """Why the stored verdict on that check does not stand. Seconds may differ; with another version of the verifier or
-    of its tools, so may the words. A model's grades, where the check has items that a model grades, are not asked for
-    again, and nothing rests on them, nor on the score and the reason that they are a part of."""
+    """Returns why the stored verdict does not stand. Seconds may differ; so may the wording, with another version of
+    the verifier or its tools. A model's grades are not requested again: nothing rests on them, nor on the score and the
+    reason that include them."""
     if now.outcome is Outcome.INFRA_ERROR:
         return [f"it could not be decided again here: {now.reason}"]
     found = []
@@ -119,7 +118,7 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
 
 
 def _current(verifier: str) -> str:
-    """The name that this verifier has now, where an earlier version had it under another."""
+    """Returns the verifier's current name if an earlier version used another."""
     try:
         return kind_named(verifier).name
     except KeyError:
@@ -127,7 +126,8 @@ def _current(verifier: str) -> str:
 
 
 def was_judged(spec: Spec, verdict: Verdict) -> bool:
-    """Whether a model's grades are in it: only a checklist with soft items has any, whatever the evidence says."""
+    """True if a model's grades are in the verdict: only a checklist with soft items has any, whatever the evidence
+    says."""
     return isinstance(spec, ChecklistSpec) and bool(spec.soft) and "soft" in verdict.evidence
 
 
@@ -144,11 +144,12 @@ def _wording(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
 def statement_faults(
     stated: Sequence[StatementPart], carried: Sequence[StatementPart], *, strictly: bool, judged: bool
 ) -> list[str]:
-    """Where a bundle says more of itself than `carried`, what the verdict of now carries. `strictly`: the same version
-    of this program made it, so that every part is worded alike; `judged`: the stored verdict has a model's grades,
-    which nobody asks for again. A bundle that says nothing of itself is no liar.
+    """Returns where a bundle claims more than `carried`, the statement of the new verdict. `strictly`: the same program
+    version made it, so all parts have the same wording; `judged`: the stored verdict has a model's grades, which are
+    not requested again. A bundle without a statement has no fault.
 
-    Another version may have parts of its own: none of them stands higher than the best one that is carried."""
+    Another version may have other parts: none may rank above the best one that is carried.
+    """
     faults = [
         f"the statement calls {claim.standing} what is not: {claim.part}"
         for claim in stated
@@ -167,7 +168,7 @@ def statement_faults(
 
 
 def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judged: bool) -> bool:
-    """Whether a part stands no higher than it may. That a person validated something is carried by nothing else."""
+    """True if a part ranks no higher than it may. Only a checked validation carries a validated part."""
     same = {claim.standing for claim in carried if claim.part == stated.part}
     best = same or {claim.standing for claim in carried}
     if stated.standing is Assurance.VALIDATED:
@@ -180,7 +181,7 @@ def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judg
 
 
 def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotChecked, ...]:
-    """What no pass of this check rests on, the most important first."""
+    """Returns the parts on which no pass of this check rests, the most important first."""
     found: list[tuple[str, str]] = []
     then, now = report.verdict_then, report.verdict_now
     if now is None:
