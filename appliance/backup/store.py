@@ -174,8 +174,7 @@ class BackupStore:
         return self._objects / digest[:2] / digest
 
     def put(self, write: Callable[[Path], None]) -> tuple[str, int]:
-        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write` raises.
-        """
+        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write` raises."""
         temporary = self._objects / f"{TEMPORARY}{os.getpid()}"
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -1,9 +1,9 @@
-"""What a Prometheus server reads of a core: pure reading, in the text format of version 0.0.4.
+"""Prometheus metrics of the core, in text format 0.0.4. Read-only.
 
     curl --unix-socket DATA/run/assay.sock http://localhost/metrics
 
-Names follow prometheus.io/docs/practices/naming: base units, a word for what is measured, `_total` for what only grows.
-A step's figures, those of learning among them, are each a metric of its own name.
+Names follow prometheus.io/docs/practices/naming: base units, a word for the quantity, `_total` for counters. Each
+figure of a training step is a metric of its own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class StatusCollector(Collector):
 
 
 def exposition(status: Status) -> str:
-    """Writes all of them, this process's own included."""
+    """Renders all metrics, including those of this process."""
     registry = CollectorRegistry()
     registry.register(StatusCollector(status))
     ProcessCollector(registry=registry)
@@ -79,7 +79,7 @@ def exposition(status: Status) -> str:
 
 
 def _disk(data: Path) -> Iterator[Metric]:
-    """Free space, and what the ledger takes with its journal; nothing where it cannot be seen."""
+    """Yields free space and the size of the ledger with its journal; nothing if unreadable."""
     try:
         found = os.statvfs(data)
         ledger = sum(one.stat().st_size for one in data.glob("ledger.sqlite3*") if "before" not in one.name)

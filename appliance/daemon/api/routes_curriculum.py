@@ -1,4 +1,4 @@
-"""Routes of the owner's tasksets and of certificates."""
+"""API routes of the owner's tasksets and of certificates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of cycles, trainings and rollouts."""
+"""API routes of cycles, trainings and rollouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of the gateway's tokens and of the sessions that are kept."""
+"""API routes of the gateway's tokens and stored sessions."""
 
 from __future__ import annotations
 

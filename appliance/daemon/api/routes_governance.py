@@ -1,4 +1,4 @@
-"""Routes of keys and of the policy."""
+"""API routes of keys and of the policy."""
 
 from __future__ import annotations
 

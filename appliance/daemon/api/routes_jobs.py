@@ -1,4 +1,4 @@
-"""Routes of jobs, their files, validations and artifacts."""
+"""API routes of jobs, their files, validations and artifacts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.records.artifacts import Artifact
 from appliance.records.jobs import MAX_JOB_FILE_BYTES, Job
 
 MAX_JOB_BYTES = 8 << 20
-"""A spec with its tests or its sources."""
+"""Maximum size of a submitted job, in bytes: a spec may include tests or sources."""
 
 
 def job_routes(core: Core) -> list[ApiRoute]:

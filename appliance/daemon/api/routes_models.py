@@ -1,4 +1,4 @@
-"""Routes of models: checkpoints, evaluations, decisions, and what persons decide about them."""
+"""API routes of models: checkpoints, evaluations, decisions, and people's approvals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routes of nights and promotions."""
+"""API routes of the schedule, promotions and notices."""
 
 from __future__ import annotations
 
@@ -75,8 +75,7 @@ def schedule_view(core: Core, limit: int) -> ScheduleView:
 
 
 def until_time(text: str, now: str) -> str:
-    """In UTC. Raises RequestError for what is no time, has no zone, has passed, or is further away than nights can be
-    counted."""
+    """Parses the end of a pause into UTC. Raises RequestError for an invalid, zoneless, past or too distant time."""
     if not text:
         return ""
     try:

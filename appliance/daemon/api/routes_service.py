@@ -1,4 +1,4 @@
-"""Routes of the daemon itself: status, metrics, logs, events, its end."""
+"""API routes of the daemon itself: status, metrics, logs, events, shutdown."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from appliance.daemon.processes.child_log import log_part
 from appliance.daemon.views import ledger_views as views
 
 LOGS = ("worker", "broker", "gateway")
-"""The processes whose standard error is kept."""
+"""Processes whose standard error is stored."""
 
 
 def service_routes(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[], None]) -> list[ApiRoute]:
-    """`stop` is called when a client asks the daemon to end."""
+    """Declares the routes. `stop` is called when a client shuts the daemon down."""
 
     def log(asked: ApiRequest) -> Answer:
         file = core.data / "logs" / f"{asked.path['process']}.log"

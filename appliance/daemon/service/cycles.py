@@ -1,4 +1,4 @@
-"""Cycles: begun by people or by the clock, run by workers. What always holds: at most one is unfinished."""
+"""Cycles, begun by people or the schedule and run by workers. Invariants: at most one is unfinished."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from policies.policy import Policy
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
 TRACES = "traces"
-"""The folder, in the data folder, of conversations by SHA-256."""
+"""Folder of conversations by SHA-256, in the data folder."""
 
 
 @dataclass
 class Cycles:
-    """Methods may be called from any thread; `run` blocks. `ended` is called after each run."""
+    """Starts, runs and ends cycles; thread-safe, but `run` blocks. `ended` is called after each run."""
 
     ledger: AuditedLedger
     settings: Settings
@@ -50,7 +50,7 @@ class Cycles:
     policy: Callable[[], Policy]
     ended: Callable[[], object]
     certified: Callable[[], Mapping[str, str]] = dict
-    """Tasksets that were certified here, by version and digest; those of the code bring their own."""
+    """Returns the tasksets certified here, by version and digest; built-in ones bring their own."""
 
     def __post_init__(self) -> None:
         self._starting = threading.Lock()
@@ -59,7 +59,7 @@ class Cycles:
         return views.unfinished_cycle(self.ledger)
 
     def detail(self, name: str) -> CycleDetail:
-        """Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a cycle with its steps. Raises NotThereError, AmbiguousPrefixError."""
         return views.cycle_detail(self.ledger, cycle_named(self.ledger, name))
 
     def start(
@@ -72,12 +72,12 @@ class Cycles:
         anew: bool = True,
         name: str = "",
     ) -> Cycle:
-        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
+        """Records a new cycle, to be run later, or returns the unfinished one. Seed None takes the next.
 
-        `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises; one
-        that is `scheduled` waits for a configuration that can be used. Not `anew`, RefusedByPolicyError where a
-        candidate waits for a person alone: a new one would take its place unseen. `name`, of `new_cycle_id`, is the id
-        of a new one.
+        `plan` has the settings of the model, by default those in force. Raises what `Readiness.require` raises; a
+        `scheduled` cycle instead waits for a usable configuration. Without `anew`, raises RefusedByPolicyError if a
+        candidate waits only for a person: a new one would replace it unseen. `name`, from `new_cycle_id`, is the id of
+        a new one.
         """
         with self._starting:
             unfinished = self.unfinished()
@@ -104,10 +104,11 @@ class Cycles:
             )
 
     def train(self, wanted: StartTraining) -> Cycle:
-        """A cycle that trains in stages, on record and not yet run.
+        """Records a cycle that trains in stages, to be run later.
 
-        Raises RequestError for stages that cannot be, RefusedByPolicyError while a cycle is unfinished, and what
-        `Readiness.require` raises."""
+        Raises RequestError for invalid stages, RefusedByPolicyError while a cycle is unfinished, and what
+        `Readiness.require` raises.
+        """
         stages = self._stages(wanted)
         with self._starting:
             if (unfinished := self.unfinished()) is not None:
@@ -125,7 +126,7 @@ class Cycles:
             return self._begin("training", wanted.seed, plan)
 
     def put_traces(self, content: bytes) -> StoredFile:
-        """Keeps conversations that a stage is going to name. Raises BrokenError."""
+        """Stores conversations that a stage will name. Raises BrokenError."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.settings.data / TRACES / digest
         try:
@@ -142,7 +143,7 @@ class Cycles:
         return StoredFile(sha256=digest, bytes=len(content))
 
     def _stages(self, wanted: StartTraining) -> tuple[Stage, ...]:
-        """What is asked for, with the digest of the model that scores. Raises RequestError."""
+        """Validates the requested stages and resolves their scoring model. Raises RequestError."""
         try:
             stages = tuple(Stage.model_validate(one) for one in wanted.stages)
         except ValidationError as error:
@@ -177,16 +178,17 @@ class Cycles:
         return stage.model_copy(update={"scored_by": known.manifest})
 
     def _begins_from(self) -> Path | None:
-        """The folder of the model in service, or else of the owner's; None where a training makes its own first."""
+        """Returns the folder of the model in service, else the configured one; None if a training makes its own first."""
         served = self.ledger.alias(CHAMPION)
         champion = self.ledger.checkpoint(served) if served else None
         return self.settings.data / champion.folder if champion is not None else self.settings.model.path
 
     def evaluate(self, model: str) -> Cycle:
-        """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.
+        """Records a cycle that compares the model with the champion on fresh sealed questions, without training.
 
-        Raises RefusedByPolicyError where there is nothing to compare it with or a cycle is unfinished, and what
-        `Readiness.require` raises."""
+        Raises RefusedByPolicyError if there is nothing to compare with or a cycle is unfinished, and what
+        `Readiness.require` raises.
+        """
         with self._starting:
             champion, unfinished = self.ledger.alias(CHAMPION), self.unfinished()
             if champion is None or champion == model:
@@ -226,11 +228,11 @@ class Cycles:
         return cycle
 
     def cancel(self, name: str) -> Cycle:
-        """Calls it off; what it has trained stays on record and waits for nobody.
+        """Cancels a cycle; its trained models stay on record, without a pending decision.
 
         Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated, or
-        whose candidate's sealed answers are on record: a look that could be taken back would count only where it
-        pleased."""
+        whose candidate's sealed answers are on record: a look that could be undone would count only when it pleased.
+        """
         cycle = cycle_named(self.ledger, name)
         if cycle.state is CycleState.CANCELLED:
             return cycle
@@ -251,8 +253,8 @@ class Cycles:
         return cycle
 
     def resume(self, name: str) -> Cycle:
-        """Has a cycle go on that was set aside. Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for
-        any other, and while another one is unfinished."""
+        """Resumes a parked cycle. Raises NotThereError, AmbiguousPrefixError, and RefusedByPolicyError for any other
+        cycle or while another one is unfinished."""
         with self._starting:
             cycle, unfinished = cycle_named(self.ledger, name), self.unfinished()
             name = cycle.id
@@ -271,7 +273,7 @@ class Cycles:
         return cycle_named(self.ledger, name)
 
     def run(self, name: str) -> Cycle:
-        """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See
+        """Runs workers until the cycle is evaluated and decided, has failed, or waits. See
         `appliance.daemon.service.supervisor`."""
         self._renew(cycle_named(self.ledger, name))
         cycle = self.supervisor.run_cycle(name)
@@ -282,7 +284,7 @@ class Cycles:
         return cycle
 
     def misconfigured(self) -> str:
-        """Why no cycle begins or goes on before the configuration was put right; empty when nothing is wrong."""
+        """Returns which configuration fault prevents cycles; empty if none."""
         try:
             self.readiness.require_configured(self.unfinished())
         except ConfigError as error:
@@ -292,7 +294,7 @@ class Cycles:
         return ""
 
     def _renew(self, cycle: Cycle) -> None:
-        """Gives a night of which nothing was begun the recipe in force: what it waited for may be put right there."""
+        """Gives a night that has not begun the recipe in force, where the fault it waited for may be fixed."""
         plan = {**self._plan(), **self._certified()}
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
@@ -300,7 +302,7 @@ class Cycles:
 
 
 def _tokenizer(folder: Path | None) -> bytes | None:
-    """None where there is none to compare; what the stage itself reads is verified."""
+    """Returns the tokenizer file; None if unreadable. The stage itself verifies what it reads."""
     try:
         return None if folder is None else (folder / "tokenizer.json").read_bytes()
     except OSError:

@@ -1,8 +1,8 @@
-"""Takes in the owner's tasksets, and takes them out again.
+"""Adds, extends and removes the owner's tasksets.
 
-What always holds: one that an owner added is never changed, only removed; those that are collected (`own/jobs`,
-`own/sessions`) get new rows and lose none; nothing of either happens while a cycle uses it, so a cycle that is resumed
-draws the same tasks; all of it is in the audit log.
+Invariants: an added taskset is never changed, only removed; collected tasksets (`own/jobs`, `own/sessions`) gain rows
+and lose none; neither happens while a cycle uses the taskset, so a resumed cycle draws the same tasks; every change is
+in the audit log.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from curriculum.own.taskset import OwnContent
 from curriculum.registry import TASKSETS
 
 SOURCES = {JOBS: "verified jobs", SESSIONS: "sessions at the gateway with a verdict"}
-"""The tasksets that are collected, and where from."""
+"""Collected tasksets, and their sources."""
 REFUSED = "own-refused.json"
-"""What was collected and refused, in the data folder."""
+"""File of refused candidates, in the data folder."""
 MOST_REFUSED = 10_000
 Reasons = TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True)
 class DecidedQuestion:
-    """What became of a question that came in: a task, or nothing."""
+    """Outcome of a collected question: a task, or a refusal."""
 
     taskset: str = ""
-    """That it is in."""
+    """Taskset that contains it."""
     origin: str = ""
-    """Of the row there."""
+    """Origin of the row in that taskset."""
     refused: str = ""
-    """Why it was refused when it was collected."""
+    """Reason of the refusal."""
 
 
 @dataclass
 class OwnWork:
-    """Methods may be called from any thread."""
+    """The owner's tasksets; thread-safe."""
 
     ledger: Ledger
     trust: Trust
@@ -62,11 +62,10 @@ class OwnWork:
     events: EventLog
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _read: dict[str, tuple[tuple[int, int], dict[str, str]]] = field(default_factory=dict)
-    """Origins by key of each taskset as its file was when it was read last."""
+    """Cache of each taskset's origins by key, with the file's state when read."""
 
     def add(self, content: OwnContent) -> OwnTasksetView:
-        """On disk when it returns. Raises RequestError for a name that is taken or rows that ask the same, and
-        BrokenError."""
+        """Stores a taskset on disk. Raises RequestError for a taken name or duplicate questions, and BrokenError."""
         if content.name in SOURCES:
             raise RequestError(f"own/{content.name} is what is collected of your work", hint="choose another --name")
         if content.name in TASKSETS:
@@ -96,8 +95,8 @@ class OwnWork:
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
 
     def collect(self, name: str, more: Sequence[OwnRow], refused: Mapping[str, str]) -> OwnTasksetView:
-        """Adds rows to `own/jobs` or `own/sessions`, and remembers what was refused. Raises RequestError for rows that
-        ask what is there, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        """Adds rows to `own/jobs` or `own/sessions`, and remembers refused ones. Raises RequestError for duplicate
+        questions, RefusedByPolicyError while a cycle uses the taskset, BrokenError."""
         full = f"{OWN}/{name}"
         path = file_of(self.data, name)
         with self._lock:
@@ -124,12 +123,12 @@ class OwnWork:
         return OwnTasksetView(name=full, digest=digest, rows=len(rows))
 
     def decided_keys(self) -> set[str]:
-        """Keys of all rows that are there, and of what was refused when it was collected."""
+        """Returns the keys of all rows, and of refused candidates."""
         catalog = [read_own(self.data, name) for name in names_in(self.data)]
         return {row.key for taskset in catalog for row in taskset.content.rows} | set(self._refused())
 
     def decided(self) -> dict[str, DecidedQuestion]:
-        """What became of each question, by key; a taskset that cannot be read says nothing. Raises OSError."""
+        """Returns the outcome of each question, by key; unreadable tasksets are skipped. Raises OSError."""
         found = {key: DecidedQuestion(refused=reason) for key, reason in self._refused().items()}
         for name in names_in(self.data):
             with suppress(CurriculumError, FileNotFoundError):
@@ -137,7 +136,7 @@ class OwnWork:
         return found
 
     def _origins(self, name: str) -> dict[str, str]:
-        """Of a taskset's rows, by key; the file is read again only when it has changed."""
+        """Returns the origins of a taskset's rows, by key, cached until the file changes."""
         seen = file_of(self.data, name.removeprefix(f"{OWN}/")).stat()
         state = (seen.st_mtime_ns, seen.st_size)
         known = self._read.get(name)
@@ -165,7 +164,7 @@ class OwnWork:
             )
 
     def remove(self, name: str) -> OwnTasksetView:
-        """Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        """Removes a taskset. Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
         short = name.removeprefix(f"{OWN}/")
         path = file_of(self.data, short)
         with self._lock:
@@ -185,7 +184,7 @@ class OwnWork:
 
 
 def _tasksets_of(plan: object) -> set[str]:
-    """All that a cycle's plan names as tasksets, in its recipe and in those of its stages."""
+    """Returns all tasksets named in a cycle's plan, in its recipe and its stages."""
     if isinstance(plan, dict):
         own = plan.get("tasksets")
         found = set(own) if isinstance(own, list | tuple) else set()
