@@ -31,7 +31,7 @@ class LoggedAliases:
         self._forget()
 
     def alias(self, name: str) -> str | None:
-        """Returns the digest behind an alias; None if it is unset or there is no log. Raises AuditError."""
+        """Returns the digest behind an alias; None if it is unset or the log is missing. Raises AuditError."""
         try:
             self._read()
         except FileNotFoundError:

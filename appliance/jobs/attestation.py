@@ -117,7 +117,7 @@ def _sealed(read: BundleRead) -> Mapping[str, bytes]:
 
 
 def _named(envelope: bytes) -> PublicKey:
-    """Returns the key that an envelope names in itself, chosen by whoever made it."""
+    """Returns the key that an envelope names in itself, chosen by its maker."""
     try:
         payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
         return PublicKey.read(str(payload["predicate"]["key"]))

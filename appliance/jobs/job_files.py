@@ -44,7 +44,7 @@ class JobFiles:
         return digest
 
     def size(self, digest: str) -> int | None:
-        """Returns the size in bytes; None if there is no file with that digest. Raises OSError."""
+        """Returns the size in bytes; None if the file is missing. Raises OSError."""
         try:
             return (self.folder / digest).stat().st_size if _DIGEST.fullmatch(digest) else None
         except FileNotFoundError:

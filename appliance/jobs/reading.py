@@ -39,7 +39,7 @@ class FileState(StrEnum):
     UNREADABLE = "unreadable"
     """A link, a device, a file with a second name, an oversized file, or one without read permission."""
     UNCHECKED = "unchecked"
-    """There is no manifest to compare it with."""
+    """The manifest needed to compare it is missing."""
 
 
 class CheckedFile(Record):

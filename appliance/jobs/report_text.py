@@ -22,7 +22,7 @@ class PartReport:
     now: str
     then: str
     by: str
-    """What carries the part, or why nothing does."""
+    """Carrier of the part, or the reason why nothing carries it."""
 
     @property
     def differs(self) -> bool:

@@ -41,7 +41,7 @@ class Rows:
         return found[0] if found else None
 
     def _keys(self, table: Table, prefix: str, limit: int) -> list[str]:
-        """Returns keys that begin with `prefix`, by an index range, whatever characters it has."""
+        """Returns keys that begin with `prefix`, by an index range, for any characters."""
         query = select(table.c.key).where(table.c.key >= prefix, table.c.key < f"{prefix}{chr(sys.maxunicode)}")
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
 

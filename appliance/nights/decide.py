@@ -60,7 +60,7 @@ class NightFacts:
     of_a_night: bool
     """True if the unfinished cycle is a night's and no person released it to run at any hour."""
     paused: str
-    """Who or what paused the schedule; empty if it is not paused."""
+    """Reason why the schedule is paused; empty if it is not."""
     use: Use | None
     quiet: bool
     """True if the machine has been free for long enough."""

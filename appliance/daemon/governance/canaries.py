@@ -45,7 +45,7 @@ class Canaries:
 
     @property
     def current(self) -> Canary | None:
-        """The unfinished canary; None if there is none."""
+        """The unfinished canary, or None."""
         newest = self.ledger.canaries(limit=1)
         return newest[0] if newest and not newest[0].state.ended else None
 

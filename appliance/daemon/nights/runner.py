@@ -166,7 +166,7 @@ class Nights:
 
     # the clock
     def look(self) -> float:
-        """Does what is due now. Returns the maximum seconds until the next look."""
+        """Takes the actions that are due. Returns the maximum seconds until the next look."""
         seconds = self._look()
         if self._preparing:  # without the lock: a person may pause nights, or begin a cycle, meanwhile
             self.before()

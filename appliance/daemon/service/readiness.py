@@ -114,11 +114,11 @@ class Readiness:
         require_isolation(self.settings, self.policy())
 
     def blocked(self, cycle: Cycle | None = None) -> BlockedReason | None:
-        """Returns the obstacle to a new cycle, or to this one; None if there is none."""
+        """Returns the obstacle to a new cycle, or to this one, or None."""
         return self._blocked(lambda: self.require(cycle))
 
     def jobs_blocked(self) -> BlockedReason | None:
-        """Returns the obstacle to jobs; None if there is none."""
+        """Returns the obstacle to jobs, or None."""
         return self._blocked(self.require_for_jobs)
 
     def _champion(self) -> Checkpoint | None:

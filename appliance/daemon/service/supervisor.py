@@ -293,7 +293,7 @@ class WorkerSupervisor:
         return self.readiness.blocked(self._found(cycle))
 
     def _hopeless_from_the_start(self, blocked: BlockedReason | None) -> str:
-        """Returns a permanent obstacle to any worker; empty if there is none."""
+        """Returns a permanent obstacle to any worker, or an empty string."""
         if blocked is None or blocked.passes:
             return ""
         self._last_failure = blocked.text

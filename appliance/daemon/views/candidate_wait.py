@@ -26,7 +26,7 @@ NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which
 
 class CandidateNeed(StrEnum):
     NOTHING = "nothing"
-    """There is no candidate."""
+    """No candidate exists."""
     EVALUATION = "evaluation"
     PERSON = "person"
     EVIDENCE = "evidence"
