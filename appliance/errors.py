@@ -40,11 +40,11 @@ _SYSTEM = {
     errno.ENOSPC: "free some space on that disk and try again: what was recorded before is intact",
     errno.EDQUOT: "the quota is used up: free some space and try again",
     errno.ENOENT: "a folder on that path does not exist: make it, or choose another path",
-    errno.ENOTDIR: "something on that path is a file and no folder: choose another path",
-    errno.EACCES: "give the user that runs Assay the right to it, or choose another folder with --data",
-    errno.EPERM: "give the user that runs Assay the right to it, or choose another folder with --data",
-    errno.EROFS: "that disk is mounted for reading only: choose another data folder with --data",
-    errno.ENOMEM: "the machine has no memory left: end other programs, or lower the recipe's batch sizes",
+    errno.ENOTDIR: "part of that path is a file, not a folder: choose another path",
+    errno.EACCES: "give the user that runs Assay access to it, or choose another folder with --data",
+    errno.EPERM: "give the user that runs Assay access to it, or choose another folder with --data",
+    errno.EROFS: "that disk is mounted read-only: choose another data folder with --data",
+    errno.ENOMEM: "the machine is out of memory: end other programs, or lower the recipe's batch sizes",
     errno.EMFILE: "too many open files: raise the limit (ulimit -n)",
 }
 
@@ -61,10 +61,10 @@ def explain(error: BaseException) -> AssayError:
         message = f"{subject}{error.strerror or type(error).__name__}"
         return AssayError(message, _SYSTEM.get(error.errno or 0, "see `assay doctor`"), ExitCode.INFRASTRUCTURE)
     if isinstance(error, MemoryError):
-        return AssayError("the memory of this machine ran out", _SYSTEM[errno.ENOMEM], ExitCode.INFRASTRUCTURE)
+        return AssayError("this machine ran out of memory", _SYSTEM[errno.ENOMEM], ExitCode.INFRASTRUCTURE)
     return AssayError(
         f"unexpected {type(error).__name__}: {error}",
-        "this is a fault of the program: run it again with ASSAY_LOG__LEVEL=debug, and report what it says",
+        "this is a bug: run the command again with ASSAY_LOG__LEVEL=debug, and report its output",
         ExitCode.INFRASTRUCTURE,
     )
 

@@ -33,4 +33,4 @@ def attested(data: Path, manifest: str) -> str:
     return hashlib.sha256(envelope).hexdigest()
 
 
-BACK = "put it back from a copy, or train another candidate: what has no attestation does not go into service"
+BACK = "restore it from a copy, or train another candidate: a model without an attestation does not go into service"

@@ -29,7 +29,7 @@ def head_files(settings: ClientSettings, data: Path) -> tuple[Path, ...]:
     files += () if settings.audit.witness is None else (settings.audit.witness,)
     if any(file.resolve().is_relative_to(data.resolve()) for file in files):
         raise ConfigError(
-            f"the audit log's head would be kept in the data folder {data}, where it shows nothing",
+            f"audit.head: inside the data folder ({data}), where it proves nothing",
             hint="set audit.head (ASSAY_AUDIT__HEAD) to a file outside of it",
         )
     return files

@@ -18,8 +18,8 @@ from policies import audit
 from policies.audit import Head
 
 MOVED = (
-    "put the data folder of then back; `assay audit accept` if you moved it here or put an old copy back yourself, "
-    "`assay audit renew --reason TEXT` if you removed the one that was here"
+    "restore the previous data folder; or run `assay audit accept` if you moved it here or restored an old copy "
+    "yourself, `assay audit renew --reason TEXT` if you removed the one that was here"
 )
 
 

@@ -31,8 +31,8 @@ from policies.in_force import InForce
 from runtime.errors import HintedError
 
 REPAIR = (
-    "`assay audit verify` says what is wrong; put back a copy of the data folder from before, or begin a new log with "
-    "`assay audit renew`, which keeps this one and forgets whose keys are known"
+    "`assay audit verify` says what is wrong; restore an earlier copy of the data folder, or begin a new log with "
+    "`assay audit renew`, which keeps this one and forgets all known keys"
 )
 
 
@@ -263,7 +263,7 @@ class AuditLog:
         if self._unsure:
             raise AuditError(
                 f"the audit log {self.path} could not be written: {self._unsure}",
-                hint="see to the disk, then start the daemon again",
+                hint="check the disk, then restart the daemon",
             )
         if problem := self.changed():
             raise self._broken(self._number, problem)

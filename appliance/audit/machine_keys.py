@@ -39,9 +39,9 @@ def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
     except OSError as error:
         raise AuditError(f"the {machine}'s key {path} cannot be read: {error.strerror}", hint=_BACK) from error
     except (ValueError, TypeError) as error:
-        raise AuditError(f"{path} is no key of this program", hint=_BACK) from error
+        raise AuditError(f"{path} is not a key of this program", hint=_BACK) from error
     if not isinstance(loaded, Ed25519PrivateKey):
-        raise AuditError(f"{path} is no Ed25519 key", hint=_BACK)
+        raise AuditError(f"{path} is not an Ed25519 key", hint=_BACK)
     return loaded
 
 
@@ -61,9 +61,9 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
     except OSError as error:
         subject = error.filename or path
         raise AuditError(
-            f"{subject} cannot be written: {error.strerror}", hint="see to the disk and its rights"
+            f"{subject} cannot be written: {error.strerror}", hint="check the disk and its permissions"
         ) from error
     return key
 
 
-_BACK = "put back a copy of it; without it the audit log cannot go on: `assay audit renew` begins a new one"
+_BACK = "restore a copy of it; the audit log cannot continue without it: `assay audit renew` begins a new one"

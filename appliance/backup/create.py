@@ -37,7 +37,7 @@ LEDGER = "ledger.sqlite3"
 PAGES = 2_048
 """Ledger pages per copy step; Ctrl-C takes effect between steps."""
 SPARE_BYTES = 64 << 20
-DAMAGED = "`assay audit verify` says what is wrong; a backup of it would be as damaged"
+DAMAGED = "`assay audit verify` says what is wrong; a backup would have the same damage"
 OF_MODELS = ("models", "cycles", "artifacts")
 SECRETS = ("token", "tokens", "secret", "secrets")
 Said = Callable[[str], None]
@@ -46,7 +46,7 @@ Said = Callable[[str], None]
 def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said = lambda text: None) -> str:
     """Writes a backup of `data` into the store and returns its name. Raises BackupError and OSError."""
     if not (data / LEDGER).is_file():
-        raise NoBackupError(f"{data} is no data folder: it has no {LEDGER}", hint="name another one with --data")
+        raise NoBackupError(f"{data} is not a data folder: it has no {LEDGER}", hint="name another one with --data")
     if store.folder.resolve().is_relative_to(data.resolve()):
         raise NoBackupError(f"{store.folder} is in the data folder", hint="name a folder on another disk")
     with store.writing():
@@ -124,7 +124,7 @@ def copy_database(source: Path, target: Path) -> None:
             read.backup(made, pages=PAGES, sleep=0)
     except sqlite3.Error as error:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        hint = "free some space on the disk of the backups" if full else "`assay doctor` looks at the disk"
+        hint = "free some space on the disk of the backups" if full else "`assay doctor` checks the disk"
         raise BackupError(f"{source} cannot be copied: {error}", hint=hint) from error
 
 
@@ -137,7 +137,7 @@ def cut_log(content: bytes, line: bytes | None) -> bytes:
     lines = content.splitlines(keepends=True)
     torn = lines[number] if len(lines) > number else b""
     if len(lines) < number or not line.startswith(torn):
-        raise BackupError("the audit log is not the one that the ledger knows", hint=DAMAGED)
+        raise BackupError("the audit log does not match the ledger", hint=DAMAGED)
     return b"".join([*lines[:number], line])
 
 
@@ -180,8 +180,8 @@ def _files(data: Path) -> Iterator[Path]:
 def _require_no_link(path: Path) -> None:
     if path.is_symlink():
         raise BackupError(
-            f"{path} is a link, and what it leads to would be in no backup",
-            hint="put the file or folder itself there; another disk's is put there with `mount --bind`",
+            f"{path} is a link, and its target would not be backed up",
+            hint="put the file or folder itself there; use `mount --bind` for one on another disk",
         )
 
 
@@ -190,7 +190,7 @@ def _require_model(data: Path, model: str, alias: str) -> None:
         verify(data / "models" / model, expect=model)
     except CheckpointError as error:
         raise BackupError(
-            f"the model that is {alias} is damaged: {error}", hint="`assay model rollback` first, or put its files back"
+            f"the model that is {alias} is damaged: {error}", hint="`assay model rollback` first, or restore its files"
         ) from error
 
 
@@ -200,6 +200,6 @@ def _require_room(data: Path, store: BackupStore) -> None:
     needed = (data / LEDGER).stat().st_size + SPARE_BYTES
     if free < needed:
         raise BackupError(
-            f"{free >> 20} MiB are free at {store.folder}, and {needed >> 20} are needed",
+            f"{store.folder}: {free >> 20} MiB free, {needed >> 20} needed",
             hint="free some space there, or name a folder on another disk",
         )

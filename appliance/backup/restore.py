@@ -63,7 +63,7 @@ def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accept
         raise OtherHistoryError(
             f"{problem}, and nothing was changed",
             hint="use a backup of this folder; if you know the key of this one, "
-            f"`--accept-key {fingerprint}` takes it all the same",
+            f"`--accept-key {fingerprint}` accepts it anyway",
         )
     return since
 
@@ -128,7 +128,7 @@ def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda t
 def _check_log(store: BackupStore, manifest: BackupManifest, facts: LedgerFacts) -> None:
     head = str(Head.of(facts.line)) if facts.line is not None else ""
     if (head, facts.aliases.get("champion", "")) != (manifest.head, manifest.champion):
-        raise DamagedBackupError("the ledger of the backup is another one than its manifest says", hint=OTHER)
+        raise DamagedBackupError("the ledger of the backup does not match its manifest", hint=OTHER)
     for model in facts.aliases.values():
         if f"models/{model}/manifest.json" not in manifest.files:
             raise DamagedBackupError(f"the backup lacks the model {model[:12]}, which was in service", hint=OTHER)
@@ -140,10 +140,10 @@ def _check_log(store: BackupStore, manifest: BackupManifest, facts: LedgerFacts)
     try:
         key = PublicKey.read(store.object(manifest.files[PUBLIC].sha256).read_text(errors="replace")).key()
     except ValueError as error:
-        raise DamagedBackupError(f"{PUBLIC} of the backup is no key: {error}", hint=OTHER) from error
+        raise DamagedBackupError(f"{PUBLIC} of the backup is not a valid key: {error}", hint=OTHER) from error
     found = audit.check(lines, key, known=[Head.read(head)])
     if not found.holds or str(found.head) != head:
-        raise DamagedBackupError(f"the audit log of the backup does not hold: {found.problem or 'its end'}", hint=OTHER)
+        raise DamagedBackupError(f"the audit log of the backup is invalid: {found.problem or 'its end'}", hint=OTHER)
 
 
 def restore(
@@ -163,10 +163,10 @@ def restore(
     BackupError, OSError, and LedgerError while a daemon works there."""
     used = data.is_dir() and any(data.iterdir())
     if data.is_symlink() or (data.exists() and not data.is_dir()):
-        raise NoBackupError(f"{data} is no folder", hint="name another one with --data")
+        raise NoBackupError(f"{data} is not a folder", hint="name another one with --data")
     if used and not replace:
         raise NoBackupError(
-            f"{data} is used, and nothing is written over",
+            f"{data} is in use and is never overwritten",
             hint="name a new folder with --data, or move this one aside with --replace",
         )
     check(store, manifest, said=said)
@@ -235,7 +235,7 @@ def _take_back(data: Path, aside: Path, *, used: bool) -> None:
         where = f"; the folder before is {aside}" if used else ""
         raise BackupError(
             f"the log was not accepted, and {data} cannot be moved back: {error.strerror}{where}",
-            hint="move it to its place yourself, before a daemon starts",
+            hint="move it back by hand before a daemon starts",
         ) from error
     shutil.rmtree(made, ignore_errors=True)
 
@@ -251,7 +251,7 @@ def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) 
         copy(store.object(recorded.sha256), target)
         target.chmod(recorded.mode & 0o700)
         if digest_of(target) != recorded.sha256:
-            raise DamagedBackupError(f"{name} came out otherwise than it was kept: see to the disk", hint=OTHER)
+            raise DamagedBackupError(f"{name} was restored with other bytes: check the disk", hint=OTHER)
     for folder, _, _ in os.walk(made):
         Path(folder).chmod(0o700)
         sync_folder(Path(folder))
@@ -260,5 +260,5 @@ def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) 
             verify_folder(made / "models" / manifest.champion, expect=manifest.champion)
         except CheckpointError as error:
             raise DamagedBackupError(
-                f"the model in service is not whole in this backup: {error}", hint=OTHER
+                f"the model in service is incomplete in this backup: {error}", hint=OTHER
             ) from error

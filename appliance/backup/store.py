@@ -83,9 +83,9 @@ class BackupManifest(FrozenModel):
         for name in files:
             path = PurePosixPath(name)
             if path.is_absolute() or not path.parts or ".." in path.parts or str(path) != name or "\0" in name:
-                raise ValueError(f"{name!r} is no path below a folder")
+                raise ValueError(f"{name!r} is not a path below a folder")
             if is_left_out(path):
-                raise ValueError(f"{name!r} is in no backup")
+                raise ValueError(f"{name!r} is never backed up")
         return files
 
     @property
@@ -107,7 +107,7 @@ class BackupStore:
         """Locks the store, creating missing folders and removing leftovers. Raises BackupError while another process
         writes there, or if the folder is something else."""
         if self.folder.exists() and not self._backups.is_dir() and any(self.folder.iterdir()):
-            raise NoBackupError(f"{self.folder} is no store of backups", hint="name an empty folder, or a new one")
+            raise NoBackupError(f"{self.folder} is not a backup folder", hint="name an empty folder, or a new one")
         for folder in (self.folder, self._objects, self._backups):
             folder.mkdir(mode=0o700, parents=folder == self.folder, exist_ok=True)
             folder.chmod(0o700)
@@ -128,9 +128,10 @@ class BackupStore:
     def require(self) -> None:
         """Raises NoBackupError if there is no store."""
         if not self._backups.is_dir():
-            what = "is no store of backups" if self.folder.exists() else "is not there"
+            what = "is not a backup folder" if self.folder.exists() else "does not exist"
             raise NoBackupError(
-                f"{self.folder} {what}", hint="name the folder that you gave `assay backup create`, or make one with it"
+                f"{self.folder} {what}",
+                hint="name the folder that you gave `assay backup create`, or create one with it",
             )
 
     def names(self) -> list[str]:
@@ -142,14 +143,14 @@ class BackupStore:
         """Returns name and manifest of a backup, by default the newest. Raises BackupError."""
         names = self.names()
         if not names:
-            raise NoBackupError(f"{self.folder} holds no backup", hint="`assay backup create FOLDER` makes one")
+            raise NoBackupError(f"{self.folder} has no backup", hint="`assay backup create FOLDER` creates one")
         wanted = names[-1] if name is None else name
         if wanted not in names:
-            raise NoBackupError(f"{self.folder} holds no backup {wanted}", hint=f"it holds {', '.join(names[-5:])}")
+            raise NoBackupError(f"{self.folder} has no backup {wanted}", hint=f"it has {', '.join(names[-5:])}")
         try:
             return wanted, BackupManifest.model_validate_json((self._backups / f"{wanted}.json").read_bytes())
         except (ValidationError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not as this program writes it"
+            reason = error.strerror if isinstance(error, OSError) else "invalid format"
             raise DamagedBackupError(
                 f"the manifest of the backup {wanted} cannot be read: {reason}", hint="use another backup"
             ) from error
@@ -174,7 +175,8 @@ class BackupStore:
         return self._objects / digest[:2] / digest
 
     def put(self, write: Callable[[Path], None]) -> tuple[str, int]:
-        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write` raises."""
+        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write`
+        raises."""
         temporary = self._objects / f"{TEMPORARY}{os.getpid()}"
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))

@@ -32,8 +32,8 @@ LOG_BYTES = 256 << 10
 LINE_CHARACTERS = 2_000
 ROLLOUTS = 20
 SAID = (
-    "A report of Assay. Read it before you send it: keys, tokens and passwords were taken out by value and by their\n"
-    "look, and lines of logs may still name your files and programs. No model text is in it unless rollouts.jsonl is.\n"
+    "A bug report of Assay. Read it before you send it: keys, tokens and passwords were removed by value and by\n"
+    "pattern, and log lines may still name your files and programs. It has no model text except in rollouts.jsonl.\n"
 )
 Part = Callable[[], object]
 
@@ -70,8 +70,8 @@ def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: 
             content = _content(name, part, redactor)
             if redactor.found_in(content):
                 raise AssayError(
-                    f"{name} would hold a secret of this appliance, and no report was written",
-                    "report this as a fault of `assay bug-report`, without the file",
+                    f"{name} would contain a secret of this appliance; no report was written",
+                    "report this as a bug of `assay bug-report`, without the file",
                     ExitCode.INFRASTRUCTURE,
                 )
             info = tarfile.TarInfo(f"assay-bug-report/{name}")
@@ -81,7 +81,7 @@ def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: 
     try:
         write_private(target, out.getvalue())
     except FileExistsError as error:
-        raise UsageError(f"{target} is there", "name another file with --out; nothing is written over") from error
+        raise UsageError(f"{target} already exists", "name another file with --out") from error
     return names
 
 
@@ -105,7 +105,7 @@ def _row(line: str) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):  # somebody edited the ledger: it is a fault that a report is for
-        return {"problem": "this row is no JSON"}
+        return {"problem": "this row is not valid JSON"}
 
 
 def versions() -> dict[str, object]:
@@ -125,7 +125,7 @@ def versions() -> dict[str, object]:
 def ledger(path: Path) -> dict[str, object]:
     """Returns the schema revision and the row counts. Raises sqlite3.Error."""
     if not path.exists():
-        return {"problem": "there is no ledger"}
+        return {"problem": "no ledger found"}
     with closing(_opened(path)) as sql:
         tables = [
             str(row[0]) for row in sql.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")

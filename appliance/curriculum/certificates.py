@@ -26,7 +26,8 @@ def record_certificate(log: AuditLog, certificate: Certificate) -> Certificate:
 
 
 def record_without_daemon(data: Path, heads: tuple[Path, ...], certificate: Certificate) -> None:
-    """Logs a certificate in a data folder without a running daemon. Raises LedgerError while one runs, and AuditError."""
+    """Logs a certificate in a data folder without a running daemon. Raises LedgerError while one runs, and
+    AuditError."""
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(heads)) as ledger:

@@ -22,7 +22,8 @@ def key_of_step(step: int) -> str:
 
 
 def newest_in(plan: Mapping[str, Any]) -> Difficulty | None:
-    """Returns the latest difficulty estimates of a plan; None if levels were drawn uniformly. Raises ValidationError."""
+    """Returns the latest difficulty estimates of a plan; None if levels were drawn uniformly. Raises
+    ValidationError."""
     steps = [int(found[1]) for name in plan if (found := KEY.fullmatch(name))]
     return Difficulty.model_validate(plan[key_of_step(max(steps))]) if steps else None
 

@@ -183,7 +183,8 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         return data.decode() if text else data
 
     async def _with_files(self, action: Callable[[], T]) -> T:
-        """Runs a file operation; errors unknown to inspect_ai, such as a link or a full disk, become PermissionError."""
+        """Runs a file operation; errors unknown to inspect_ai, such as a link or a full disk, become
+        PermissionError."""
         try:
             return await self._in_turn(action)
         except (FileMissingError, FileDeniedError, FileIsFolderError, FileTooLargeError):
@@ -220,7 +221,8 @@ class AssaySandboxEnvironment(SandboxEnvironment):
     async def sample_init(
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
-        """Opens the sandbox of a sample. Raises RefusedError for an invalid configuration or limits above the policy's."""
+        """Opens the sandbox of a sample. Raises RefusedError for an invalid configuration or limits above the
+        policy's."""
         if config is not None and not isinstance(config, Limits):
             raise RefusedError(
                 f"{config!r:.100} is no configuration of an Assay sandbox",

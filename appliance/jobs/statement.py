@@ -60,7 +60,8 @@ def statement_of(
 
 
 def mark(claims: Iterable[StatementPart]) -> str:
-    """Returns the mark in words, no stronger than the weakest needed part; the strongest is "verified and validated"."""
+    """Returns the mark in words, no stronger than the weakest needed part; the strongest is "verified and
+    validated"."""
     claims = tuple(claims)
     needed = {claim.standing for claim in claims if claim.needed and claim.part != MEANING}
     weakest = next((standing for standing in _WEAKEST_FIRST if standing in needed), Assurance.OPEN)

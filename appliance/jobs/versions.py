@@ -16,7 +16,8 @@ TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 
 
 def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str, Any]:
-    """Returns plain JSON. `policy` is the digest of the policy in force, `sandbox` names the isolation and its version."""
+    """Returns plain JSON. `policy` is the digest of the policy in force, `sandbox` names the isolation and its
+    version."""
     return {
         "assay": __version__,
         "python": platform.python_version(),

@@ -29,8 +29,8 @@ from policies.contract.decision import Decision
 from policies.in_force import ADOPTED
 
 EMPTY = (
-    "put the log back from a copy; where it is lost, `assay audit renew` begins another by what the ledger says now, "
-    "and forgets whose keys are known"
+    "restore the log from a copy; if it is lost, `assay audit renew` begins another one from the ledger, and forgets "
+    "all known keys"
 )
 SHAPES: dict[str, type[BaseModel]] = {
     "checkpoints": Checkpoint,
@@ -43,8 +43,8 @@ AT_ONCE = 4_000
 JOBS, CYCLES = 2_000, 20
 """Newest jobs and cycles whose ends, or steps, are adopted: canaries and nights look back no further."""
 COPY_BACK = (
-    "put a copy of ledger.sqlite3 from before back; or, after a look at it, begin a new log by what the ledger says "
-    "now: `assay audit renew`"
+    "restore an earlier copy of ledger.sqlite3; or, after inspecting it, begin a new log from the ledger: "
+    "`assay audit renew`"
 )
 
 
@@ -52,7 +52,7 @@ def require_log(ledger: AuditedLedger) -> None:
     """Raises TamperedError if the log is empty but the ledger is not: the log was removed."""
     looked_at = (tables.ALIASES, tables.JOBS, *_tables().values())
     if ledger.audit.head is None and any(ledger.rows(select(table).limit(1)) for table in looked_at):
-        error = TamperedError(f"the log {ledger.audit.path} is empty, and the ledger was used before")
+        error = TamperedError(f"the audit log {ledger.audit.path} is empty, but the ledger has records")
         error.hint = EMPTY
         raise error
 

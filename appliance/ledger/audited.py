@@ -49,8 +49,8 @@ class TamperedError(LedgerError):
     def __init__(self, found: str) -> None:
         super().__init__(
             f"the ledger is not what the audit log says: {found}",
-            hint="nothing is decided or put into service by it; start the daemon again: it puts right what the log "
-            "carries, and says what to do about the rest",
+            hint="nothing is decided or put into service with it; restart the daemon: it repairs what the log carries, "
+            "and says what to do about the rest",
         )
 
 
@@ -300,7 +300,7 @@ class AuditedLedger(SqliteLedger):
             super().put_rollouts(judged)
             return
         if len(of) > 1:
-            raise LedgerError("the answers of an evaluation come run by run", hint="report this")
+            raise LedgerError("the answers of an evaluation must be written one run at a time", hint="report this")
         [(_, cycle, step)] = of
         rows = [rollout_row(one) for one in judged]
         keys = [row["key"] for row in rows]
@@ -362,9 +362,7 @@ class AuditedLedger(SqliteLedger):
         with self._jobs:
             job = self.job(artifact.job)
             if job is not None and job.state.ended and self.artifact(artifact.id) is None:
-                raise LedgerError(
-                    f"{job.id} has ended already: {job.state.value}", hint="what was found for it is not kept"
-                )
+                raise LedgerError(f"{job.id} has ended already: {job.state.value}", hint="the result is discarded")
             super().put_artifact(artifact)
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:

@@ -45,7 +45,7 @@ class Grant:
         """Returns why the call is refused; empty if it is allowed."""
         rule = self.calls.get(request.call)
         if rule is None:
-            return f"{self.work} does not call {request.call}"
+            return f"{self.work} may not call {request.call}"
         return "" if rule(request, ledger) else f"{self.work} may not write this with {request.call}"
 
 

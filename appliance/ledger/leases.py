@@ -174,7 +174,7 @@ class Leases:
         for work, attempt in holder.held.items():
             row = self._row(connection, work)
             if row is None or row.attempt != attempt or row.deadline is None or row.boot != self._boot:
-                _refuse(holder, work, "it is another's by now")
+                _refuse(holder, work, "another worker has it")
             if row.deadline < now:
                 _refuse(holder, work, "it was not renewed in time")
 
@@ -182,5 +182,5 @@ class Leases:
 def _refuse(holder: Holder, work: str, why: str) -> None:
     raise LeaseLostError(
         f"{holder.owner} has lost its lease of {work}: {why}; nothing of this was written",
-        hint="another worker goes on from the last record",
+        hint="another worker resumes from the last record",
     )

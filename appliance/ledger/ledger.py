@@ -78,7 +78,8 @@ class Ledger(Protocol):
     def put_checkpoint(self, checkpoint: Checkpoint) -> None: ...
 
     def is_attested(self, manifest: str) -> bool:
-        """True if the trainer's attestation of the checkpoint is present; a worker's checkpoint is recorded only then."""
+        """True if the trainer's attestation of the checkpoint is present; a worker's checkpoint is recorded only
+        then."""
 
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         """Returns a checkpoint by digest or unique prefix of six or more digits. Raises LedgerError if ambiguous."""

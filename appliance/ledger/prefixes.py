@@ -45,7 +45,5 @@ def only_one(kind: str, prefix: str, names: Sequence[str]) -> str | None:
     """Returns the only name, None if there is none. Raises AmbiguousPrefixError, which lists them, for several."""
     if len(names) > 1:
         listed = ", ".join([*names[:MOST_LISTED], *(["and more"] if len(names) > MOST_LISTED else [])])
-        raise AmbiguousPrefixError(
-            f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits of the one that you mean"
-        )
+        raise AmbiguousPrefixError(f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits")
     return names[0] if names else None

@@ -55,7 +55,7 @@ _LARGE = ("commit_step", "put_rollouts", "put_evaluation")
 _NAMED = re.compile(rb'\{"call":"([a-z_]+)"[,}]')
 """Start of a frame: gives the call's name before the rest is parsed."""
 _GONE = "the daemon has ended; start it again with `assay serve`: what was recorded is intact"
-_NOT_ITS_OWN = "a worker writes what its phase makes; people put models into service and ask for jobs"
+_NOT_ITS_OWN = "a worker writes only results of its phase; people submit jobs and put models into service"
 
 
 class _Refusal(FrozenModel):
@@ -114,8 +114,8 @@ class _Line:
             frame = call.request(call=call.name, **arguments).model_dump_json().encode()
         except (ValidationError, PydanticSerializationError) as error:
             raise LedgerError(
-                f"{call.name} was asked for what JSON cannot hold: {error}",
-                hint="a figure is not finite, a text is not Unicode, or an argument has another type",
+                f"{call.name}: an argument cannot be represented in JSON: {error}",
+                hint="check for a number that is not finite, a text that is not Unicode, or a wrong type",
             ) from error
         if len(frame) > MAX_FRAME:
             raise LedgerError(f"a call of {len(frame)} bytes is too long", hint="write fewer rollouts at a time")
@@ -133,9 +133,9 @@ class _Line:
                 self._connection.send_bytes(frame)
                 answer = self._connection.recv_bytes(MAX_FRAME)
             except EOFError as error:
-                raise LedgerError("the ledger's process has closed the line", hint=_GONE) from error
+                raise LedgerError("the daemon closed the ledger connection", hint=_GONE) from error
             except OSError as error:
-                raise LedgerError(f"the line to the ledger broke: {error.strerror or error}", hint=_GONE) from error
+                raise LedgerError(f"the ledger connection broke: {error.strerror or error}", hint=_GONE) from error
             self._usable = True
             return answer
 
@@ -178,17 +178,17 @@ def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
     named = _NAMED.match(frame)
     call_name = "" if named is None else named[1].decode()
     if not (_ROLLOUTS if call_name in _LARGE else _OTHERS).hold(frame):
-        return _refusal(f"a call of {len(frame)} bytes holds too much", "write fewer rollouts at a time")
+        return _refusal(f"a call of {len(frame)} bytes has too many values", "write fewer rollouts at a time")
     if call_name in _calls() and call_name not in grant.calls:
-        return _refusal(f"{grant.work} does not call {call_name}", _NOT_ITS_OWN)
+        return _refusal(f"{grant.work} may not call {call_name}", _NOT_ITS_OWN)
     try:
         request = _requests().validate_json(frame)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         return _refusal(
-            f"this is no call to a ledger: {where}: {first['msg']}",
-            "a figure in it is not finite, or worker and daemon are of different versions: start the daemon again",
+            f"invalid ledger call: {where}: {first['msg']}",
+            "restart the daemon if its version differs from the worker's; otherwise a number in the call is not finite",
         )
     call = _calls()[request.call]
     try:
@@ -198,7 +198,7 @@ def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
     except (LedgerError, AuditError) as error:
         return _refusal(str(error), error.hint)
     answer = call.reply(value=value).model_dump_json().encode()
-    return answer if len(answer) <= MAX_FRAME else _refusal("that answer is too long", "ask for fewer records")
+    return answer if len(answer) <= MAX_FRAME else _refusal("the answer is too long", "request fewer records")
 
 
 def _refusal(message: str, hint: str) -> bytes:

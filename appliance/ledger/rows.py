@@ -76,7 +76,7 @@ class Rows:
         except ValidationError as error:
             raise LedgerError(
                 f"a {shape.__name__} in {self._database.path} cannot be read: {error.errors()[0]['msg']}",
-                hint="the file was changed by something else; put back a backup of it",
+                hint="another program changed the file; restore a backup",
             ) from error
 
 
@@ -87,8 +87,8 @@ def payload_of(record: BaseModel) -> str:
         type(record).model_validate_json(payload)
     except (PydanticSerializationError, ValidationError) as error:
         raise LedgerError(
-            f"this {type(record).__name__} cannot be kept: JSON cannot hold what is in it ({error})",
-            hint="a figure in it is not finite, or a text is not Unicode: correct what made it",
+            f"this {type(record).__name__} cannot be stored: JSON cannot represent it ({error})",
+            hint="a number in it is not finite, or a text is not Unicode: correct the code that made it",
         ) from error
     return payload
 
@@ -113,6 +113,6 @@ def put_row(connection: Connection, table: Table, row: Mapping[str, str]) -> Non
 
 def differs(table: Table, key: str) -> LedgerError:
     return LedgerError(
-        f"the ledger holds another record as {key[:20]} in {table.name}: it is never overwritten",
-        hint="give the new record an id of its own",
+        f"the ledger has a different record {key[:20]} in {table.name}, and never overwrites one",
+        hint="give the new record another id",
     )

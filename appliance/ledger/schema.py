@@ -123,9 +123,9 @@ def _require_room(path: Path, found: str, newest: str) -> None:
     free, needed = shutil.disk_usage(path.parent).free, 2 * there + SPARE_BYTES
     if free < needed:
         raise LedgerError(
-            f"the ledger {path} is to be brought from schema {found} to {newest}, which takes {needed >> 20} MiB more, "
-            f"and {free >> 20} are free",
-            hint="make room there and start again; the ledger is unchanged, and the version that wrote it can use it",
+            f"the migration of {path} from schema {found} to {newest} needs {needed >> 20} MiB, and {free >> 20} are "
+            "free",
+            hint="free some space and start again; the ledger is unchanged, and the version that wrote it can use it",
         )
 
 

@@ -235,8 +235,8 @@ class SqliteLedger(JobRows, NightRows):
         for name, digest in aliases.items():
             if digest is not None and self._one(Checkpoint, tables.CHECKPOINTS, digest) is None:
                 raise LedgerError(
-                    f"{name} cannot stand for {digest[:12]}: the ledger holds no such checkpoint",
-                    hint="see `assay model ls` for those that there are",
+                    f"the alias {name} cannot be {digest[:12]}: no such checkpoint in the ledger",
+                    hint="`assay model ls` lists checkpoints",
                 )
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]:
@@ -337,7 +337,7 @@ def rollout_row(judged: Judged) -> dict[str, Any]:
 
 def _refuse_counted(connection: Connection, keys: Sequence[str]) -> None:
     if len(set(keys)) != len(keys):
-        raise LedgerError("a step holds the same rollout twice", hint="report this: its material cannot be trusted")
+        raise LedgerError("a step contains the same rollout twice", hint="report this: its data cannot be trusted")
     for start in range(0, len(keys), 500):
         found = connection.execute(
             select(tables.ROLLOUTS.c.key).where(tables.ROLLOUTS.c.key.in_(keys[start : start + 500]))

@@ -68,7 +68,7 @@ class JobRows(Rows):
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job)
             if stored is None:
-                raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
+                raise LedgerError(f"no such job: {job!r}", hint="`assay jobs ls` lists jobs")
             given = None if validation is None else json.loads(payload_of(validation))
             text = changed_in(stored, validation=given)
             updated = self._read(Job, text)

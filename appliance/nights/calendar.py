@@ -85,7 +85,8 @@ def has_date(zone: ZoneInfo, day: date) -> bool:
 
 
 def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Returns the first instant (UTC) at which a clock there shows that time, or the end of the skip if it is skipped."""
+    """Returns the first instant (UTC) at which a clock there shows that time, or the end of the skip if it is
+    skipped."""
     if _exists(wall, zone):
         return wall.replace(tzinfo=zone).astimezone(UTC)
     # Read by the offset of before the skip it lies behind the skip, by the offset of after it before the skip.

@@ -105,9 +105,7 @@ def waits_for_person(cycle: str) -> str:
 
 def _window_over(night: Night) -> Action:
     if night.cycle:
-        return Action(
-            NightStep.CLOSE, "its window is over: the cycle goes on with the next night", state=NightState.STOPPED
-        )
+        return Action(NightStep.CLOSE, "its window is over: the next night resumes the cycle", state=NightState.STOPPED)
     return Action(NightStep.CLOSE, night.reason or "its window is over", state=NightState.MISSED)
 
 
@@ -118,14 +116,14 @@ def _held(facts: NightFacts) -> Action | None:
     if facts.use is not None:
         return Action(step, facts.use.reason, at_once=facts.use.at_once)
     if not facts.quiet:
-        return Action(step, "somebody used this machine a moment ago")
+        return Action(step, "this machine was in use a moment ago")
     return None
 
 
 def budget_spent(night: Night, rules: ScheduleSettings) -> str:
     """Returns which budget of the night is used up, as a sentence; empty if none."""
     if rules.max_hours is not None and night.seconds >= 3600 * rules.max_hours:
-        return f"it has worked for {rules.max_hours:g} hours: the cycle goes on with the next night"
+        return f"it has worked for {rules.max_hours:g} hours: the next night resumes the cycle"
     if rules.max_energy is not None and night.joules is not None and night.joules >= 3.6e6 * rules.max_energy:
-        return f"it has taken {rules.max_energy:g} kWh: the cycle goes on with the next night"
+        return f"it has used {rules.max_energy:g} kWh: the next night resumes the cycle"
     return ""

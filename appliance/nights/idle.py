@@ -37,10 +37,10 @@ class Use:
 def use_of(seen: MachineSnapshot, rules: IdleSettings, *, working: bool) -> Use | None:
     """Returns who uses the machine, or None if it is free. `working` is True while a night's worker runs."""
     if rules.gpu and seen.gpu_users:
-        return Use(f"another program computes on a GPU: {', '.join(seen.gpu_users[:3])}", at_once=True)
+        return Use(f"another program uses a GPU: {', '.join(seen.gpu_users[:3])}", at_once=True)
     if rules.session is not None and seen.typed_seconds is not None and seen.typed_seconds < 60 * rules.session:
         minutes = int(seen.typed_seconds // 60)
-        return Use(f"somebody typed at this machine {minutes} minutes ago", at_once=False)
+        return Use(f"last input at this machine: {minutes} minutes ago", at_once=False)
     if rules.max_load is not None and not working and seen.load is not None and seen.load > rules.max_load:
         return Use(f"the load average is {seen.load:.1f}, above {rules.max_load:g}", at_once=False)
     return None
@@ -50,11 +50,11 @@ def unknown(seen: MachineSnapshot, rules: IdleSettings, *, energy: bool) -> tupl
     """Returns the rules that cannot be enforced on this machine, each as a sentence."""
     found = []
     if rules.gpu and seen.gpu_users is None:
-        found.append("who uses a GPU: nvidia-smi is not there or does not answer")
+        found.append("GPU use: nvidia-smi is missing or does not answer")
     if rules.session is not None and seen.typed_seconds is None:
-        found.append("when somebody last typed: neither logind nor a terminal can be asked")
+        found.append("last input: neither logind nor a terminal can be read")
     if rules.max_load is not None and seen.load is None:
         found.append("the load average")
     if energy and seen.joules is None:
-        found.append("energy: neither RAPL nor nvidia-smi can be read, so schedule.max_energy does not hold")
+        found.append("energy: neither RAPL nor nvidia-smi can be read, so schedule.max_energy has no effect")
     return tuple(found)

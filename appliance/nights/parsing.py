@@ -13,11 +13,11 @@ def parse_window(text: str) -> tuple[time, time]:
     """Parses `HH:MM-HH:MM`. Raises ValueError."""
     found = _WINDOW.fullmatch(text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no window: write it as 01:00-06:30, or 22:00-06:00 past midnight")
+        raise ValueError(f"{text!r} is not a valid window: write it as 01:00-06:30, or 22:00-06:00 past midnight")
     hour, minute, to_hour, to_minute = map(int, found.groups())
     begins, ends = time(hour, minute), time(to_hour, to_minute)
     if begins == ends:
-        raise ValueError(f"{text!r} ends when it begins: name another end")
+        raise ValueError(f"{text!r} is an empty window: name another end")
     return begins, ends
 
 

@@ -32,7 +32,7 @@ class EmailSettings(FrozenModel):
         if self.host and not (self.sender and self.to):
             raise ValueError("e-mail needs a sender and at least one address in `to`")
         if self.user and not self.password:
-            raise ValueError("a user needs a password: name the file, or the credential, that it is in")
+            raise ValueError("a user needs a password: name the file, or the credential, that has it")
         if self.security == "none" and self.user and not is_local(self.host):
             raise ValueError("a password is never sent unprotected: set security to starttls or tls")
         return self
@@ -60,7 +60,7 @@ class ReportSettings(FrozenModel):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("write a URL that begins with https:// or http://")
         if parts.username or parts.password:
-            raise ValueError("leave the password out of the URL: name the file that it is in, as the token")
+            raise ValueError("leave the password out of the URL: name a file that has it, as the token")
         return url
 
     @model_validator(mode="after")

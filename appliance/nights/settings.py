@@ -79,11 +79,11 @@ class ScheduleSettings(FrozenModel):
             try:
                 ZoneInfo(timezone)
             except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-                raise ValueError(f"{timezone!r} is no time zone that this machine knows") from error
+                raise ValueError(f"unknown time zone {timezone!r}") from error
         return timezone
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
         if self.nightly is not None and self.cron is not None:
-            raise ValueError("nightly and cron both say when a night begins: keep one of them")
+            raise ValueError("nightly and cron exclude each other: set one of them")
         return self

@@ -219,11 +219,10 @@ def aliases_on_rollback(*, in_service: str | None, previous: str | None) -> dict
     """
     if previous is None:
         raise PromotionError(
-            "there is no earlier champion to go back to",
-            hint="promote another candidate instead; `assay model ls` shows what there is",
+            "no earlier champion to roll back to", hint="promote another candidate instead; `assay model ls` lists them"
         )
     if previous == in_service:
-        raise PromotionError("the earlier champion is in service already", hint="nothing has to be done")
+        raise PromotionError("the earlier champion is already in service", hint="nothing to do")
     return {CHAMPION: previous, PREVIOUS: None}
 
 

@@ -212,7 +212,8 @@ class Governance:
             return views.aliases(self._ledger)
 
     def compare(self, a: str, b: str) -> ModelComparison:
-        """Compares two models by their newest common evaluation, in either role. Raises NotThereError if there is none."""
+        """Compares two models by their newest common evaluation, in either role. Raises NotThereError if there is
+        none."""
         first, second = self.digest_of(a), self.digest_of(b)
         if first == second:
             raise NotThereError(f"{a} and {b} are the same model", hint="name two different ones")

@@ -35,7 +35,8 @@ COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 
 @dataclass(frozen=True)
 class Canaries:
-    """Starts, advances and ends canaries. `check` raises CheckpointError for a folder that does not match its digest."""
+    """Starts, advances and ends canaries. `check` raises CheckpointError for a folder that does not match its
+    digest."""
 
     ledger: AuditedLedger
     trust: Trust
@@ -248,7 +249,8 @@ class Canaries:
                 self.ledger.put_job(job.model_copy(update=gone))
 
     def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
-        """Returns the newest informative jobs of these weights, optionally only those ended up to log entry `before`."""
+        """Returns the newest informative jobs of these weights, optionally only those ended up to log entry
+        `before`."""
         found: list[Job] = []
         for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
             if len(found) < most and job.replay_of is None and _counts(job):

@@ -44,7 +44,8 @@ KEPT = 8192
 
 
 class Trust:
-    """Keys, policies and signature checks, opened once by the core. Raises AuditError, and what `PolicyStore` raises."""
+    """Keys, policies and signature checks, opened once by the core. Raises AuditError, and what `PolicyStore`
+    raises."""
 
     def __init__(self, audit: AuditLog, data: Path, now: Callable[[], str]) -> None:
         self._audit = audit

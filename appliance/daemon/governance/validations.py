@@ -53,7 +53,8 @@ class Validations:
         return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
 
     def listed(self, limit: int) -> list[Job]:
-        """Returns all jobs, newest first, with only valid validations and without envelopes, which contain whole pages."""
+        """Returns all jobs, newest first, with only valid validations and without envelopes, which contain whole
+        pages."""
         jobs = [self.as_it_counts(job) for job in self._ledger.jobs(limit=limit)]
         brief = {"envelope": ""}
         return [
@@ -66,7 +67,8 @@ class Validations:
         return job if job.validation is None or self._counts(job) else job.model_copy(update={"validation": None})
 
     def record(self, name: str, envelope: bytes) -> Job:
-        """Verifies and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's name."""
+        """Verifies and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's
+        name."""
         with self._lock:
             job = job_named(self._ledger, name)
             if why := not_asked(job):

@@ -178,7 +178,8 @@ class Cycles:
         return stage.model_copy(update={"scored_by": known.manifest})
 
     def _begins_from(self) -> Path | None:
-        """Returns the folder of the model in service, else the configured one; None if a training makes its own first."""
+        """Returns the folder of the model in service, else the configured one; None if a training makes its own
+        first."""
         served = self.ledger.alias(CHAMPION)
         champion = self.ledger.checkpoint(served) if served else None
         return self.settings.data / champion.folder if champion is not None else self.settings.model.path

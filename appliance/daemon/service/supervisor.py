@@ -47,7 +47,8 @@ class RetryPolicy:
 
 @dataclass
 class WorkerSupervisor:
-    """Runs cycles and jobs with one worker. `run_cycle` and `run_jobs` block and exclude each other; `close` ends both."""
+    """Runs cycles and jobs with one worker. `run_cycle` and `run_jobs` block and exclude each other; `close` ends
+    both."""
 
     ledger: SqliteLedger
     process: WorkerProcess
@@ -196,7 +197,8 @@ class WorkerSupervisor:
         return self.ledger.next_job(part=part)
 
     def _may_claim_under(self, policy: str) -> Callable[[], bool]:
-        """Returns a predicate: True while nothing blocks jobs and the policy that the worker started under is in force."""
+        """Returns a predicate: True while nothing blocks jobs and the policy that the worker started under is in
+        force."""
         return lambda: (
             not self._closing.is_set() and self.process.policy() == policy and self.readiness.jobs_blocked() is None
         )
@@ -303,7 +305,8 @@ class WorkerSupervisor:
     def _judge(
         self, end: WorkerEnd, reason: str, blocked: BlockedReason | None, work: str, *, progress: bool
     ) -> Literal["again", "fail", "set aside"]:
-        """Counts and records a failure, unless configuration or disk are to blame, and waits before a further attempt."""
+        """Counts and records a failure, unless configuration or disk are to blame, and waits before a further
+        attempt."""
         if blocked is not None and blocked.blameless:
             return "again"
         self._failures = self.ledger.leases.died(work, progress=progress)

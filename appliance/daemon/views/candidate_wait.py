@@ -85,7 +85,8 @@ def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, 
 
 
 def is_worth_asking_again(decisions: Sequence[Decision], policy: Policy) -> bool:
-    """True if the next night evaluates this candidate again instead of training another. Decisions come newest first."""
+    """True if the next night evaluates this candidate again instead of training another. Decisions come newest
+    first."""
     newest = decisions[0]
     if newest.outcome is not DecisionOutcome.HOLD or newest.policy != policy.digest:
         return False

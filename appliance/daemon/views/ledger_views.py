@@ -63,7 +63,8 @@ def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
 
 
 def session_named(names: Sequence[str], name: str) -> str:
-    """Returns the session of that name or unique prefix; the name itself if none matches. Raises AmbiguousPrefixError."""
+    """Returns the session of that name or unique prefix; the name itself if none matches. Raises
+    AmbiguousPrefixError."""
     digits = name.lower().removeprefix(SESSION)
     if not is_prefix(digits):
         return name

@@ -484,7 +484,7 @@ def test_an_empty_log_beside_a_used_ledger_is_refused_without_any_head_and_renew
 ) -> None:
     emptied_log(used)
     used.head.unlink()
-    with pytest.raises(LedgerError, match="is empty, and the ledger was used") as met, used.core():
+    with pytest.raises(LedgerError, match="is empty, but the ledger has records") as met, used.core():
         pass
     assert "assay audit renew" in met.value.hint
     begin_anew(used.data, "lost", [used.head])
