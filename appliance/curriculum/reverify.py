@@ -193,7 +193,7 @@ def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]
         changed = [one for one in nights if counted[one.cycle]]
         if changed:
             count, named = sum(counted[one.cycle] for one in changed), ", ".join(one.id for one in changed)
-            found[decision.id] = f"{decision.outcome.value}: {count} answers of {named} are judged otherwise now"
+            found[decision.id] = f"{decision.outcome.value}: {count} answers of {named} have another verdict now"
     return found
 
 

@@ -128,7 +128,7 @@ def audit_separation(
     for cycle in cycles:
         tasks, without, lost = _kept_of(cycle, ledger, data)
         unproved += [
-            f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be made again" for digest in lost
+            f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be regenerated" for digest in lost
         ]
         kept |= {task.id: task for task in tasks}
         for name in dict.fromkeys([*(task.id for task in tasks), *without]):

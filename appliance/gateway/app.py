@@ -100,7 +100,7 @@ class GatewayApi:
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI application. A request counts as active until its answer, possibly streamed, has ended."""
         if self._under_way >= MOST_UNDER_WAY:
-            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are under way: wait for some", retry=2)
+            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are active: retry later", retry=2)
             await full.response(scope, receive, send)
             return
         self._under_way += 1
@@ -112,7 +112,7 @@ class GatewayApi:
         finally:
             self._under_way -= 1
         if unforeseen:  # outside of the handler: whatever fails here has no part of that traceback
-            log.error("the gateway met an error that nobody foresaw", **unforeseen)
+            log.error("unexpected error in the gateway", **unforeseen)
 
     async def _models(self, _: Request) -> Response:
         served = self._champion.model
@@ -130,7 +130,7 @@ class GatewayApi:
         if served is None:
             raise GatewayError(503, self._champion.problem, code="no_model", retry=10)
         if name != NAME and not (len(name) >= LEAST_DIGITS and served.version.startswith(name)):
-            said = f"no model {name[:80]!r} is served here: ask for {NAME!r}"
+            said = f"unknown model {name[:80]!r}: use {NAME!r}"
             raise GatewayError(404, said, code="model_not_found", param="model")
         return served
 
@@ -216,7 +216,7 @@ class GatewayApi:
             raise GatewayError(503, f"the engine cannot answer: {str(error)[:300]}", retry=5) from error
         served, request = asked.served, asked.request
         if any(span.version != served.version for span in turn.weights):
-            raise GatewayError(503, "another model came into service meanwhile: ask again", retry=1)
+            raise GatewayError(503, "another model came into service: retry", retry=1)
         text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
         complete = turn.ended == "stop"
         checked = None
@@ -278,9 +278,11 @@ class GatewayApi:
             raise GatewayError(404, str(error), code="no_session") from error
         # A token of the same name that was made later is another one's, and one without consent adds nothing.
         if kept.token != token.name or kept.created < token.created or not token.consent:
-            raise GatewayError(404, f"there is no session {name!r}", code="no_session")
+            raise GatewayError(404, f"no such session: {name!r}", code="no_session")
         if not kept.answer or kept.redacted:
-            why = f"rule {kept.rule} of gateway.redact matches in it" if kept.redacted else "its last turn is no answer"
+            why = (
+                f"it matches rule {kept.rule} of gateway.redact" if kept.redacted else "its last turn is not an answer"
+            )
             raise GatewayError(409, f"session {kept.id} cannot be checked: {why}", code="no_answer")
         checked = await self._checks.check(asked.check, kept.answer, complete=kept.complete)
         try:
@@ -288,7 +290,7 @@ class GatewayApi:
         except KeptSessionError as error:
             raise GatewayError(404, f"session {kept.id} was deleted meanwhile", code="no_session") from error
         if not judged:
-            said = f"session {kept.id} went on while its answer was checked: ask for a verdict on the newest one"
+            said = f"session {kept.id} continued while its answer was checked: request a verdict on the newest answer"
             raise GatewayError(409, said, code="no_answer")
         return JSONResponse({"session": kept.id, "verdict": checked.verdict.model_dump(mode="json")})
 
@@ -309,7 +311,7 @@ async def _in_shape(_: Request, error: Exception) -> Response:
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    return GatewayError(status, f"no {request.method} {request.url.path[:200]} here").response
+    return GatewayError(status, f"no such route: {request.method} {request.url.path[:200]}").response
 
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
@@ -317,7 +319,7 @@ async def _unforeseen(_: Request, error: Exception) -> Response:
 
 
 def _nobody_foresaw(error: Exception) -> GatewayError:
-    return GatewayError(500, f"the gateway met an error that nobody foresaw: {type(error).__name__}")
+    return GatewayError(500, f"unexpected error in the gateway: {type(error).__name__}")
 
 
 def _place(error: Exception) -> str:

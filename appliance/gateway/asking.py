@@ -55,11 +55,11 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
     except TimeoutError as error:
         raise GatewayError(408, f"the body took longer than {seconds:g} seconds") from error
     except ClientDisconnect as error:
-        raise GatewayError(400, "the body ended before its time") from error
+        raise GatewayError(400, "the body is incomplete") from error
     try:
         return await run_in_threadpool(shape.model_validate_json, bytes(body))
     except RecursionError as error:
-        raise GatewayError(400, "the body is nested too deep") from error
+        raise GatewayError(400, "the body is nested too deeply") from error
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])[:200]
@@ -76,7 +76,7 @@ def require_check(spec: Spec) -> None:
     except SpecError as error:
         raise GatewayError(400, f"the check cannot be used: {error}: {error.hint}", param="assay.check") from error
     if kind_of(spec).answer_form(spec) is AnswerForm.WORLD:
-        raise GatewayError(400, "this check judges what became of a world, not an answer", param="assay.check")
+        raise GatewayError(400, "this check judges a world, not an answer", param="assay.check")
 
 
 class AnswerChecks:

@@ -114,7 +114,7 @@ class ServedChampion:
             self.model = self._load(self.model.version)
         except Exception as error:  # noqa: BLE001 - as above; whoever asks is told of the one in service
             self.model = None
-            log.warning("nor can it serve the model before", problem=str(error)[:300])
+            log.warning("the gateway cannot serve the previous model either", problem=str(error)[:300])
 
     def _load(self, digest: str) -> ServedModel:
         files = read_verified(self._data / "models" / digest, expect=digest)

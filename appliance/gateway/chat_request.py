@@ -49,9 +49,9 @@ class CalledFunction(_Sent):
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ValueError("arguments are a JSON object")
+            raise ValueError("arguments must be a JSON object")
         if _deeper(found, MOST_DEPTH):
-            raise ValueError(f"arguments are nested more than {MOST_DEPTH} deep")
+            raise ValueError(f"arguments are nested deeper than {MOST_DEPTH}")
         return text
 
 
@@ -97,13 +97,13 @@ class SentMessage(_Sent):
     @model_validator(mode="after")
     def _fits_its_role(self) -> SentMessage:
         if self.tool_calls and self.role != "assistant":
-            raise ValueError("only an assistant calls tools")
+            raise ValueError("only an assistant message may have tool_calls")
         if self.tool_calls and self.text:
-            raise ValueError("a turn of the assistant has a text or a call, not both")
+            raise ValueError("an assistant message has text or a tool call, not both")
         if self.role == "tool" and not self.tool_call_id:
-            raise ValueError("a message of a tool names the call that it answers: tool_call_id")
+            raise ValueError("a tool message needs tool_call_id")
         if self.role in ("user", "system", "developer") and self.content is None:
-            raise ValueError("it has no content")
+            raise ValueError("content is missing")
         return self
 
 
@@ -185,7 +185,7 @@ class ChatRequest(_Sent):
     @model_validator(mode="after")
     def _ends_with_a_message_to_the_model(self) -> ChatRequest:
         if self.messages[-1].role not in ("user", "tool"):
-            raise ValueError("the last message is a person's or a tool's")
+            raise ValueError("the last message must have the role user or tool")
         names = [one.function.name for one in self.tools or ()]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")

@@ -63,10 +63,10 @@ def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequen
     if not tools:
         return
     if why := renderer.refuses(tools):
-        raise ConversationError(why, hint="leave the tools out, or have a model in service that can call them")
+        raise ConversationError(why, hint="leave the tools out, or put a model into service that can call them")
     for tool in tools:
         if tool.name == PYTHON.name and set(tool.parameters.get("properties", {})) != {"code"}:
-            raise ConversationError("the tool python takes one argument, `code`", hint="give yours another name")
+            raise ConversationError("the tool python takes one argument, `code`", hint="rename your tool")
     if why := mark_in(tools, marks):
         raise ConversationError(why, hint="describe the tool in other words")
 
@@ -124,12 +124,12 @@ def request_of(call: SentCall) -> ToolRequest:
     if call.function.name == PYTHON.name:
         code = arguments.get("code")
         if not isinstance(code, str):
-            raise ConversationError("a call of python has a text `code`", hint="send back the calls as they came")
+            raise ConversationError("a call of python needs a string `code`", hint="send back the calls unchanged")
         try:
             code.encode()
         except UnicodeEncodeError:
-            said = "the `code` of a call has half of a character (a lone surrogate)"
-            raise ConversationError(said, hint="send back the calls as they came") from None
+            said = "the `code` of a call has a lone surrogate"
+            raise ConversationError(said, hint="send back the calls unchanged") from None
         return ToolRequest(code)
     return ToolRequest(tool=call.function.name, arguments=arguments)
 

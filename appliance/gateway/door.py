@@ -66,9 +66,9 @@ class GatewayDoor:
         """Returns the token of a request. Raises GatewayError for a refused one."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            raise GatewayError(403, "this gateway answers on its loopback address alone", code="wrong_host")
+            raise GatewayError(403, "this gateway answers only on its loopback address", code="wrong_host")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-            raise GatewayError(403, "this gateway answers no page of a browser", code="wrong_origin")
+            raise GatewayError(403, "this gateway does not answer browser pages", code="wrong_origin")
         sent = headers.getlist("authorization")
         scheme, _, secret = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
         found = token_of(secret.strip(), self._tokens()) if scheme.lower() == "bearer" else None

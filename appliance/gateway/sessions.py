@@ -106,7 +106,7 @@ class PassedSession:
 def why_no_task(kept: KeptSession) -> str:
     """Returns why a session cannot become a task, as a sentence; empty if it can."""
     if kept.redacted:
-        return f"rule {kept.rule} of gateway.redact matches in it"
+        return f"it matches rule {kept.rule} of gateway.redact"
     if kept.verdict is None or kept.spec is None:
         return "it has no verdict"
     if not kept.verdict.passed:
@@ -161,11 +161,11 @@ class KeptSessions:
         try:
             return KeptSession.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
+            raise KeptSessionError(f"no such session: {name!r}", hint=_HINT) from None
         except (OSError, ValidationError) as error:
             raise KeptSessionError(
                 f"session {name} cannot be read: {type(error).__name__}",
-                hint=f"`assay gateway sessions delete {name}` takes it away",
+                hint=f"`assay gateway sessions delete {name}` removes it",
             ) from error
 
     def names(self) -> list[str]:
@@ -193,13 +193,13 @@ class KeptSessions:
         """Deletes a session. Raises KeptSessionError, OSError."""
         path = self._path(name)
         if not self.folder.is_dir():
-            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT)
+            raise KeptSessionError(f"no such session: {name!r}", hint=_HINT)
         with self._changing():
             _beside(path).unlink(missing_ok=True)
             try:
                 path.unlink()
             except FileNotFoundError:
-                raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
+                raise KeptSessionError(f"no such session: {name!r}", hint=_HINT) from None
             finally:
                 sync_folder(self.folder)
 
@@ -210,8 +210,8 @@ class KeptSessions:
                 taken += self._path(name).stat().st_size
         if len(names) >= MOST_SESSIONS or taken > MOST_TOTAL_BYTES:
             raise KeptSessionsFullError(
-                f"{len(names)} sessions are kept, and no more are taken in",
-                hint="delete some (`assay gateway sessions delete`), or have gateway.retention_days shorter",
+                f"the session store is full ({len(names)} sessions)",
+                hint="delete some (`assay gateway sessions delete`), or lower gateway.retention_days",
             )
 
     def expire(self, now: str, days: float) -> int:
@@ -249,7 +249,7 @@ class KeptSessions:
 
     def _path(self, name: str) -> Path:
         if not _ID.fullmatch(name):
-            raise KeptSessionError(f"{name!r} is no session", hint=_HINT)
+            raise KeptSessionError(f"invalid session id {name!r}", hint=_HINT)
         return self.folder / f"{name}.json"
 
 

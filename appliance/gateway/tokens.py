@@ -59,7 +59,7 @@ def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
         return ()
     except ValidationError as error:
         raise GatewayTokenError(
-            f"{path} cannot be read: {error.error_count()} faults", hint="move it away and make the tokens anew"
+            f"{path} cannot be read: {error.error_count()} faults", hint="move it away and create the tokens again"
         ) from None
 
 
@@ -68,12 +68,12 @@ def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[Gatewa
     known = [one for one in read_tokens(data) if one.name != name or one.revoked is None]
     if any(one.name == name for one in known):
         raise GatewayTokenError(
-            f"there is a token {name} already", hint=f"give another name, or `assay gateway token revoke {name}` first"
+            f"the token {name} already exists", hint=f"give another name, or `assay gateway token revoke {name}` first"
         )
     if len(known) >= MOST_TOKENS:
         known = [one for one in known if one.revoked is None]
     if len(known) >= MOST_TOKENS:
-        raise GatewayTokenError(f"there are {MOST_TOKENS} tokens", hint="revoke one that nobody uses")
+        raise GatewayTokenError(f"the limit of {MOST_TOKENS} tokens is reached", hint="revoke an unused one")
     secret = PREFIX + secrets.token_urlsafe(32)
     made = GatewayToken(name=name, sha256=_hash(secret), consent=consent, created=now)
     _write(data, [*known, made])
@@ -85,7 +85,7 @@ def revoke_token(data: Path, name: str, now: str) -> GatewayToken:
     known = read_tokens(data)
     found = next((one for one in known if one.name == name and one.revoked is None), None)
     if found is None:
-        raise GatewayTokenError(f"there is no token {name!r} in use", hint="`assay gateway token ls` lists them")
+        raise GatewayTokenError(f"no valid token is named {name!r}", hint="`assay gateway token ls` lists tokens")
     revoked = found.model_copy(update={"revoked": now})
     _write(data, [revoked if one is found else one for one in known])
     return revoked

@@ -225,7 +225,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         policy's."""
         if config is not None and not isinstance(config, Limits):
             raise RefusedError(
-                f"{config!r:.100} is no configuration of an Assay sandbox",
+                f"{config!r:.100} is not a configuration of an Assay sandbox",
                 hint='Leave it out, or give SandboxEnvironmentSpec("assay", runtime.sandbox.Limits(...)).',
             )
         return {"default": cls(await to_thread.run_sync(partial(POOL.sandbox, config)))}
@@ -257,7 +257,7 @@ def _normal(file: str) -> str:
 def _result(ran: ProgramResult, most: int) -> ExecResult[str]:
     """Converts a result. `most` is the sandbox's own output limit in bytes, which may be below inspect_ai's."""
     if ran.status is CallStatus.TIMEOUT:
-        raise TimeoutError("the program did not end in its time and was stopped")
+        raise TimeoutError("the program timed out and was stopped")
     output, errors = ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")
     if ran.status is CallStatus.OUTPUT:
         theirs = SandboxEnvironmentLimits

@@ -60,7 +60,7 @@ def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
     place, last = 0, ""
     while archive[place : place + 4] == FIRST:
         if place + HEADER.size > len(archive):
-            return contents, "it ends in the middle of a header"
+            return contents, "it is truncated in a header"
         _, _, _, method, _, _, _, packed, size, length, _ = HEADER.unpack_from(archive, place)
         written = archive[place + HEADER.size : place + HEADER.size + length]
         name = written.decode("ascii", "replace")
@@ -68,21 +68,21 @@ def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
         if len(contents) == MOST_MEMBERS:
             return contents, f"it has more than {MOST_MEMBERS} members"
         if most is None:
-            return contents, f"a member has a name that no bundle has: {name[:100]!a}"
+            return contents, f"unknown member name: {name[:100]!a}"
         if name <= last:
-            return contents, f"{name} stands twice or out of order"
+            return contents, f"{name} is a duplicate or out of order"
         if method or packed != size:
             return contents, f"{name} is compressed"
         if size > most:
             return contents, f"{name} is larger than {most} bytes"
         place += HEADER.size + length
         if place + size > len(archive):
-            return contents, f"it ends in the middle of {name}"
+            return contents, f"it is truncated in {name}"
         contents[name] = archive[place : place + size]
         place, last = place + size, name
     place = 0
     for piece in encode(contents):
         if archive[place : place + len(piece)] != piece:
-            return contents, "it is not written in the one form that is read"
+            return contents, "it is not in canonical form"
         place += len(piece)
-    return contents, "" if place == len(archive) else "something stands behind its end"
+    return contents, "" if place == len(archive) else "it has data after its end"

@@ -28,7 +28,7 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
     """Signs the bundle in that folder. Raises BundleError for an incomplete bundle, OSError."""
     read = read_bundle(folder)
     if not read.intact:
-        raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
+        raise BundleError(f"{folder} is not a complete bundle: {read.wrong[0]}", hint="Write it again.")
     contents = _sealed(read)
     predicate = {**_predicate_of(contents), "madeAt": made_at, "key": signer.public.line}
     subjects = {name: sha256(content) for name, content in contents.items()}
@@ -41,35 +41,33 @@ def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement
     is used. Raises BundleError."""
     envelope = read.contents.get(SEAL)
     if envelope is None:
-        raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
+        raise BundleError("the bundle has no seal", hint="Get the sealed bundle from its source.")
     try:
         if key is not None and key.fingerprint not in (signers := open_envelope(envelope).signers):
             raise BundleError(
-                f"another key sealed it: {', '.join(printable(one, limit=80) for one in signers)}, and not"
+                f"it was sealed with another key: {', '.join(printable(one, limit=80) for one in signers)}, and not"
                 f" {key.fingerprint}, which was given",
-                hint="Give the key of who should have made it, as you kept it from before.",
+                hint="Give the maker's key from your own records.",
             )
         signed_with = key or _named(envelope)
         found = verify_statement(envelope, signed_with, SEALED)
     except StatementRefused as error:
-        raise BundleError(f"the seal does not hold: {error}", hint=error.hint) from error
+        raise BundleError(f"invalid seal: {error}", hint=error.hint) from error
     if found.predicate.get("key") != signed_with.line:
-        raise BundleError("the seal names another key than the one that signed it", hint="Get the bundle once more.")
+        raise BundleError("the seal names another key than its signer's", hint="Get the bundle again.")
     here = {name: sha256(content) for name, content in _sealed(read).items()}
     there = dict(found.subjects)
     if here != there or not read.intact:
         changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
         raise BundleError(
-            f"the seal is about other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
-            hint="Get the bundle once more.",
+            f"the seal covers other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
+            hint="Get the bundle again.",
         )
     if not _in_one_form(envelope, here):
-        raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
+        raise BundleError("the seal is not in canonical form", hint="Get the bundle again.")
     other = [name for name, value in _predicate_of(_sealed(read)).items() if found.predicate.get(name, "") != value]
     if other:
-        raise BundleError(
-            f"the seal says something else than the files: {', '.join(other)}", hint="Get the bundle once more."
-        )
+        raise BundleError(f"the seal contradicts the files: {', '.join(other)}", hint="Get the bundle again.")
     return found
 
 
@@ -79,7 +77,7 @@ def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, st
     try:
         verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
     except ValueError as error:
-        raise BundleError(f"a seal cannot say what is in it: {error}", hint="Get the bundle once more.") from error
+        raise BundleError(f"the files cannot be sealed: {error}", hint="Get the bundle again.") from error
     weights = _in(versions, "weights")
     return {
         "verdict": {name: _text(_in(verdict, name)) for name in ("outcome", "verifier", "version")},
@@ -122,4 +120,4 @@ def _named(envelope: bytes) -> PublicKey:
         payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
         return PublicKey.read(str(payload["predicate"]["key"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BundleError("the seal does not hold: it names no key", hint="Get the bundle once more.") from error
+        raise BundleError("invalid seal: it names no key", hint="Get the bundle again.") from error

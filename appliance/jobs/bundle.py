@@ -55,7 +55,7 @@ def write_bundle(
     bundle cannot represent, OSError if the disk fails.
     """
     if not verdict.passed:
-        raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
+        raise BundleError("the verdict is not a pass", hint="Only a verified answer becomes a bundle.")
     try:
         entries = [layout.TranscriptEntry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
         artifact_statement = layout.ArtifactStatement(solved_by=solved_by, claims=tuple(statement))
@@ -72,7 +72,7 @@ def write_bundle(
         }
     except (ValidationError, ValueError, TypeError) as error:
         hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
-        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
+        raise BundleError(f"the content cannot be stored in a bundle: {error}", hint=hint) from error
     _require_room(contents)
     try:
         layout.require_few_parts(contents[layout.TRANSCRIPT])
@@ -128,7 +128,7 @@ def pack(folder: Path, out: Path) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError as error:
-        raise BundleError(f"{out} is there already", hint="Name another file with --out.") from error
+        raise BundleError(f"{out} already exists", hint="Name another file with --out.") from error
     except OSError:
         out.unlink(missing_ok=True)
         raise
@@ -143,14 +143,14 @@ def unpack(file: Path, out: Path) -> Path:
     read = read_bundle(file)
     _require_whole(read, file)
     if out.is_symlink() or out.exists():
-        raise BundleError(f"{out} is there already", hint="Name another folder with --out.")
+        raise BundleError(f"{out} already exists", hint="Name another folder with --out.")
     write_folder(out, read.contents)
     return out
 
 
 def _require_whole(read: BundleRead, path: Path) -> None:
     if not read.intact:
-        raise BundleError(f"{path} is no whole bundle: {read.wrong[0]}", hint="`assay verify` says more about it.")
+        raise BundleError(f"{path} is not a complete bundle: {read.wrong[0]}", hint="Run `assay verify` for details.")
 
 
 def _require_room(contents: Mapping[str, bytes]) -> None:
@@ -158,11 +158,11 @@ def _require_room(contents: Mapping[str, bytes]) -> None:
     for name, data in contents.items():
         most = layout.largest(name)
         if most is None:
-            raise BundleError(f"{name!a} is no name for a file", hint="Letters, digits, `_`, `.` and `-`, at most 100.")
+            raise BundleError(f"invalid file name {name!a}", hint="Use letters, digits, `_`, `.` and `-`, at most 100.")
         if len(data) > most:
-            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {most} are kept.")
+            raise BundleError(f"{name} has {len(data)} bytes", hint=f"At most {most} are allowed.")
     if len(came) > layout.MOST_FILES or sum(map(len, came.values())) > layout.LARGEST_FILES:
         raise BundleError(
-            f"{len(came)} files of {sum(map(len, came.values()))} bytes came with the question",
-            hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are kept.",
+            f"the question has {len(came)} files of {sum(map(len, came.values()))} bytes",
+            hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are allowed.",
         )

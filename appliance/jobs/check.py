@@ -70,7 +70,7 @@ def check_bundle(
     read = read_bundle(path)
     reasons = list(read.wrong)
     if expect is not None and read.digest != expect.lower():
-        reasons.append("the manifest is not the one that was expected")
+        reasons.append("the manifest does not have the expected digest")
     seal, fault = _seal(read, key, own)
     reasons += [fault] if fault else []
     report = BundleReport(

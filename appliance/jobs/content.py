@@ -47,7 +47,7 @@ def not_asked(job: Job) -> str:
     """Returns why this job cannot be validated; empty if it can."""
     if job.state in (JobState.QUEUED, JobState.RUNNING, JobState.SOLVED):
         return ""
-    return f"the job {job.id} is {job.state.value}: nothing is left that its validation could go with"
+    return f"the job {job.id} is {job.state.value}: nothing is left to validate"
 
 
 def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
@@ -76,13 +76,11 @@ def signed_validation(
         validation.shown,
         validation.key,
     ):
-        raise StatementRefused(
-            Refusal.SHAPE, "the record of it says something else than what was signed", hint="get it once more"
-        )
+        raise StatementRefused(Refusal.SHAPE, "the record differs from the signed statement", hint="get it again")
     if signed.content not in contents:
         raise StatementRefused(
             Refusal.CONTENT,
-            f"it is about the content {signed.content[:12]}, and this is {contents[0][:12]}",
+            f"it is about the content {signed.content[:12]}, not {contents[0][:12]}",
             hint="the question, the check or a file was changed after the person saw it",
         )
     return signed

@@ -31,7 +31,7 @@ def page(report: BundleReport) -> str:
         section("Files", table(["file", "", ""], [[f.name, f.state.value, f.detail] for f in report.files])),
         section("Notes", table([], [[note] for note in report.notes])) if report.notes else "",
     ]
-    note = "This page shows a check and is none: run <code>assay verify</code> on the bundle itself."
+    note = "This page only shows a check: run <code>assay verify</code> on the bundle itself."
     return document(title, "".join(parts), note)
 
 

@@ -94,7 +94,7 @@ def read_bundle(path: Path) -> BundleRead:
     finally:
         os.close(descriptor)
     if all(file.state in (FileState.MISSING, FileState.ADDED) for file in read.files) and not read.faults:
-        raise BundleError(f"{path} is no bundle: none of a bundle's files is in it", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: it has none of a bundle's files", hint=HINT)
     return read
 
 
@@ -102,9 +102,9 @@ def _archive(path: Path, descriptor: int) -> BundleRead:
     with os.fdopen(os.dup(descriptor), "rb") as source:
         data = source.read(LARGEST_ARCHIVE + 1)
     if not data.startswith(FIRST):
-        raise BundleError(f"{path} is no bundle: it does not begin as one", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: wrong first bytes", hint=HINT)
     if len(data) > LARGEST_ARCHIVE:
-        raise BundleError(f"{path} is no bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
     contents, fault = decode(data)
     read = _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
     if not fault:
@@ -169,7 +169,7 @@ def _held_against_manifest(
             intact[name] = contents[name]
             states.append(CheckedFile(name=name, state=FileState.INTACT))
         elif not listed:
-            states.append(CheckedFile(name=name, state=FileState.UNCHECKED, detail="no manifest says what it was"))
+            states.append(CheckedFile(name=name, state=FileState.UNCHECKED, detail="no manifest to compare with"))
         elif name in listed or name in layout.LARGEST:
             states.append(CheckedFile(name=name, state=FileState.CHANGED))
         else:
@@ -188,9 +188,7 @@ def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
         raise ValueError(f"larger than {layout.LARGEST_MANIFEST} bytes")
     value = strict(data)
     if isinstance(value, dict) and value.get("schema_version") == 1:
-        raise ValueError(
-            f"a bundle of format 1, from before any release; only {layout.SCHEMA} is read: do the job again"
-        )
+        raise ValueError(f"bundle format 1 predates any release; only {layout.SCHEMA} is supported: run the job again")
     manifest = layout.BundleManifest.model_validate(value)
     names = [file.name for file in manifest.files]
     came = [one for one in manifest.files if one.name.startswith(f"{layout.FILES}/") and layout.largest(one.name)]
@@ -199,7 +197,7 @@ def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
     if len(came) > layout.MOST_FILES or sum(file.bytes for file in came) > layout.LARGEST_FILES:
         raise ValueError("lists more files than a bundle may have")
     if canonical(manifest.model_dump(mode="json")) != data:
-        raise ValueError("is not written in the canonical way")
+        raise ValueError("is not in canonical form")
     return {file.name: (file.sha256, file.bytes) for file in manifest.files}
 
 

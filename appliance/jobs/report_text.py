@@ -37,7 +37,7 @@ def result(report: BundleReport) -> str:
     """Summarises the report in one line."""
     if report.ok:
         if report.seal is None:
-            return f"verified, and not sealed: the answer meets the check ({report.mark}); nobody says who made it"
+            return f"verified, but not sealed: the answer meets the check ({report.mark}); the maker is unknown"
         return f"verified: every byte is intact and the answer meets the check ({report.mark})"
     if report.undecided:
         return "not decided: every byte is intact, and this machine could not run the verifier again"
@@ -58,7 +58,7 @@ def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
     if report.seal is not None:
         yield "sealed", f"at {report.seal.made_at} with {report.seal.key}, {_whose(report.seal)}"
     elif report.verdict_now is not None:
-        yield "sealed", "no: whoever had it may have written all of it anew"
+        yield "sealed", "no: anyone who had it may have rewritten it"
     came = [file for file in report.files if file.name.startswith("files/")]
     if came:
         yield "files", ", ".join(file.name.removeprefix("files/") for file in came)
@@ -98,12 +98,12 @@ def _flat(before: str, value: Any) -> Iterator[tuple[str, str]]:
 def _whose(seal: Sealed) -> str:
     if seal.own:
         return "this machine's own key"
-    return "the key that was given" if seal.known else "a key that nobody here vouches for"
+    return "the key that was given" if seal.known else "a key that was not given"
 
 
 def _verdict(verdict: Verdict) -> str:
     ground = f" ({verdict.ground.value})" if verdict.ground is not None else ""
-    where = f", held in {_place(verdict.isolation)}" if verdict.isolation else ""
+    where = f", run in {_place(verdict.isolation)}" if verdict.isolation else ""
     return f"{verdict.outcome.value}{ground}, {verdict.reason}; {verdict.verifier} {verdict.version}{where}"
 
 

@@ -67,7 +67,7 @@ def signed_validations_of(
         try:
             statement = signed_validation(validation, contents, key)
         except StatementRefused as error:
-            raise ValueError(f"the validation by {validation.person[:100]} does not hold: {error}") from error
+            raise ValueError(f"invalid validation by {validation.person[:100]}: {error}") from error
         read.append((validation.model_copy(update={"created": statement.made_at}), key is not None))
     checked = [validation for validation, known_key in read if known_key]
     return SignedValidations(
@@ -88,9 +88,9 @@ def _validation(data: bytes) -> Validation:
     try:
         validation = Validation.model_validate(strict(data))
     except ValidationError:
-        raise ValueError("no validation by a person") from None
+        raise ValueError("not a validation by a person") from None
     if canonical(validation.model_dump(mode="json")) != data:
-        raise ValueError("is not written in the canonical way")
+        raise ValueError("is not in canonical form")
     return validation
 
 
@@ -99,7 +99,7 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
     the verifier or its tools. A model's grades are not requested again: nothing rests on them, nor on the score and the
     reason that include them."""
     if now.outcome is Outcome.INFRA_ERROR:
-        return [f"it could not be decided again here: {now.reason}"]
+        return [f"this machine could not decide it again: {now.reason}"]
     found = []
     judged = was_judged(spec, then) and not was_judged(spec, now)
     if not now.passed:
@@ -109,11 +109,11 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
     if (_current(then.verifier), then.outcome) != (now.verifier, now.outcome) or (
         then.score != now.score and not judged
     ):
-        found.append("the stored verdict is not the one that the verifier gives")
+        found.append("the stored verdict differs from the verifier's")
     elif then.ground is not None and then.ground != now.ground and same_tools(then, now):
-        found.append("the stored verdict has another ground than the one that the verifier gives")
+        found.append("the stored verdict has another basis than the verifier's")
     elif same_tools(then, now) and _wording(then, judged) != _wording(now, judged):
-        found.append("the stored reason or evidence is not the one that the verifier gives")
+        found.append("the stored reason or evidence differs from the verifier's")
     return found
 
 
@@ -151,7 +151,7 @@ def statement_faults(
     Another version may have other parts: none may rank above the best one that is carried.
     """
     faults = [
-        f"the statement calls {claim.standing} what is not: {claim.part}"
+        f"the statement claims too much, {claim.standing}: {claim.part}"
         for claim in stated
         if not _is_carried(claim, carried, judged=judged)
     ]
@@ -161,9 +161,9 @@ def statement_faults(
     for part in [*here, *(part for part in there if part not in here)]:
         one, other = here.get(part), there.get(part)
         if one is None or other is None:
-            faults.append(f"the statement is not about the parts that it has to be about: {part}")
+            faults.append(f"the statement lacks a part, or has an unknown one: {part}")
         elif one.standing is not other.standing and not (judged and other.standing is Assurance.JUDGED):
-            faults.append(f"the statement says {other.standing}, and it is {one.standing}: {part}")
+            faults.append(f"the statement says {other.standing} instead of {one.standing}: {part}")
     return faults
 
 
@@ -185,7 +185,7 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
     found: list[tuple[str, str]] = []
     then, now = report.verdict_then, report.verdict_now
     if now is None:
-        found.append(("the answer", "what is wrong with the bundle comes first"))
+        found.append(("the answer", "the faults of the bundle come first"))
     elif now.outcome is Outcome.INFRA_ERROR:
         found.append(("the answer", f"this machine could not run the verifier again: {now.reason}"))
     if then is not None and now is not None and now.outcome is not Outcome.INFRA_ERROR:
@@ -199,18 +199,16 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
         does = "says" if validation.verdict == "meant" else "does not say"
         what = f"the validation by {validation.person}, that the check {does} what was meant"
         found.append((what, f"the key {validation.key} was not given: --person-key FILE"))
-    found += [
-        (f"a validation signed by {key}", "there is none in the bundle, nor beside it") for key in signed.unsigned
-    ]
+    found += [(f"a validation signed by {key}", "it is neither in the bundle nor beside it") for key in signed.unsigned]
     if report.seal is None:
-        found.append(("who made it", "there is no seal in it that holds"))
+        found.append(("who made it", "the bundle has no valid seal"))
     elif not report.seal.known and not report.seal.own:
-        why = f"anybody can seal with a key of their own, and {report.seal.key} was not given: --key FILE"
+        why = f"anybody can seal with their own key, and {report.seal.key} was not given: --key FILE"
         found.append(("who made it", why))
     if report.nodes:
         what = f"the transcript: {report.nodes} parts, {report.calls} tool calls"
         found.append((what, "it is evidence of how the answer was found, and is not run again"))
     if report.made_with:
         what = "the solver, the model with its lineage, the tools, the environment and the policy"
-        found.append((what, "that these are the ones is stated by the maker"))
+        found.append((what, "only the maker states them"))
     return tuple(NotChecked(what=what, why=why) for what, why in found)

@@ -157,7 +157,7 @@ class JobSolver:
         job = job.model_copy(update={"solvers_done": True})
         if self.agent is None or self.renderer is None:
             if broken:
-                raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")
+                raise InfrastructureError(f"the solvers did not finish: {broken}", hint="try it again")
             # Not written: the first record of it wakes who works with a model, and takes the lease from here.
             waits = WAITS if self.ledger.alias(CHAMPION) is None else WAITS_FOR_MODEL
             return _ended(job, JobState.QUEUED, waits, self.now(), tried=before)

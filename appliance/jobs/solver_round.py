@@ -116,7 +116,7 @@ def try_solvers(
             found.broken = with_hint(str(error), error.hint)
             found.cut_short |= isinstance(error, InfrastructureError)
         if not tools.notes and not found.solved and clock() >= end:
-            tools.notes.append("its time was over")
+            tools.notes.append("it ran out of time")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]
         found.hopeless = tools.hopeless
         mine = [one.verdict for one in found.tries[begun:]]
@@ -146,7 +146,7 @@ def _verify(
         results = checker.check_many([(job.spec, each.text) for each in fresh])
         tries = [ProposalTry(each, one) for each, one in zip(fresh, results, strict=True) if isinstance(one, Verdict)]
         found.tries += tries
-        say(f"verifying what {batch[-1].by} proposes", len(found.tries))
+        say(f"verifying proposals of {batch[-1].by}", len(found.tries))
         problem = next((one for one in results if isinstance(one, SpecProblem)), None)
         if problem is not None:
             found.unusable = with_hint(problem.message, problem.hint)

@@ -15,7 +15,7 @@ def file_of(data: Path, name: str) -> Path:
     """Returns the path of a taskset, named without `own/`. Raises UnknownTasksetError for an invalid name."""
     if not re.fullmatch(NAME, name):
         raise UnknownTasksetError(
-            f"{name!r} is no name of a taskset", hint="write it in small letters, digits and _, a letter first"
+            f"invalid taskset name {name!r}", hint="use lowercase letters, digits and _, starting with a letter"
         )
     return data / FOLDER / f"{name}.json"
 

@@ -24,7 +24,7 @@ def read_own(data: Path, name: str) -> OwnTaskset:
         content = file_of(data, short).read_bytes()
     except FileNotFoundError:
         raise UnknownTasksetError(
-            f"there is no taskset {name!r}", hint="`assay curriculum ls --domain own` lists the owner's"
+            f"no such taskset: {name!r}", hint="`assay curriculum ls --domain own` lists the owner's"
         ) from None
     return own_taskset(content, short)
 

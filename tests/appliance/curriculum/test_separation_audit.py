@@ -259,7 +259,7 @@ def test_a_sealed_set_is_drawn_clear_of_what_was_trained_on_and_made_again_so(
     ledger.put_sealed_set(clear.digest, clear.description)
     put_decision(ledger, "night-1", clear)
     next((tmp_path / "separation").glob("*.kept.*")).unlink()
-    assert [text for text in audited(ledger, tmp_path).unproved if "cannot be made again" in text] == []
+    assert [text for text in audited(ledger, tmp_path).unproved if "cannot be regenerated" in text] == []
 
 
 def one_word_from(task: Task) -> Task:
