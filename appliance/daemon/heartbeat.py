@@ -27,7 +27,7 @@ async def beat(manager: ServiceManager, look: Callable[[], object]) -> None:
         try:
             await asyncio.to_thread(look)
         except Exception as error:  # noqa: BLE001 - any failure is no sign of life, and is said
-            log.warning("no sign of life is sent: the ledger cannot be read", problem=str(error))
+            log.warning("no heartbeat is sent: the ledger cannot be read", problem=str(error))
         else:
             manager.alive()
         await asyncio.sleep(manager.seconds / SHARE)

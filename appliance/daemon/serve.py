@@ -124,9 +124,9 @@ def _say_when_nights_are(core: Core) -> None:
     """Logs the next night, so that a machine that starts working by itself has announced it."""
     if core.settings.schedule.enabled:
         log.info(
-            "nights of training begin by themselves",
+            "nights of training begin automatically",
             next=core.nights.next_time,
-            hint="`assay schedule show` says when; `assay schedule pause` lets none work",
+            hint="`assay schedule show` says when; `assay schedule pause` stops them",
         )
 
 
@@ -135,9 +135,9 @@ def _warn_of_what_is_missing(core: Core) -> None:
     try:
         core.readiness.require_isolation()
     except RefusedError as error:
-        log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
+        log.warning("no cycle and no job can run", problem=str(error), hint=error.hint)
     if problem := core.cycles.misconfigured():
-        log.warning("cycles wait for a configuration that can be used", problem=problem)
+        log.warning("cycles wait for a valid configuration", problem=problem)
 
 
 async def _until_stopped(server: _Server, sock: socket.socket, heartbeat: Coroutine[Any, Any, None]) -> None:

@@ -144,7 +144,7 @@ def _answer(handler: Handler, asked: ApiRequest) -> Response:
 async def _no_such_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     failure = Failure(
-        message=f"no {request.method} {request.url.path} here",
+        message=f"no such route: {request.method} {request.url.path}",
         hint="see GET /v1/openapi.json, or Control API in docs/operate.md, for the routes",
         exit_code=2,
     )
@@ -154,8 +154,8 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
 async def _unforeseen(request: Request, error: Exception) -> Response:
     """Reports an unforeseen error to the client; the traceback goes to the daemon's log."""
     failure = Failure(
-        message=f"the daemon met an error that nobody foresaw: {type(error).__name__}",
-        hint="its log has the details; what was asked for may not have happened",
+        message=f"unexpected error in the daemon: {type(error).__name__}",
+        hint="see its log; the request may not have taken effect",
         exit_code=5,
     )
     return _json(failure, 500)

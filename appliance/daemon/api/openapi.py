@@ -76,11 +76,11 @@ def _renamed(value: Any, suffix: str) -> Any:
 
 
 def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
-    said = "What was asked for."
+    said = "Success."
     if route.answer is MetricsText:
         content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     elif route.streams:
-        said = f"Server-sent events: `id` is an event's number, `data` is it as {route.answer.__name__}."
+        said = f"Server-sent events: `id` is the event's number, `data` the event as {route.answer.__name__}."
         content = {"text/event-stream": {"schema": {"type": "string"}}}
     else:
         content = {"application/json": {"schema": schemas["serialization", route.answer]}}
@@ -91,7 +91,7 @@ def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
         "summary": route.about,
         "responses": {
             "200": {"description": said, "content": content},
-            "default": {"description": "Why it was not done, and what to do.", "content": failure},
+            "default": {"description": "Reason of the refusal, with a hint.", "content": failure},
         },
     }
     if parameters := [*_in_path(route.path), *_in_query(route), *([LAST_SEEN] if route.streams else [])]:

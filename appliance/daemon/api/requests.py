@@ -40,8 +40,8 @@ class ApiRequest:
         """Raises RequestError for an unknown query parameter: a mistyped filter would filter nothing."""
         for name in self._query:
             if name not in names:
-                hint = f"ask with {', '.join(names)}, or without a query" if names else "ask without a query"
-                raise RequestError(f"{name[:80]!r} in the query means nothing here", hint=hint)
+                hint = f"use {', '.join(names)}, or no query" if names else "leave the query out"
+                raise RequestError(f"unknown query parameter {name[:80]!r}", hint=hint)
 
     def text(self, name: str) -> str | None:
         return self._query.get(name)
@@ -49,7 +49,7 @@ class ApiRequest:
     def needed(self, name: str) -> str:
         value = self._query.get(name)
         if not value:
-            raise RequestError(f"the query lacks {name}", hint=f"add ?{name}=")
+            raise RequestError(f"missing query parameter {name}", hint=f"add ?{name}=")
         return value
 
     def number(self, name: str, default: int, *, high: int) -> int:
@@ -58,7 +58,7 @@ class ApiRequest:
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= high):
-            raise RequestError(f"{name} is no whole number from 0 to {high}", hint=f"write {name}={default}")
+            raise RequestError(f"{name}: not a whole number from 0 to {high}", hint=f"write {name}={default}")
         return int(text)
 
     def limit(self, default: int) -> int:

@@ -60,7 +60,7 @@ class ScreenViews:
             models.append(found)
             found = ledger.checkpoint(found.parent) if found.parent is not None else None
         if not models:
-            raise NotThereError(f"there is no checkpoint {name!r}", hint="`assay model ls` lists them")
+            raise NotThereError(f"no such checkpoint: {name!r}", hint="`assay model ls` lists them")
         return ModelLineage(models=tuple(checkpoint_views_of(ledger, models)), cut=found is not None)
 
     def audit(self, before: int | None, limit: int) -> list[AuditLine]:

@@ -38,7 +38,7 @@ def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> No
         if not core.collected.candidates():
             return
     except (HintedError, OSError) as error:
-        core.events.add("curriculum", f"no tasks were made of your work: {str(error)[:MOST_CHARS]}")
+        core.events.add("curriculum", f"your verified work could not become tasks: {str(error)[:MOST_CHARS]}")
         return
     before = _versions(core)
     if _ran(core, closing, "collect"):

@@ -82,7 +82,7 @@ class Retention:
             found = self._ledger.drop_tokens(old)
             mib = found.bytes / 2**20
             self._events.add(
-                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB are free"
+                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB freed"
             )
         if not wanted.dry_run:
             self._done.update(old)
@@ -91,7 +91,7 @@ class Retention:
 
 NEVER_EVALUATED = (
     "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a "
-    "model as somebody brought it; the next night compares its candidate with it and decides"
+    "model that was only imported; the next night compares its candidate with it and decides"
 )
 LOOKED_AT = 1_000
 """Evaluations searched for an adopted champion."""
@@ -257,10 +257,10 @@ class Core:
         found = put_right(ledger)
         if found:
             for text in found:
-                self.events.add("governance", f"somebody changed the ledger, and it was put right: {text}")
+                self.events.add("governance", f"the ledger was tampered with and repaired: {text}")
             raise BrokenError(
-                f"the ledger was not what the audit log says, and was put right: {'; '.join(found[:5])}",
-                hint="start it again; `assay audit ls` shows what was found",
+                f"the ledger differed from the audit log and was repaired: {'; '.join(found[:5])}",
+                hint="start it again; `assay audit ls` shows the differences",
             )
 
     def _limits(self) -> ResourceLimits:

@@ -99,7 +99,7 @@ class Governance:
             signed, key = self._trust.verify_approval(envelope, question, known)
             if verdict == "approve":
                 if digest == in_service:
-                    raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
+                    raise RefusedByPolicyError(f"{digest[:12]} is already in service", hint="nothing to do")
                 self._require_no_canary()
                 self._require_folder(digest)
             evaluation = self._evaluation(newest)
@@ -191,8 +191,8 @@ class Governance:
             would_go = canary.candidate if canary is not None else self._ledger.alias(CHAMPION)
             if going and going != would_go:
                 raise PromotionError(
-                    f"{going[:12]} is not what a rollback takes out any more: nothing was done",
-                    hint="`assay model ls` shows what is in service now; ask again if that one is to go",
+                    f"a rollback would no longer withdraw {going[:12]}: nothing was done",
+                    hint="`assay model ls` shows the model in service; repeat the rollback if that one should go",
                 )
             if canary is not None:
                 self._canaries.take_back(canary, why)
@@ -222,7 +222,7 @@ class Governance:
                 if evaluation.champion.weights == champion:
                     return views.compare(evaluation, first, second)
         raise NotThereError(
-            f"no evaluation in the ledger had both {first[:12]} and {second[:12]}",
+            f"no evaluation compares {first[:12]} and {second[:12]}",
             hint="models are compared where a cycle evaluated them; `assay cycle start` runs one",
         )
 
@@ -231,7 +231,7 @@ class Governance:
         if name in views.ALIASES:
             digest = self._ledger.alias(name)
             if digest is None:
-                raise NotThereError(f"there is no {name}", hint="`assay model ls` shows what there is")
+                raise NotThereError(f"the alias {name} is not set", hint="`assay model ls` lists models")
             return digest
         checkpoint = self._ledger.checkpoint(name)
         if checkpoint is None:
@@ -309,8 +309,8 @@ class Governance:
         canary = self._canaries.current
         if canary is not None:
             raise RefusedByPolicyError(
-                f"{canary.candidate[:12]} is tried beside the champion since {canary.started[:19]}",
-                hint="wait until it is champion or out (`assay model ls`), or take it back: `assay model rollback`",
+                f"{canary.candidate[:12]} is on trial beside the champion since {canary.started[:19]}",
+                hint="wait until it is champion or withdrawn (`assay model ls`), or run `assay model rollback`",
             )
 
     def _require_folder(self, digest: str) -> None:
@@ -327,7 +327,7 @@ class Governance:
         found = verify(folder)
         if found != digest:
             raise CheckpointError(
-                f"{folder} holds the model {found[:12]}, not {digest[:12]}", hint="it must not go into service"
+                f"{folder} holds the model {found[:12]}, not {digest[:12]}", hint="do not put it into service"
             )
         try:
             self._ledger.require_attested(digest)
@@ -341,7 +341,7 @@ class Governance:
 def _newest(digest: str, decisions: list[Decision]) -> Decision:
     if not decisions:
         raise NotThereError(
-            f"there is no decision about {digest[:12]} to agree or disagree with",
+            f"no decision about {digest[:12]} to approve or reject",
             hint="a cycle evaluates its candidate and decides; see `assay model ls`",
         )
     return decisions[0]

@@ -121,7 +121,7 @@ class PolicyStore:
             self._write(content)
             if found and found not in self._digests[-2:]:  # a kill may have come before the file was written
                 raise BrokenError(
-                    f"{path} was not the policy that was signed: it was put right from the audit log",
+                    f"{path} differed from the signed policy: it was restored from the audit log",
                     hint="start it again; an edit takes effect through `assay policy sign`",
                 )
         return parse_policy(content, str(path), in_force=True)

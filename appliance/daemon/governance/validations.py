@@ -72,7 +72,7 @@ class Validations:
         with self._lock:
             job = job_named(self._ledger, name)
             if why := not_asked(job):
-                raise RefusedByPolicyError(why, hint="`assay jobs retry` makes another job of it")
+                raise RefusedByPolicyError(why, hint="`assay jobs retry` submits it again")
             asked = ValidationSubject(
                 job=job.id,
                 content=content_of(job),
@@ -121,7 +121,7 @@ class Validations:
                 self._trust.log("meaning.dropped", job=job.id, key=key.fingerprint, person=key.person)
                 self._ledger.put_validation(job.id, None)
                 self._events.add(
-                    "governance", f"the validation of {job.id} by {key.person} counts no more: the key was revoked"
+                    "governance", f"the validation of {job.id} by {key.person} no longer counts: the key was revoked"
                 )
 
     def reconcile(self) -> None:

@@ -77,10 +77,10 @@ def gpu_reasons(gpus: Iterable[GpuState], least_gib: float, most_celsius: float)
         if least_gib and gpu.left_gib is not None and gpu.left_gib < least_gib:
             who = ", ".join(map(str, gpu.others[:3]))
             reasons.append(
-                f"others (process {who}) leave {gpu.left_gib:.1f} GiB of GPU {gpu.number}, and work takes {least_gib:g}"
+                f"others (process {who}) leave {gpu.left_gib:.1f} GiB of GPU {gpu.number}, and work needs {least_gib:g}"
             )
         if most_celsius and gpu.celsius is not None and gpu.celsius >= most_celsius:
-            reasons.append(f"GPU {gpu.number} has {gpu.celsius:.0f} °C, and work takes less than {most_celsius:g}")
+            reasons.append(f"GPU {gpu.number} has {gpu.celsius:.0f} °C, and work needs less than {most_celsius:g}")
     return reasons
 
 

@@ -53,10 +53,10 @@ def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> 
     reasons = [free.read_only] if free.read_only else []
     least = limits.disk_gib * (1.0 if paused else DISK_SHARE)
     if free.disk_gib < least:
-        reasons.append(f"the disk has {free.disk_gib:.2f} GiB left, and work takes {least:g}")
+        reasons.append(f"the disk has {free.disk_gib:.2f} GiB left, and work needs {least:g}")
     needed = memory_needed(limits.memory_gib, free.memory_total_gib, paused)
     if free.memory_gib is not None and free.memory_gib < needed:
-        reasons.append(f"the machine has {free.memory_gib:.2f} GiB of memory left, and work takes {needed:g}")
+        reasons.append(f"the machine has {free.memory_gib:.2f} GiB of memory left, and work needs {needed:g}")
     celsius = limits.gpu_celsius - (COOLER_CELSIUS if paused and limits.gpu_celsius else 0.0)
     for gpu in free.gpus:
         reasons += gpu_reasons([gpu], memory_needed(limits.gpu_gib, gpu.total_gib, paused), celsius)
@@ -117,5 +117,5 @@ class ResourceWatch:
             return
         reasons = pause_reasons(self._look(), self._limits(), paused=True)
         if reasons:
-            raise NoRoomError("; ".join(reasons), hint="it goes on by itself when there is enough")
+            raise NoRoomError("; ".join(reasons), hint="it resumes by itself when there is enough")
         self._paused = False

@@ -103,10 +103,10 @@ class Notices:
                 notice = make()
                 for name, failed in self.try_all(notice).items():
                     if failed:
-                        self._said(f"the night's end could not be told by {name}: {failed}")
+                        self._said(f"the notice of the night could not be sent by {name}: {failed}")
             done()
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: a notice never fails a night
-            self._said(f"the night's end could not be told: {type(error).__name__}")
+            self._said(f"the notice of the night could not be sent: {type(error).__name__}")
 
     def _sent(self, way: Callable[[Notice], None], notice: Notice) -> str:
         try:
@@ -188,7 +188,7 @@ def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
     elif folder := environ.get("CREDENTIALS_DIRECTORY"):
         path = Path(folder) / place
     else:
-        raise NoticeError(f"there is no credential {place}: name a file, or start the daemon by systemd with it")
+        raise NoticeError(f"no such credential: {place}: name a file, or start the daemon by systemd with it")
     try:
         with path.open("rb") as file:
             content = file.read(MOST_SECRET + 1)
@@ -199,5 +199,5 @@ def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
     except UnicodeDecodeError:
         secret = ""
     if not secret or len(content) > MOST_SECRET or any(ord(character) < 32 for character in secret):
-        raise NoticeError(f"{path} holds no secret of one line")
+        raise NoticeError(f"{path} does not contain a one-line secret")
     return secret

@@ -63,7 +63,7 @@ class NightStop:
     def enforce(self, cycle: str, why: str, now: datetime, *, at_once: bool) -> None:
         """Asks the cycle's worker to end because of `why`; called repeatedly until it has."""
         if self._stop is None or self._stop.cycle != cycle:
-            self._events.add("schedule", f"{cycle} is to stop: {why}")
+            self._events.add("schedule", f"{cycle} must stop: {why}")
             self._stop = _Stop(cycle, self._ledger.newest_event(), now, now + self._within)
         stop, said = self._stop, (event.kind for _, event in self._ledger.events(after=self._stop.after, limit=1000))
         if stop.asked is not None and abs(now - stop.asked) < ASKED_AGAIN:
@@ -113,7 +113,7 @@ class Nights:
         self._events = events
         self.book = NightBook(ledger, rules, self.calendar, events, now)
         self._allowed = ""
-        self._why = "the schedule has not been looked at yet"
+        self._why = "the schedule has not been checked yet"
         self._at_once = False
         self._stop = NightStop(ledger, cycles.supervisor, events, timedelta(minutes=rules.stop_within))
         self._last: datetime | None = None
@@ -162,7 +162,7 @@ class Nights:
         """Lets the cycle run at any hour, on a person's request."""
         if cycle in self._begun and self.book.released() != cycle:
             self.book.change(released=cycle)
-            self._events.add("schedule", f"{cycle} goes on at any hour: a person asked for it")
+            self._events.add("schedule", f"{cycle} may run at any hour: a person asked for it")
 
     # the clock
     def look(self) -> float:

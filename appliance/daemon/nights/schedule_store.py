@@ -72,7 +72,7 @@ class NightBook:
 
     def resume(self) -> ScheduleState:
         changed = self.change(paused=False, until="")
-        self._events.add("schedule", "nights go on: a person ended the pause")
+        self._events.add("schedule", "nights resume: a person ended the pause")
         return changed
 
     def reported(self, key: str) -> None:
@@ -93,7 +93,7 @@ class NightBook:
             changed = changed.model_copy(update={"since": text_of(now)})
         if changed.paused and changed.until and time_of(changed.until) <= now:
             changed = changed.model_copy(update={"paused": False, "until": ""})
-            self._events.add("schedule", "nights go on: the pause is over")
+            self._events.add("schedule", "nights resume: the pause is over")
         if changed != state:
             self._ledger.put_schedule(changed)
         return changed

@@ -132,5 +132,5 @@ if __name__ == "__main__":
         try:
             limit_capabilities()
         except OSError as unlimited:
-            sys.exit(f"broker: capabilities cannot be given up: {unlimited.strerror}; start it with CAP_SETPCAP too")
+            sys.exit(f"broker: capabilities cannot be dropped: {unlimited.strerror}; start it with CAP_SETPCAP too")
     guard(sys.argv[1:])

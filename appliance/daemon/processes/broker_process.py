@@ -53,7 +53,7 @@ class BrokerEnd(FrozenModel):
             how = "ran out of memory and was killed by the kernel"
         then = "is not started again"
         if self.retry_seconds is not None:
-            then = f"starts again {f'in {self.retry_seconds:g} s' if self.retry_seconds else 'at once'}"
+            then = f"starts again {f'in {self.retry_seconds:g} s' if self.retry_seconds else 'immediately'}"
         return f"the broker {how} after {self.seconds:.0f} s and {then}" + (
             f": {_bare(last_line)}" if last_line and self.code > 0 else ""
         )

@@ -94,7 +94,9 @@ class OwnerOnlyProtocol(H11Protocol):
 
 
 def _refusal() -> bytes:
-    failure = Failure(message="this daemon belongs to another user", hint="ask as its user, or as root", exit_code=4)
+    failure = Failure(
+        message="this daemon belongs to another user", hint="run the command as its user, or as root", exit_code=4
+    )
     body = failure.model_dump_json().encode()
     head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
     return head.encode() + b"connection: close\r\n\r\n" + body
@@ -107,7 +109,7 @@ def _is_left(path: Path) -> bool:
         return False
     if not stat.S_ISSOCK(found.st_mode):
         raise RequestError(
-            f"{path} is there and is no socket", hint="move it away, or set ASSAY_API__SOCKET to another path"
+            f"{path} exists and is not a socket", hint="move it away, or set ASSAY_API__SOCKET to another path"
         )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
@@ -116,7 +118,7 @@ def _is_left(path: Path) -> bool:
         except ConnectionRefusedError:
             return True
         except OSError as error:
-            raise BrokenError(f"{path} cannot be looked at: {error}", hint="see who uses it: `ss -xlp`") from error
+            raise BrokenError(f"{path} cannot be checked: {error}", hint="see who uses it: `ss -xlp`") from error
     raise BrokenError(
         f"another program listens on {path}",
         hint="it is a daemon of another data folder: set ASSAY_API__SOCKET to another path for one of them",

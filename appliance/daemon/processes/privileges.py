@@ -46,8 +46,8 @@ def user_account(name: str | None) -> pwd.struct_passwd:
     except KeyError as error:
         who = f"user {mine}" if name is None else f"service.user = {name!r}"
         raise ConfigError(
-            f"{who}: there is no such user on this machine",
-            hint="make one with `useradd --system --home-dir /var/lib/assay assay`, or correct service.user",
+            f"{who}: no such user on this machine",
+            hint="create one with `useradd --system --home-dir /var/lib/assay assay`, or correct service.user",
         ) from error
     if mine not in (0, found.pw_uid):
         raise ConfigError(
@@ -77,7 +77,9 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
     """Becomes that user, without any capability or a way to regain one. Raises BrokenError."""
     threads = len(list(Path("/proc/self/task").iterdir()))
     if threads != 1:
-        raise BrokenError(f"rights can only be given up by one thread, and there are {threads}", hint="report this")
+        raise BrokenError(
+            f"root's rights can only be dropped by a single thread, and there are {threads}", hint="report this"
+        )
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
     try:
@@ -103,7 +105,7 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
             "CAP_SETGID, which are needed to give the others up",
         ) from error
     if _effective():
-        raise BrokenError("capabilities are left after they were given up", hint="report this, with the kernel's name")
+        raise BrokenError("capabilities remain after they were dropped", hint="report this, with the kernel's name")
     os.environ |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
@@ -138,7 +140,7 @@ def _make(data: Path, user: pwd.struct_passwd) -> None:
         os.chown(data, user.pw_uid, user.pw_gid, follow_symlinks=False)
     except OSError as error:
         raise BrokenError(
-            f"the data folder {data} cannot be made: {error.strerror}", hint="choose another folder with --data"
+            f"the data folder {data} cannot be created: {error.strerror}", hint="choose another folder with --data"
         ) from error
 
 

@@ -28,7 +28,7 @@ from appliance.settings.policy_files import load_policy
 from policies.policy import Policy
 from runtime.errors import RefusedError
 
-MEND = "mend that: the daemon tries again by itself, and says more in logs/broker.log in the data folder"
+MEND = "fix that: the daemon retries by itself; logs/broker.log in the data folder has the details"
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class BrokerStart:
         if self.policy not in ("", in_force):
             raise BrokenError(
                 f"the broker was started under the policy {self.policy[:12]}, and {in_force[:12]} is in force",
-                hint="start it again: somebody had changed policy/in-force.toml, and it was put right",
+                hint="start it again: policy/in-force.toml had been changed, and was restored",
             )
 
     @contextmanager
@@ -57,7 +57,9 @@ class BrokerStart:
             yield
             return
         log = ChildLog(self.settings.data / "logs" / "broker.log")
-        lost = BrokenError("the broker has ended and cannot be started again", hint=f"{log.path} says why; start anew")
+        lost = BrokenError(
+            "the broker has ended and cannot be started again", hint=f"{log.path} says why; restart the daemon"
+        )
         self.broker.watch(log, say, lambda: fail(lost))
         try:
             yield

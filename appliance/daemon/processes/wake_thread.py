@@ -85,7 +85,9 @@ class WakeThread:
                         raise
                     seconds, said = AGAIN_SECONDS, str(error)
                     if said != self._said:  # it may last
-                        log.warning("the disk takes no writes: it is tried again", problem=said, seconds=seconds)
+                        log.warning(
+                            "the disk is full or read-only: the write is retried", problem=said, seconds=seconds
+                        )
                 self._said = said
                 self._wake.wait(seconds)
                 self._wake.clear()

@@ -220,7 +220,7 @@ class WorkerProcess:
                         self._pid = int(reply["pid"])
                         return self._pid
                 self._drop()
-        raise OSError("no worker can be started: what forks them ends at once")
+        raise OSError("no worker can be started: the fork server ends immediately")
 
     def _wait(self) -> int:
         """Returns the worker's exit status; minus the signal number if a signal killed it.
@@ -260,9 +260,9 @@ class WorkerProcess:
 
     def _stopped(self) -> str:
         """Returns which of worker and fork server a signal stopped, as a sentence; empty if neither."""
-        pids = {"the worker": self._pid, "what forks workers": self._forks.pid if self._forks else None}
+        pids = {"the worker": self._pid, "the fork server": self._forks.pid if self._forks else None}
         there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
-        return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
+        return next((f"{name} was stopped by a signal and did not resume" for name in there), "")
 
     def _tell(self, message: bytes) -> None:
         if self._closed or self._forks is None:

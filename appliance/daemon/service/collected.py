@@ -106,8 +106,8 @@ class CollectedWork:
         unknown = [key for key in (*collected.keys, *collected.refused) if key not in offered]
         if unknown:
             raise RequestError(
-                f"{unknown[0][:80]!r} is no verified work of yours that may become a task",
-                hint="`assay curriculum collect` asks for the candidates again",
+                f"no candidate task has the key {unknown[0][:80]!r}",
+                hint="`assay curriculum collect` fetches the candidates again",
             )
         rows = [offered[key] for key in dict.fromkeys(collected.keys)]
         return self.own.collect(collected.taskset, rows, collected.refused)

@@ -100,7 +100,7 @@ class Cycles:
             raise RefusedByPolicyError(
                 f"{candidate[:12]} {waits.text}; a night now trains another one, which takes its place as candidate",
                 hint="`assay model approve candidate` or `assay model reject candidate` first; `assay cycle start "
-                f"--anew` trains another all the same, and `assay model approve {candidate[:12]}` still names this one",
+                f"--anew` trains another one anyway, and `assay model approve {candidate[:12]}` still names this one",
             )
 
     def train(self, wanted: StartTraining) -> Cycle:
@@ -114,7 +114,7 @@ class Cycles:
             if (unfinished := self.unfinished()) is not None:
                 raise RefusedByPolicyError(
                     f"{unfinished.id} is not finished",
-                    hint="--resume goes on with a training; wait (`assay cycle watch`), or cancel it first",
+                    hint="wait (`assay cycle watch`) or cancel it first; --resume resumes a training",
                 )
             self.readiness.require(tasksets=[name for stage in stages for name in stage.recipe.tasksets])
             self.readiness.require_tokens(stages[-1].recipe.agent.max_tokens)
@@ -138,7 +138,7 @@ class Cycles:
                 sync_folder(path.parent)
         except OSError as error:
             raise BrokenError(
-                f"the conversations cannot be kept: {error.strerror}", hint="free some space on the disk"
+                f"the conversations cannot be stored: {error.strerror}", hint="free some space on the disk"
             ) from error
         return StoredFile(sha256=digest, bytes=len(content))
 
@@ -166,8 +166,8 @@ class Cycles:
         known = self.ledger.checkpoint(named) if len(named) >= 6 else None
         if known is None:
             raise RequestError(
-                f"stage {stage.name}: there is no model {stage.scored_by} to score with",
-                hint="`assay model ls` shows what there is; give at least six digits, or an alias",
+                f"stage {stage.name}: no such model: {stage.scored_by}",
+                hint="`assay model ls` lists models; give at least six digits, or an alias",
             )
         own, scored = (_tokenizer(folder) for folder in (self._begins_from(), self.settings.data / known.folder))
         if own is not None and scored is not None and own != scored:
@@ -193,8 +193,8 @@ class Cycles:
         with self._starting:
             champion, unfinished = self.ledger.alias(CHAMPION), self.unfinished()
             if champion is None or champion == model:
-                why = "there is no champion" if champion is None else f"{model[:12]} is the champion itself"
-                raise RefusedByPolicyError(f"{why}: there is nothing to compare it with", hint="see `assay model ls`")
+                why = "no champion exists" if champion is None else f"{model[:12]} is the champion itself"
+                raise RefusedByPolicyError(f"{why}: nothing to compare it with", hint="see `assay model ls`")
             if unfinished is not None:
                 raise RefusedByPolicyError(
                     f"{unfinished.id} is not finished", hint="wait for it (`assay cycle watch`), or cancel it first"
@@ -239,8 +239,8 @@ class Cycles:
             return cycle
         if cycle.state is CycleState.RUNNING and has_answers(cycle, self.ledger):
             raise RefusedByPolicyError(
-                f"cycle {cycle.id} has the candidate's sealed answers on record: it is decided on",
-                hint="wait for its decision (`assay cycle watch`); `assay model reject candidate` then says no",
+                f"cycle {cycle.id} has the candidate's sealed answers on record: it must be decided",
+                hint="wait for its decision (`assay cycle watch`), then `assay model reject candidate`",
             )
         if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
             self.supervisor.cancel_cycle(cycle)
@@ -270,7 +270,7 @@ class Cycles:
             self.ledger.leases.revive(work_of_cycle(name))
             resumed = {"state": CycleState.RUNNING, "failure": "", "updated": self.now()}
             self.ledger.put_cycle(cycle.model_copy(update=resumed))
-        self.events.add("cycle", f"{name} goes on: a person had it tried again")
+        self.events.add("cycle", f"{name} resumes: a person retried it")
         return cycle_named(self.ledger, name)
 
     def run(self, name: str) -> Cycle:

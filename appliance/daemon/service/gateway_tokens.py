@@ -73,10 +73,10 @@ class GatewayDesk:
                 made, secret = new_token(self.data, name, consent=consent, now=self.now())
             except ValidationError:
                 raise RequestError(
-                    f"{name[:40]!r} is no name of a token", hint="write small letters, digits, _, . and -"
+                    f"invalid token name {name[:40]!r}", hint="use lowercase letters, digits, _, . and -"
                 ) from None
             except OSError as error:
-                raise BrokenError(f"the token cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the token cannot be stored: {error.strerror}", hint="free some space") from error
             self.trust.log("gateway.token.made", name=name, consent="yes" if consent else "no")
         return MadeToken(token=_view(made), secret=secret)
 
@@ -86,7 +86,7 @@ class GatewayDesk:
             try:
                 revoked = revoke_token(self.data, name, self.now())
             except OSError as error:
-                raise BrokenError(f"it cannot be written: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the tokens cannot be written: {error.strerror}", hint="free some space") from error
             self.trust.log("gateway.token.revoked", name=name)
         return _view(revoked)
 
@@ -116,7 +116,7 @@ class GatewayDesk:
                     if name != EVERY:
                         raise  # of all of them, one may have gone meanwhile
         except OSError as error:
-            raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="see the disk") from error
+            raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="check the disk") from error
         return DeletedSessions(deleted=deleted)
 
     def passed(self) -> list[PassedSession]:
@@ -136,7 +136,7 @@ class GatewayDesk:
         try:
             kept.expire(self.now(), self.settings.retention_days)
         except OSError as error:
-            raise BrokenError(f"old sessions cannot be deleted: {error.strerror}", hint="see the disk") from error
+            raise BrokenError(f"old sessions cannot be deleted: {error.strerror}", hint="check the disk") from error
         return kept
 
 

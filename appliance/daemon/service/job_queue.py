@@ -29,7 +29,7 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.registry import check_spec, kind_of, names_of
 
 NO_SPEC = (
-    'add what the answer is checked against: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
+    'add a check of the answer: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
     "(never shown to the agent), --spec, --claim, --statement, --checklist or --family"
 )
 JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
@@ -67,7 +67,7 @@ class JobQueue:
             return StoredFile(sha256=self.files.put(content), bytes=len(content))
         except OSError as error:
             raise BrokenError(
-                f"the file cannot be kept: {error.strerror}", hint="free some space on the disk"
+                f"the file cannot be stored: {error.strerror}", hint="free some space on the disk"
             ) from error
 
     def submit(self, wanted: SubmitJob, *, name: str | None = None, solvers: bool = True) -> Job:
@@ -85,7 +85,7 @@ class JobQueue:
         kind = kind_of(wanted.spec)
         if kind.answer_form(wanted.spec) is AnswerForm.WORLD:
             raise RequestError(
-                f"the check `{kind.name}` judges what became of a world, and a job has none",
+                f"the check `{kind.name}` judges a world, and a job has none",
                 hint="`assay curriculum try` works on such a task; docs/jobs.md has the checks that jobs take",
             )
         now = self.now()
@@ -194,7 +194,7 @@ class JobQueue:
             raise RequestError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
         for file in files:
             if self.files.size(file.sha256) != file.bytes:
-                raise RequestError(f"the file {file.name} is not here", hint="send it first, then the job again")
+                raise RequestError(f"the file {file.name} was not uploaded", hint="send it first, then the job again")
         return files
 
     def _in_time(self, deadline: str | None) -> str | None:
@@ -208,8 +208,9 @@ class JobQueue:
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(
-                f"{deadline[:40]!r} is no time with its zone", hint="write it as in 2026-05-01T18:00:00+00:00"
+                f"invalid deadline {deadline[:40]!r}",
+                hint="give a time with its zone, such as 2026-05-01T18:00:00+00:00",
             )
         if wanted <= moment(self.now()):
-            raise RequestError("the deadline has passed already", hint="name a later one")
+            raise RequestError("the deadline is in the past", hint="name a later one")
         return in_utc

@@ -67,11 +67,13 @@ class OwnWork:
     def add(self, content: OwnContent) -> OwnTasksetView:
         """Stores a taskset on disk. Raises RequestError for a taken name or duplicate questions, and BrokenError."""
         if content.name in SOURCES:
-            raise RequestError(f"own/{content.name} is what is collected of your work", hint="choose another --name")
+            raise RequestError(f"own/{content.name} is reserved for collected work", hint="choose another --name")
         if content.name in TASKSETS:
-            raise RequestError(f"{content.name} is a taskset of the product", hint="choose another --name")
+            raise RequestError(f"{content.name} is a built-in taskset", hint="choose another --name")
         if len({row.key for row in content.rows}) != len(content.rows):
-            raise RequestError("two rows ask the same", hint="`assay curriculum add` leaves the second one out")
+            raise RequestError(
+                "two rows have the same question", hint="`assay curriculum add` leaves the second one out"
+            )
         made = content.model_copy(update={"added": self.now(), "digest": content.rows_digest()})
         path = file_of(self.data, content.name)
         with self._lock:
@@ -81,11 +83,11 @@ class OwnWork:
                 sync_folder(path.parent)
             except FileExistsError as error:
                 raise RequestError(
-                    f"own/{content.name} is there already",
+                    f"own/{content.name} already exists",
                     hint=f"give another --name, or `assay curriculum rm own/{content.name}` first",
                 ) from error
             except OSError as error:
-                raise BrokenError(f"the problems cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the problems cannot be stored: {error.strerror}", hint="free some space") from error
             try:
                 self.trust.log("taskset.added", name=made.name, digest=made.digest, licence=made.licence)
             except BaseException:
@@ -104,7 +106,7 @@ class OwnWork:
             known = read_own(self.data, full).content.rows if path.exists() else ()
             rows = (*known, *more)
             if len({row.key for row in rows}) != len(rows):
-                raise RequestError("two rows ask the same", hint="ask for the candidates again")
+                raise RequestError("two rows have the same question", hint="ask for the candidates again")
             digest = ""
             try:
                 self._remember(dict(refused))
@@ -117,7 +119,7 @@ class OwnWork:
                     replace_file(path, made.model_copy(update={"digest": digest}).model_dump_json().encode())
                     sync_folder(path.parent)
             except OSError as error:
-                raise BrokenError(f"the tasks cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the tasks cannot be stored: {error.strerror}", hint="free some space") from error
         if more:
             self.events.add("curriculum", f"{full} has {len(more)} more tasks, {len(rows)} in all")
         return OwnTasksetView(name=full, digest=digest, rows=len(rows))
@@ -171,14 +173,14 @@ class OwnWork:
             self._require_unused(f"{OWN}/{short}")
             if not path.exists():
                 raise NotThereError(
-                    f"there is no taskset own/{short}", hint="`assay curriculum ls --domain own` lists the owner's"
+                    f"no such taskset: own/{short}", hint="`assay curriculum ls --domain own` lists the owner's"
                 )
             self.trust.log("taskset.removed", name=short)
             try:
                 path.unlink()
                 sync_folder(path.parent)
             except OSError as error:
-                raise BrokenError(f"own/{short} cannot be removed: {error.strerror}", hint="see the disk") from error
+                raise BrokenError(f"own/{short} cannot be removed: {error.strerror}", hint="check the disk") from error
         self.events.add("curriculum", f"own/{short} was removed")
         return OwnTasksetView(name=f"{OWN}/{short}", digest="", rows=0)
 

@@ -133,14 +133,13 @@ class Readiness:
         try:
             require_positions(config, tokens)
         except ModelError as error:
-            raise ConfigError(f"the model in service cannot be asked: {error}", hint=error.hint) from error
+            raise ConfigError(f"the model in service cannot be used: {error}", hint=error.hint) from error
 
     def _require_sound(self, model: Checkpoint, which: str, otherwise: str) -> None:
         folder = self.settings.data / model.folder
         if fault := fault_of(folder):
             raise BrokenError(
-                f"the model {which} is damaged: {folder}: {fault}",
-                hint=f"put that folder back from a copy, {otherwise}",
+                f"the model {which} is damaged: {folder}: {fault}", hint=f"restore that folder from a copy, {otherwise}"
             )
 
     def _tokens(self, cycle: Cycle | None) -> int:
@@ -154,7 +153,7 @@ class Readiness:
             require()
         except BrokerAwayError as error:
             if self.own_broker:
-                return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
+                return BlockedReason(f"{error}; the daemon's broker restarts by itself", passes=True)
             return BlockedReason(f"{error}; {error.hint}", passes=False)
         except ConfigError as error:
             return BlockedReason(f"{error}; {error.hint}", passes=True, blameless=True)

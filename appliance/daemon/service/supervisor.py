@@ -288,7 +288,7 @@ class WorkerSupervisor:
         if self._pausing or not (reason := self.readiness.watch.pause_reason()):
             return
         self._pausing = True
-        self.events.add("worker", f"{self._doing}: it pauses: {reason}")
+        self.events.add("worker", f"{self._doing}: paused: {reason}")
         threading.Thread(target=self.process.stop, name="pause", daemon=True).start()
 
     def _blocked(self, cycle: str) -> BlockedReason | None:
@@ -336,7 +336,7 @@ class WorkerSupervisor:
 
     def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
         self._end_cycle(cycle, CycleState.FAILED, reason)
-        self.events.add("worker", f"cycle {cycle.id} was given up: {reason}")
+        self.events.add("worker", f"cycle {cycle.id} failed: {reason}")
 
     def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
         """Ends a cycle without a decision; its undecided candidate loses the alias."""
@@ -352,7 +352,7 @@ class WorkerSupervisor:
     def _fail_job(self, job: Job, reason: str) -> None:
         update = {"state": JobState.FAILED, "reason": reason, "updated": self.now()}
         self.ledger.put_job(job.model_copy(update=update))
-        self.events.add("worker", f"job {job.id} was given up: {reason}")
+        self.events.add("worker", f"job {job.id} failed: {reason}")
 
     def _found(self, cycle: str) -> Cycle:
         found = self.ledger.cycle(cycle)
@@ -376,7 +376,7 @@ class WorkerSupervisor:
             self._waits.pop(self._doing, None)
             return False
         if self._doing not in self._waits:
-            self.events.add("worker", f"{self._doing}: nothing is begun before this has passed: {blocked.text}")
+            self.events.add("worker", f"{self._doing}: waits for this to pass: {blocked.text}")
         self._waits[self._doing] = blocked.text
         return True
 

@@ -20,8 +20,8 @@ from policies.policy import Policy
 
 MOST_DECISIONS = 200
 """Maximum decisions read about one candidate: a few each night, and one per statement of a person."""
-ASKED_ANEW = "`assay model evaluate candidate` compares it anew"
-NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides anew"
+ASKED_ANEW = "`assay model evaluate candidate` compares it again"
+NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides again"
 
 
 class CandidateNeed(StrEnum):
@@ -48,7 +48,7 @@ def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str
         return CandidateWait(CandidateNeed.EVALUATION, f"being evaluated by {cycle.id}: `assay cycle watch`")
     decisions = ledger.decisions(candidate=candidate, limit=MOST_DECISIONS)
     if not decisions:
-        return CandidateWait(CandidateNeed.OTHER, f"nothing was decided about it: {ASKED_ANEW}")
+        return CandidateWait(CandidateNeed.OTHER, f"not decided yet: {ASKED_ANEW}")
     if beside := ledger.alias(CANARY):
         text = f"waits until {beside[:12]}, tried beside the champion, is champion or out: `assay model ls`"
         return CandidateWait(CandidateNeed.OTHER, text)

@@ -49,7 +49,7 @@ def job_named(ledger: JobRows, name: str) -> Job:
     job = ledger.find_job(name)
     if job is None:
         why = _needs_more(name.removeprefix(JOB))
-        raise NotThereError(f"there is no job {name!r}{why}", hint="`assay jobs ls` lists them")
+        raise NotThereError(f"no such job: {name!r}{why}", hint="`assay jobs ls` lists jobs")
     return job
 
 
@@ -58,7 +58,7 @@ def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
     cycle = ledger.find_cycle(name)
     if cycle is None:
         why = _needs_more(name.partition("-")[2])
-        raise NotThereError(f"there is no cycle {name!r}{why}", hint="`assay cycle ls` lists them")
+        raise NotThereError(f"no such cycle: {name!r}{why}", hint="`assay cycle ls` lists cycles")
     return cycle
 
 
@@ -74,8 +74,8 @@ def session_named(names: Sequence[str], name: str) -> str:
 
 def no_model(name: str) -> NotThereError:
     return NotThereError(
-        f"no model is called {name!r}{_needs_more(name)}",
-        hint=f"`assay model ls` shows what there is; give at least {LEAST} digits, or an alias",
+        f"no such model: {name!r}{_needs_more(name)}",
+        hint=f"`assay model ls` lists models; give at least {LEAST} digits, or an alias",
     )
 
 
@@ -93,7 +93,7 @@ def aliases(ledger: Ledger) -> dict[str, str | None]:
     return {name: ledger.alias(name) for name in ALIASES}
 
 
-PRUNED = "its tokens are not kept any more (`assay prune`)"
+PRUNED = "its tokens were dropped (`assay prune`)"
 
 
 def unfinished_cycle(ledger: Ledger) -> Cycle | None:
@@ -126,7 +126,7 @@ def checkpoint_views(
         return checkpoint_views_of(ledger, ledger.checkpoints(cycle=cycle, limit=limit))
     keys = ledger.in_force.keys("checkpoints", cycle)
     if before not in keys:
-        raise NotThereError(f"there is no checkpoint {before[:12]!r}", hint="`assay model ls` lists them")
+        raise NotThereError(f"no such checkpoint: {before[:12]!r}", hint="`assay model ls` lists checkpoints")
     after = keys.index(before) + 1
     found = (ledger.checkpoint(key) for key in keys[after : after + limit])
     return checkpoint_views_of(ledger, [one for one in found if one is not None])
@@ -215,7 +215,7 @@ class Rollouts:
     def _known(self, name: str) -> Judged:
         judged = self._ledger.find_rollout(name)
         if judged is None:
-            raise NotThereError(f"there is no rollout {name!r}", hint="`assay rollouts ls` lists them")
+            raise NotThereError(f"no such rollout: {name!r}", hint="`assay rollouts ls` lists rollouts")
         return judged
 
     def _view(self, judged: Judged) -> RolloutView:

@@ -108,7 +108,7 @@ def test_a_persons_word_counts_with_their_key_and_is_named_without(tmp_path: Pat
         in not_checked(without)
     )
     assert "the validation by ada" not in not_checked(known)
-    silent = f"a validation signed by {signer('bob').public.fingerprint}: there is none in the bundle"
+    silent = f"a validation signed by {signer('bob').public.fingerprint}: it is neither in the bundle"
     assert silent in not_checked(known)
     assert silent not in not_checked(without)
     assert [claim.standing for claim in without.statement_then].count(Assurance.VALIDATED) == 1

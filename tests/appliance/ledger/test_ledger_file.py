@@ -227,9 +227,7 @@ def test_a_migration_without_room_is_refused_before_anything_is_written(of_befor
     path = small_disk / of_before.name
     shutil.copy2(of_before, path)
     before = path.read_bytes()
-    with pytest.raises(
-        LedgerError, match=r"from schema 0003 to \d+ needs \d+ MiB, and \d are free"
-    ) as caught:
+    with pytest.raises(LedgerError, match=r"from schema 0003 to \d+ needs \d+ MiB, and \d are free") as caught:
         Database(path)
     assert "free some space" in caught.value.hint
     assert (path.read_bytes(), [one.name for one in small_disk.iterdir()]) == (before, [path.name])
