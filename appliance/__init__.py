@@ -1,4 +1,12 @@
-"""The machine itself: agent, inference, learning, ledger, jobs, daemon, API and command line."""
+"""The appliance: agent, inference, learning, ledger, jobs, daemon, API and command line.
+
+Nothing here decides what a correct answer is (`verifiers`), what a task is (`curriculum`), how untrusted code is
+confined (`runtime`) or which model may be promoted (`policies`): these packages never import this one.
+
+Start with `cli/main.py` (commands), `daemon/serve.py` (the process that owns a data folder), `worker/cycle.py` (one
+training cycle), `agent/loop.py` (rollouts), `ledger/ledger.py` (what is on record) and `records/` (the shape of each
+record). Of the modules in this folder itself, `errors.py` has the exit codes.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ __version__: str
 
 
 def __getattr__(name: str) -> str:
-    """The version is looked up when it is first asked for: what looks it up costs more than most commands."""
+    """Looks up the version on first use: importing importlib.metadata costs more than most commands."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import version

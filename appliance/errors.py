@@ -1,4 +1,4 @@
-"""Every typed error of the parts, as the person at the command line meets it: a message, what to do, an exit code.
+"""Converts every typed error into what a person at the command line sees: a message, a hint and an exit code.
 
 The exit codes are the product's contract with scripts; docs/cli.md lists them. Nothing here imports torch or sympy.
 """
@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
 
 
 class AssayError(HintedError):
-    """What a command ends with: `message` says what happened, `hint` what to do about it."""
+    """An error that ends a command: `message` says what happened, `hint` what to do about it."""
 
     def __init__(self, message: str, hint: str, code: ExitCode) -> None:
         super().__init__(message, hint=hint)
@@ -30,7 +30,7 @@ class AssayError(HintedError):
 
 
 class UsageError(AssayError):
-    """What was asked for cannot be: other words at the command line would do."""
+    """Invalid arguments: the command can succeed when called differently."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message, hint, ExitCode.USAGE)
@@ -40,17 +40,17 @@ _SYSTEM = {
     errno.ENOSPC: "free some space on that disk and try again: what was recorded before is intact",
     errno.EDQUOT: "the quota is used up: free some space and try again",
     errno.ENOENT: "a folder on that path does not exist: make it, or choose another path",
-    errno.ENOTDIR: "something on that path is a file and no folder: choose another path",
-    errno.EACCES: "give the user that runs Assay the right to it, or choose another folder with --data",
-    errno.EPERM: "give the user that runs Assay the right to it, or choose another folder with --data",
-    errno.EROFS: "that disk is mounted for reading only: choose another data folder with --data",
-    errno.ENOMEM: "the machine has no memory left: end other programs, or lower the recipe's batch sizes",
+    errno.ENOTDIR: "part of that path is a file, not a folder: choose another path",
+    errno.EACCES: "give the user that runs Assay access to it, or choose another folder with --data",
+    errno.EPERM: "give the user that runs Assay access to it, or choose another folder with --data",
+    errno.EROFS: "that disk is mounted read-only: choose another data folder with --data",
+    errno.ENOMEM: "the machine is out of memory: end other programs, or lower the recipe's batch sizes",
     errno.EMFILE: "too many open files: raise the limit (ulimit -n)",
 }
 
 
 def explain(error: BaseException) -> AssayError:
-    """The error for a person. An error that nobody foresaw says so, and is never hidden behind a friendly word."""
+    """Converts any exception into an AssayError; an unforeseen one is reported as a fault of the program."""
     if isinstance(error, AssayError):
         return error
     hint = getattr(error, "hint", None)
@@ -61,14 +61,14 @@ def explain(error: BaseException) -> AssayError:
         message = f"{subject}{error.strerror or type(error).__name__}"
         return AssayError(message, _SYSTEM.get(error.errno or 0, "see `assay doctor`"), ExitCode.INFRASTRUCTURE)
     if isinstance(error, MemoryError):
-        return AssayError("the memory of this machine ran out", _SYSTEM[errno.ENOMEM], ExitCode.INFRASTRUCTURE)
+        return AssayError("this machine ran out of memory", _SYSTEM[errno.ENOMEM], ExitCode.INFRASTRUCTURE)
     return AssayError(
         f"unexpected {type(error).__name__}: {error}",
-        "this is a fault of the program: run it again with ASSAY_LOG__LEVEL=debug, and report what it says",
+        "this is a bug: run the command again with ASSAY_LOG__LEVEL=debug, and report its output",
         ExitCode.INFRASTRUCTURE,
     )
 
 
 def exit_code(error: BaseException) -> ExitCode:
-    """What a command ends with after this error."""
+    """Returns the exit code of a command that failed with this error."""
     return ExitCode(getattr(error, "exit_code", ExitCode.INFRASTRUCTURE))

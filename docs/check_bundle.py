@@ -120,7 +120,7 @@ def check(found: dict[str, bytes], public_key: bytes) -> None:
         "payloadType": kind,
         "signatures": [{"keyid": signature["keyid"], "sig": base64.b64encode(raw).decode()}],
     }
-    require(one_form(again) == found["seal.json"], "the seal is not written in its one form")
+    require(one_form(again) == found["seal.json"], "the seal is not in canonical form")
     require(one_form(statement) == payload, "what is signed is not written in its one form")
     load_ssh_public_key(line).verify(raw, b"DSSEv1 %d %b %d %b" % (len(kind), kind.encode(), len(payload), payload))
     require(set(statement) == {"_type", "subject", "predicateType", "predicate"}, "it states something else")
@@ -136,7 +136,7 @@ def check(found: dict[str, bytes], public_key: bytes) -> None:
     manifest = one_form({"files": files, "schema_version": 2}) + b"\n"
     require(manifest == found["manifest.json"], "the manifest does not list these files")
     for name, value in said(found).items():
-        require(statement["predicate"].get(name, "") == value, f"the seal says something else than the files: {name}")
+        require(statement["predicate"].get(name, "") == value, f"the seal contradicts the files: {name}")
 
 
 def said(found: dict[str, bytes]) -> dict[str, object]:

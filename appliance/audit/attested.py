@@ -1,4 +1,4 @@
-"""The trainer's attestation of a checkpoint: `attestations/<digest>.json` in the data folder, and whether it holds."""
+"""Reads the trainer's attestation of a checkpoint, `attestations/<digest>.json` in the data folder."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def attestation_file(data: Path, manifest: str) -> Path:
 
 
 def attested(data: Path, manifest: str) -> str:
-    """The SHA-256 of the attestation, when the trainer's key signed it and it is about that manifest; empty where there
-    is none. Raises AuditError for any other."""
+    """Returns the SHA-256 of the trainer-signed attestation of this manifest; empty if the file is missing. Raises
+    AuditError for an invalid one."""
     path = attestation_file(data, manifest)
     try:
         with path.open("rb") as source:
@@ -33,4 +33,4 @@ def attested(data: Path, manifest: str) -> str:
     return hashlib.sha256(envelope).hexdigest()
 
 
-BACK = "put it back from a copy, or train another candidate: what has no attestation does not go into service"
+BACK = "restore it from a copy, or train another candidate: a model without an attestation does not go into service"

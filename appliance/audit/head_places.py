@@ -1,10 +1,9 @@
-"""Where the head of the audit log is kept outside the data folder.
+"""Locations of the audit log's head outside the data folder.
 
-What always holds: not inside of it, where an old copy of the whole folder would bring its own; and whoever works on a
-folder names the same place, daemon and commands, also root for another user's folder. So the place follows from the
-user that the folder belongs to and from that user's home in the list of users, never from `HOME`, which sudo, a shell
-or a service manager may set otherwise. `XDG_STATE_HOME` moves it for the user's own processes; a head that is in the
-home as well then counts, too, so that the variable cannot leave it out.
+Invariants: never inside the data folder, where an old copy of the folder would bring an old head; and everyone who
+works on a folder, daemon, commands and root, uses the same location. It follows from the folder's owner and that user's
+home in the user database, never from `HOME`, which sudo, a shell or a service manager may change. `XDG_STATE_HOME`
+moves it for the user's own processes; an existing head in the home counts too, so that the variable cannot hide it.
 """
 
 from __future__ import annotations
@@ -24,27 +23,29 @@ if TYPE_CHECKING:
 
 
 def head_files(settings: ClientSettings, data: Path) -> tuple[Path, ...]:
-    """Where the audit log's head is kept outside the data folder, the witness last if there is one. Raises ConfigError
-    for a place in the data folder."""
+    """Returns the files with the audit log's head outside the data folder, the witness last. Raises ConfigError for a
+    file in the data folder."""
     files = (settings.audit.head,) if settings.audit.head is not None else _usual(data)
     files += () if settings.audit.witness is None else (settings.audit.witness,)
     if any(file.resolve().is_relative_to(data.resolve()) for file in files):
         raise ConfigError(
-            f"the audit log's head would be kept in the data folder {data}, where it shows nothing",
+            f"audit.head: inside the data folder ({data}), where it proves nothing",
             hint="set audit.head (ASSAY_AUDIT__HEAD) to a file outside of it",
         )
     return files
 
 
 def head_name(data: Path) -> str:
-    """The name of the head's file: one for each data folder."""
+    """Returns the file name of the head, unique per data folder."""
     return hashlib.sha256(bytes(data.resolve())).hexdigest()[:16]
 
 
 @contextmanager
 def acting_for_owner(data: Path) -> Iterator[None]:
-    """Has what root writes meanwhile, in another user's data folder and at its log's head, be that user's: its daemon
-    could not write over what root leaves there, and root follows no link that the user laid."""
+    """Makes root write as the data folder's owner inside the block.
+
+    The owner's daemon could not overwrite files of root, and root must follow no link that the owner made.
+    """
     user = _user(data)
     if os.getuid() != 0 or user == 0:
         yield
@@ -60,14 +61,15 @@ def acting_for_owner(data: Path) -> Iterator[None]:
 
 
 def in_state_folders(below: Path, named: str, home: Path) -> tuple[Path, ...]:
-    """That file in the folder that `XDG_STATE_HOME` names, if it does, and in the home's unless that would be new."""
+    """Returns the file below `XDG_STATE_HOME` if that is set, and the one below the home if it exists or the variable
+    is unset."""
     if not Path(named).is_absolute() or Path(named) == home:
         return (home / below,)
     return (Path(named) / below, home / below) if (home / below).exists() else (Path(named) / below,)
 
 
 def _user(data: Path) -> int:
-    """Whose place it is: of whoever is not root, always one's own."""
+    """Returns the user id whose head it is: the folder's owner for root, otherwise one's own."""
     mine = os.getuid()
     try:
         return data.stat().st_uid if mine == 0 else mine
@@ -82,7 +84,7 @@ def _usual(data: Path) -> tuple[Path, ...]:
 
 
 def _state_folder(user: int) -> Path:
-    """In the user's own home, or one of that user's in /var/tmp for whoever has none."""
+    """Returns the state folder in the user's home, or one in /var/tmp for a user without a home."""
     try:
         home = Path(pwd.getpwuid(user).pw_dir)
         if home.stat().st_uid == user:

@@ -1,8 +1,8 @@
-"""The audit log's head outside the data folder, where whoever can write the log cannot: in one file, and in a witness.
+"""Copies of the audit log's head outside the data folder: one file, and optionally a witness.
 
-What always holds: a file is at most one entry behind the log and never before it, so a log that ends earlier, says
-something else there or is signed with another key is not the one that was written here; such a log is refused. A file
-is one sector, overwritten whole and not synced: after a power cut it may be some entries behind, which is no fault.
+Invariants: a file is at most one entry behind the log and never ahead of it; so a log that ends earlier, differs at
+that entry or is signed with another key was exchanged, and is refused. A file is one sector, overwritten whole and not
+synced: after a power cut it may be some entries behind, which is no error.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from policies import audit
 from policies.audit import Head
 
 MOVED = (
-    "put the data folder of then back; `assay audit accept` if you moved it here or put an old copy back yourself, "
-    "`assay audit renew --reason TEXT` if you removed the one that was here"
+    "restore the previous data folder; or run `assay audit accept` if you moved it here or restored an old copy "
+    "yourself, `assay audit renew --reason TEXT` if you removed the one that was here"
 )
 
 
 class KeptHeads:
-    """No file: nothing is kept outside, as in a test of the log alone."""
+    """Files with the head; none means that no head is stored outside, as in tests of the log alone."""
 
     def __init__(self, files: Sequence[Path] = ()) -> None:
         self._files = tuple(files)
         self._open: list[int] = []
 
     def problem(self, lines: Sequence[bytes], public: Ed25519PublicKey, *, expected: bool) -> tuple[int, str] | None:
-        """The number of the first entry that is not as a file knows it, and what is wrong. `lines` are those of the
-        log, whose chain was checked; `expected` says that a file has to be there. Raises OSError."""
+        """Returns the number of the first entry that contradicts a file, and the problem; None if all agree.
+
+        `lines` are the log's, whose chain was checked; `expected` requires that a file exists. Raises OSError.
+        """
         known = [(file, content) for file in self._files if file.exists() and (content := file.read_bytes())]
         for file, content in known:
             try:
@@ -48,7 +50,7 @@ class KeptHeads:
         return None
 
     def open(self) -> None:
-        """Raises OSError."""
+        """Opens the files for writing. Raises OSError."""
         for file in self._files:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if file.parent.stat().st_uid not in (0, os.geteuid()):
@@ -57,7 +59,7 @@ class KeptHeads:
             self._open.append(os.open(file, flags, 0o600))
 
     def put(self, log: str, head: Head, key: Ed25519PrivateKey) -> None:
-        """Raises OSError."""
+        """Writes the head to all files. Raises OSError."""
         content = audit.write_head(log, head, key) if self._open else b""
         for number in self._open:
             os.pwrite(number, content, 0)

@@ -1,16 +1,15 @@
-"""The audit log on disk: `audit/log.jsonl` in the data folder, with its newest line in the ledger as well.
+"""The audit log on disk: `audit/log.jsonl` in the data folder; the ledger has its newest line as well.
 
-What always holds: an entry is first in the ledger (one transaction, on disk), then at the end of the file (synced), and
-`append` returns after both. So a kill or a power cut between the two leaves a file whose end is a beginning of the line
-that the ledger holds, and the next start completes it. Where either cannot be written, the entry is taken back and
-`append` raises: what was to be logged must then not happen. Anything else than that at the end of the file, and
-anything at all before it, was not done by this program: the log is then refused, and kept as it is.
+Invariants: an entry is stored in the ledger first (one transaction, on disk), then appended to the file (synced), and
+`append` returns after both. A kill or power cut in between leaves a file that ends in a prefix of the ledger's line;
+the next start completes it. If either write fails, the entry is taken back and `append` raises: the logged action must
+then not happen. Any other difference was not caused by this program: the log is refused and left as it is.
 
-What is told of an entry is told of the bytes that were checked: the file is read once, and where it is another one than
-that, or longer or shorter, nothing is appended to it any more. After an entry its head is put outside the data folder.
+Statements about entries refer to the bytes that were checked: the file is read once, and if it is exchanged, grows or
+shrinks, nothing more is appended. After each entry its head is written outside the data folder.
 
-One process has it open (the one that holds the data folder's lock); its threads may share it. Not promised: an entry
-says what was about to happen, and a kill may come right after it.
+One process has the log open (the holder of the data folder's lock); its threads may share it. Not promised: an entry
+says what was about to happen, and a kill may follow immediately.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ from policies.in_force import InForce
 from runtime.errors import HintedError
 
 REPAIR = (
-    "`assay audit verify` says what is wrong; put back a copy of the data folder from before, or begin a new log with "
-    "`assay audit renew`, which keeps this one and forgets whose keys are known"
+    "`assay audit verify` says what is wrong; restore an earlier copy of the data folder, or begin a new log with "
+    "`assay audit renew`, which keeps this one and forgets all known keys"
 )
 
 
 class AuditError(HintedError):
-    """The audit log cannot be used, or an entry not be logged: what was to be logged must then not happen."""
+    """The audit log is unusable or an entry could not be logged: the action must then not happen."""
 
 
 class AuditBroken(AuditError):
-    """It does not hold: somebody changed it. `number` is the first bad entry."""
+    """The audit log was changed by something else; `number` is the first bad entry."""
 
     def __init__(self, message: str, number: int, *, hint: str) -> None:
         super().__init__(message, hint=hint)
@@ -50,12 +49,12 @@ class AuditBroken(AuditError):
 
 
 class Heads(Protocol):
-    """Where the newest line is kept apart from the file."""
+    """Storage of the newest line apart from the log file."""
 
     def audit_head(self) -> bytes | None: ...
 
     def put_audit_head(self, line: bytes | None) -> None:
-        """On disk when it returns; None for a log without an entry."""
+        """Stores the line on disk before returning; None for a log without entries."""
 
 
 def log_file(data: Path) -> Path:
@@ -63,16 +62,16 @@ def log_file(data: Path) -> Path:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a log, each with its line feed if it has one. Raises OSError."""
+    """Yields the lines of a log with their line feeds. Raises OSError."""
     with path.open("rb") as source:
         yield from source
 
 
 class AuditLog:
     """Opens the log at `path`, completes its end, and checks the whole chain. `now` gives UTC in ISO 8601. `in_force`
-    is told of each entry, once and in order; `kept` are the heads outside, which `accept` takes as the log says.
+    gets each entry once, in order; `kept` are the heads outside, which `accept` overwrites with the log's.
 
-    Raises AuditBroken for a log that somebody changed, AuditError where it cannot be read or written.
+    Raises AuditBroken for a log that was changed, AuditError if it cannot be read or written.
     """
 
     def __init__(
@@ -94,10 +93,10 @@ class AuditLog:
         self._accept = accept
         self._now = now
         self.lock = threading.RLock()
-        """Whoever holds it sees no entry that is half on record."""
+        """Lock under which no entry is half recorded."""
         self._unsure = ""
         self.latest = ""
-        """The latest time of any entry; empty while there is none."""
+        """Latest time of any entry; empty without entries."""
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
@@ -112,7 +111,7 @@ class AuditLog:
             raise
 
     def close(self) -> None:
-        """Every later call raises AuditError."""
+        """Closes the log. Every later call raises AuditError."""
         with self.lock:
             if self._file >= 0:
                 os.close(self._file)
@@ -120,15 +119,15 @@ class AuditLog:
                 self._file = -1
 
     def append(self, kind: str, **what: JsonValue) -> AuditEntry:
-        """Puts an entry on record, under its kind (`decision`, `key.admitted`). Raises AuditError, or what the ledger
-        raises; nothing is then on record, and nothing must happen."""
+        """Records an entry of a kind (`decision`, `key.admitted`). Raises AuditError or what the ledger raises; then
+        nothing is recorded and the action must not happen."""
         return self.append_with(self._heads.put_audit_head, self._heads.put_audit_head, kind, **what)
 
     def append_with(
         self, put: Callable[[bytes], None], take_back: Callable[[bytes | None], None], kind: str, **what: JsonValue
     ) -> AuditEntry:
-        """Appends what happens together with its entry: `put` writes the newest line and what it says in one
-        transaction, so that a kill leaves both or neither. `take_back` undoes both; its line is the one before."""
+        """Appends an entry together with its effect: `put` writes the newest line and the effect in one transaction, so
+        that a kill leaves both or neither. `take_back` undoes both and gets the previous line."""
         with self.lock:
             self._require_usable()
             entry = AuditEntry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
@@ -145,7 +144,7 @@ class AuditLog:
             return entry
 
     def entries(self) -> Iterator[AuditEntry]:
-        """Every entry from the first on."""
+        """Yields every entry from the first on."""
         try:
             for line in lines_of(self.path):
                 yield audit.read(line)
@@ -154,12 +153,12 @@ class AuditLog:
 
     @property
     def head(self) -> Head | None:
-        """The newest entry's."""
+        """Number and digest of the newest entry; None without entries."""
         return Head(self._number - 1, self._previous) if self._number else None
 
     @property
     def first(self) -> str:
-        """SHA-256 of the first line, by which this log is told from every other. Raises AuditError without an entry."""
+        """SHA-256 of the first line, which identifies this log. Raises AuditError without an entry."""
         if not self._number:
             raise AuditError(f"{self.path} has no entry yet", hint=REPAIR)
         return self._first
@@ -209,7 +208,7 @@ class AuditLog:
             self._put_kept()
 
     def _require_kept(self, content: list[bytes]) -> None:
-        """Raises AuditBroken where a head outside knows of another log, AuditError where it cannot be read or kept."""
+        """Raises AuditBroken if a head outside belongs to another log, AuditError if one cannot be read or written."""
         try:
             found = self._kept.problem(content, self._key.public_key(), expected=self.in_force.adopted)
             if found is None or self._accept:
@@ -226,7 +225,7 @@ class AuditLog:
         )
 
     def _put_kept(self) -> None:
-        """What is on record stays on record; where its head cannot be kept outside, nothing more is logged."""
+        """Writes the heads outside; after a failure recorded entries stay, but nothing more is logged."""
         try:
             self._kept.put(self._first, Head(self._number - 1, self._previous), self._key)
         except OSError as error:
@@ -242,7 +241,7 @@ class AuditLog:
         os.fsync(self._file)
 
     def _take_back(self, undo: Callable[[bytes | None], None], before: bytes | None, error: OSError) -> None:
-        """The file and the ledger as they were; where that fails too, nothing more is logged before the next start."""
+        """Restores file and ledger; if that fails too, nothing more is logged before the next start."""
         try:
             os.ftruncate(self._file, self._bytes)
             os.fsync(self._file)
@@ -264,13 +263,13 @@ class AuditLog:
         if self._unsure:
             raise AuditError(
                 f"the audit log {self.path} could not be written: {self._unsure}",
-                hint="see to the disk, then start the daemon again",
+                hint="check the disk, then restart the daemon",
             )
         if problem := self.changed():
             raise self._broken(self._number, problem)
 
     def changed(self) -> str:
-        """What somebody did to the file since it was read, in a sentence; empty where length and place are right."""
+        """Returns what another program did to the file since it was read; empty if its inode and length match."""
         try:
             mine, there = os.fstat(self._file), self.path.lstat()
         except OSError as error:
@@ -281,7 +280,8 @@ class AuditLog:
 
 
 def _completed(content: list[bytes], newest: bytes, head: AuditEntry) -> tuple[list[bytes], bytes]:
-    """The lines, with the end that a kill left out, and that end; as they are where it was something else."""
+    """Returns the lines with the end that a kill left out, and that missing end; unchanged lines for any other
+    difference."""
     torn = content[-1] if content and not content[-1].endswith(b"\n") else b""
     whole = content[:-1] if torn else content
     previous = audit.digest_of(whole[-1]) if whole else START

@@ -1,8 +1,8 @@
-"""Follows the audit log beside the daemon that writes it: which model each alias stands for.
+"""Reads the model behind each alias from the audit log, beside the daemon that writes it.
 
-What always holds: an alias is what a chain of entries says that the daemon's key signed, and that a head outside the
-data folder knows as it is; where that does not hold nothing is said. The ledger's own table of aliases, which whoever
-can write the data folder can change, is never asked.
+Invariants: an alias is what a chain of entries signed by the daemon's key says, confirmed by a head outside the data
+folder; if the check fails, no alias is returned. The ledger's own alias table, which anyone with write access to the
+data folder can change, is never read.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ HINT = "`assay audit verify` says what does not hold"
 
 
 class LoggedAliases:
-    """Reads what has come to the log since the last question, and all of it where another file is there."""
+    """Aliases from the log: each query reads what was appended, or the whole log if the file was replaced."""
 
     def __init__(self, data: Path, kept: Sequence[Path] = ()) -> None:
-        """`kept` are the files outside that have the log's head."""
+        """Remembers the paths. `kept` are the files outside with the log's head."""
         self._path, self._public, self._kept = log_file(data), public_file(data, "daemon"), KeptHeads(kept)
         self._forget()
 
     def alias(self, name: str) -> str | None:
-        """None where nothing has that name, and before there is a log. Raises AuditError."""
+        """Returns the digest behind an alias; None if it is unset or the log is missing. Raises AuditError."""
         try:
             self._read()
         except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` what a night says of a checkpoint.
+"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` attests checkpoints.
 
-What always holds: each is made at the first start, belongs to nobody, and is in the register of machines, so that no
-word, no admission and no edit of a policy counts with it. The files are 0600 and not encrypted: they have to work at
-night, when nobody is there to type. Whoever is the daemon's user has them.
+Invariants: each key is created at the first start, belongs to no person, and is registered as a machine's, so that no
+approval, admission or policy edit counts with it. The files are 0600 and unencrypted, since they must work unattended
+at night. Anyone with the rights of the daemon's user has them.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def key_file(data: Path, machine: Machine) -> Path:
 
 
 def public_file(data: Path, machine: Machine) -> Path:
-    """Names the file for people, and for whoever checks an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
+    """Returns the public key file, for people and for checking an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
     return data / "keys" / f"{machine}.pub"
 
 
 def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
-    """Raises AuditError when it is not there or is no such key."""
+    """Loads a private key. Raises AuditError if it is missing or not an Ed25519 key."""
     path = key_file(data, machine)
     try:
         content = path.read_bytes()
@@ -39,14 +39,14 @@ def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
     except OSError as error:
         raise AuditError(f"the {machine}'s key {path} cannot be read: {error.strerror}", hint=_BACK) from error
     except (ValueError, TypeError) as error:
-        raise AuditError(f"{path} is no key of this program", hint=_BACK) from error
+        raise AuditError(f"{path} is not a key of this program", hint=_BACK) from error
     if not isinstance(loaded, Ed25519PrivateKey):
-        raise AuditError(f"{path} is no Ed25519 key", hint=_BACK)
+        raise AuditError(f"{path} is not an Ed25519 key", hint=_BACK)
     return loaded
 
 
 def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
-    """The key, made when there is none; its public file says the same afterwards. Raises AuditError."""
+    """Loads or creates a key and makes its public file agree. Raises AuditError."""
     path = key_file(data, machine)
     try:
         if path.exists():
@@ -61,9 +61,9 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
     except OSError as error:
         subject = error.filename or path
         raise AuditError(
-            f"{subject} cannot be written: {error.strerror}", hint="see to the disk and its rights"
+            f"{subject} cannot be written: {error.strerror}", hint="check the disk and its permissions"
         ) from error
     return key
 
 
-_BACK = "put back a copy of it; without it the audit log cannot go on: `assay audit renew` begins a new one"
+_BACK = "restore a copy of it; the audit log cannot continue without it: `assay audit renew` begins a new one"

@@ -1,1 +1,4 @@
-"""Copies of a data folder: made while the daemon runs, held by digest, checked, and put back."""
+"""Backups of a data folder: created while the daemon runs, stored by digest, verified, and restored.
+
+Open `store.py` for the format, then `create.py` and `restore.py`. Sessions of the gateway are in no backup.
+"""

@@ -1,9 +1,8 @@
-"""Makes a backup of a data folder, also while a daemon works on it.
+"""Creates a backup of a data folder, even while a daemon works on it.
 
-What always holds: the ledger is copied first, by SQLite and as of one moment, and the audit log is cut where that copy
-knows it to end; whatever the ledger names was on disk before it was named, so all that the copy names is there to be
-copied after it. A model in service whose files are not as its manifest says makes no backup. Nothing is written in the
-data folder.
+Invariants: the ledger is copied first, by SQLite and as of one moment, and the audit log is cut where that copy knows
+it to end. Files are on disk before the ledger names them, so everything the copy names can be copied afterwards. A
+model in service whose files do not match its manifest prevents the backup. Nothing is written in the data folder.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from policies.audit import Head
 
 LEDGER = "ledger.sqlite3"
 PAGES = 2_048
-"""Of the ledger at once: after each of them Ctrl-C is heard."""
+"""Ledger pages per copy step; Ctrl-C takes effect between steps."""
 SPARE_BYTES = 64 << 20
-DAMAGED = "`assay audit verify` says what is wrong; a backup of it would be as damaged"
+DAMAGED = "`assay audit verify` says what is wrong; a backup would have the same damage"
 OF_MODELS = ("models", "cycles", "artifacts")
 SECRETS = ("token", "tokens", "secret", "secrets")
 Said = Callable[[str], None]
@@ -47,7 +46,7 @@ Said = Callable[[str], None]
 def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said = lambda text: None) -> str:
     """Writes a backup of `data` into the store and returns its name. Raises BackupError and OSError."""
     if not (data / LEDGER).is_file():
-        raise NoBackupError(f"{data} is no data folder: it has no {LEDGER}", hint="name another one with --data")
+        raise NoBackupError(f"{data} is not a data folder: it has no {LEDGER}", hint="name another one with --data")
     if store.folder.resolve().is_relative_to(data.resolve()):
         raise NoBackupError(f"{store.folder} is in the data folder", hint="name a folder on another disk")
     with store.writing():
@@ -83,7 +82,7 @@ def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said =
 
 
 def is_secret(name: str) -> bool:
-    """Whether a file below a data folder is a key or a token, by its name; a model's tokens are none."""
+    """True if the name of a file below a data folder is that of a key or token; a model's tokens do not count."""
     path = Path(name)
     if path.suffix in (".pem", ".key"):
         return True
@@ -92,7 +91,7 @@ def is_secret(name: str) -> bool:
 
 
 class LedgerFacts:
-    """What a backup has to know of a copied ledger, which nobody else has open. Raises BackupError where it is none."""
+    """Schema revision, aliases and newest log line of a copied ledger. Raises BackupError for an unreadable one."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -113,7 +112,7 @@ class LedgerFacts:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """Copies a SQLite file as of one moment, whoever writes to it. Raises BackupError."""
+    """Copies a SQLite file as of one moment, despite concurrent writers. Raises BackupError."""
     try:
         with (
             closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30.0)) as read,
@@ -125,20 +124,20 @@ def copy_database(source: Path, target: Path) -> None:
             read.backup(made, pages=PAGES, sleep=0)
     except sqlite3.Error as error:
         full = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_FULL
-        hint = "free some space on the disk of the backups" if full else "`assay doctor` looks at the disk"
+        hint = "free some space on the disk of the backups" if full else "`assay doctor` checks the disk"
         raise BackupError(f"{source} cannot be copied: {error}", hint=hint) from error
 
 
 def cut_log(content: bytes, line: bytes | None) -> bytes:
-    """The log as the ledger's copy knows it: what came later is left out, and a newest line that is not in the file yet
-    is put there. Raises BackupError for a log that is another one."""
+    """Returns the log up to the ledger's newest line: later lines are dropped, and that line is added if missing.
+    Raises BackupError for another log."""
     if line is None:
         return b""
     number = Head.of(line).number
     lines = content.splitlines(keepends=True)
     torn = lines[number] if len(lines) > number else b""
     if len(lines) < number or not line.startswith(torn):
-        raise BackupError("the audit log is not the one that the ledger knows", hint=DAMAGED)
+        raise BackupError("the audit log does not match the ledger", hint=DAMAGED)
     return b"".join([*lines[:number], line])
 
 
@@ -161,8 +160,8 @@ def _write(target: Path, content: bytes) -> None:
 
 
 def _files(data: Path) -> Iterator[Path]:
-    """Every regular file that is kept, in order; drafts, what SQLite has beside its files and kept sessions are not.
-    Raises BackupError for a link, in whose place a restored folder would have nothing."""
+    """Yields every regular file to back up, in order, without drafts, SQLite's side files and gateway sessions. Raises
+    BackupError for a link, which a restored folder would lack."""
     for folder, folders, names in os.walk(data):
         at = Path(folder)
         folders[:] = sorted(one for one in folders if not is_left_out((at / one).relative_to(data)))
@@ -181,8 +180,8 @@ def _files(data: Path) -> Iterator[Path]:
 def _require_no_link(path: Path) -> None:
     if path.is_symlink():
         raise BackupError(
-            f"{path} is a link, and what it leads to would be in no backup",
-            hint="put the file or folder itself there; another disk's is put there with `mount --bind`",
+            f"{path} is a link, and its target would not be backed up",
+            hint="put the file or folder itself there; use `mount --bind` for one on another disk",
         )
 
 
@@ -191,16 +190,16 @@ def _require_model(data: Path, model: str, alias: str) -> None:
         verify(data / "models" / model, expect=model)
     except CheckpointError as error:
         raise BackupError(
-            f"the model that is {alias} is damaged: {error}", hint="`assay model rollback` first, or put its files back"
+            f"the model that is {alias} is damaged: {error}", hint="`assay model rollback` first, or restore its files"
         ) from error
 
 
 def _require_room(data: Path, store: BackupStore) -> None:
-    """Refuses early where the ledger alone does not fit; anything else may be there already."""
+    """Refuses early if not even the ledger fits; other files may already be stored."""
     free = shutil.disk_usage(store.folder).free
     needed = (data / LEDGER).stat().st_size + SPARE_BYTES
     if free < needed:
         raise BackupError(
-            f"{free >> 20} MiB are free at {store.folder}, and {needed >> 20} are needed",
+            f"{store.folder}: {free >> 20} MiB free, {needed >> 20} needed",
             hint="free some space there, or name a folder on another disk",
         )

@@ -1,9 +1,9 @@
-"""Checks a backup, and puts it back as a data folder.
+"""Verifies a backup and restores it as a data folder.
 
-What always holds: every byte is read and compared with its digest before a folder counts; a folder that is used is
-never written into: it is moved aside whole, only when that was asked for, and only while no daemon works on it. Stopped
-in the middle, the data folder is what it was; killed, it is that or the one that was put back, and whole. Only where
-the file system cannot exchange two names (NFS) it may lie aside, and the same command goes on from there.
+Invariants: every byte is read and compared with its digest before a folder counts. A folder in use is never
+overwritten: it is moved aside whole, only on request, and only while no daemon works on it. If interrupted, the data
+folder is unchanged; if killed, it is the old or the restored one, complete. Only on file systems that cannot exchange
+two names (NFS) it may be left aside, and the same command continues from there.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from policies.envelopes import PublicKey
 
 
 class OtherHistoryError(BackupError):
-    """The backup is of another history than the folder that it would replace."""
+    """The backup belongs to another history than the folder it would replace."""
 
     exit_code = 1
 
 
 def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accepted: str | None) -> int:
-    """How many entries are younger than the backup whose log and public key (a line) these are; `accepted` is the
-    fingerprint that a person named. Raises OtherHistoryError, OSError."""
+    """Returns the number of log entries younger than the backup with this log and public key (a line).
+
+    `accepted` is the fingerprint that a person named. Raises OtherHistoryError, OSError.
+    """
     fingerprint = _fingerprint(key)
     if accepted is not None and accepted != fingerprint:
         raise OtherHistoryError(
@@ -61,13 +63,14 @@ def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accept
         raise OtherHistoryError(
             f"{problem}, and nothing was changed",
             hint="use a backup of this folder; if you know the key of this one, "
-            f"`--accept-key {fingerprint}` takes it all the same",
+            f"`--accept-key {fingerprint}` accepts it anyway",
         )
     return since
 
 
 def _beside_folder(log: bytes, fingerprint: str, data: Path) -> tuple[str, int]:
-    """What speaks against the backup in the folder, and the entries that it has more. Raises OSError."""
+    """Returns the folder's objection to the backup (empty if none), and its number of additional entries. Raises
+    OSError."""
     path, public = log_file(data), public_file(data, "daemon")
     if public.exists() and _fingerprint(public.read_text(errors="replace")) != fingerprint:
         return f"the backup was signed with another key ({fingerprint}) than {public}", 0
@@ -103,14 +106,13 @@ LOG, PUBLIC = "audit/log.jsonl", "keys/daemon.pub"
 
 class Restored(NamedTuple):
     aside: Path | None
-    """The folder before, whole."""
+    """The previous folder, complete; None if there was none."""
     since: int
-    """Entries of the audit log that are younger than the backup."""
+    """Audit log entries younger than the backup."""
 
 
 def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda text: None) -> None:
-    """Reads every byte of a backup, its ledger and the chain of its audit log. Raises BackupError for the first thing
-    that is not as it was."""
+    """Reads every byte of a backup, its ledger and its audit chain. Raises BackupError for the first difference."""
     for name, recorded in manifest.files.items():
         said(name)
         path = store.object(recorded.sha256)
@@ -126,7 +128,7 @@ def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda t
 def _check_log(store: BackupStore, manifest: BackupManifest, facts: LedgerFacts) -> None:
     head = str(Head.of(facts.line)) if facts.line is not None else ""
     if (head, facts.aliases.get("champion", "")) != (manifest.head, manifest.champion):
-        raise DamagedBackupError("the ledger of the backup is another one than its manifest says", hint=OTHER)
+        raise DamagedBackupError("the ledger of the backup does not match its manifest", hint=OTHER)
     for model in facts.aliases.values():
         if f"models/{model}/manifest.json" not in manifest.files:
             raise DamagedBackupError(f"the backup lacks the model {model[:12]}, which was in service", hint=OTHER)
@@ -138,10 +140,10 @@ def _check_log(store: BackupStore, manifest: BackupManifest, facts: LedgerFacts)
     try:
         key = PublicKey.read(store.object(manifest.files[PUBLIC].sha256).read_text(errors="replace")).key()
     except ValueError as error:
-        raise DamagedBackupError(f"{PUBLIC} of the backup is no key: {error}", hint=OTHER) from error
+        raise DamagedBackupError(f"{PUBLIC} of the backup is not a valid key: {error}", hint=OTHER) from error
     found = audit.check(lines, key, known=[Head.read(head)])
     if not found.holds or str(found.head) != head:
-        raise DamagedBackupError(f"the audit log of the backup does not hold: {found.problem or 'its end'}", hint=OTHER)
+        raise DamagedBackupError(f"the audit log of the backup is invalid: {found.problem or 'its end'}", hint=OTHER)
 
 
 def restore(
@@ -156,15 +158,15 @@ def restore(
     accept: Callable[[Path], None] = lambda folder: None,
     said: Said = lambda text: None,
 ) -> Restored:
-    """Makes `data` the folder that was backed up. `kept` are the files with heads of its log outside of it,
-    `accept_key` the fingerprint of a key of another history that a person takes; `accept` is called with the new folder
-    when it is in place. Raises BackupError, OSError, and LedgerError while a daemon works there."""
+    """Restores a backup as `data`. `kept` are the files outside with heads of its log, `accept_key` the fingerprint of
+    a key of another history that a person accepts; `accept` is called with the new folder once it is in place. Raises
+    BackupError, OSError, and LedgerError while a daemon works there."""
     used = data.is_dir() and any(data.iterdir())
     if data.is_symlink() or (data.exists() and not data.is_dir()):
-        raise NoBackupError(f"{data} is no folder", hint="name another one with --data")
+        raise NoBackupError(f"{data} is not a folder", hint="name another one with --data")
     if used and not replace:
         raise NoBackupError(
-            f"{data} is used, and nothing is written over",
+            f"{data} is in use and is never overwritten",
             hint="name a new folder with --data, or move this one aside with --replace",
         )
     check(store, manifest, said=said)
@@ -204,7 +206,7 @@ def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:
 
 
 def _exchange(new: Path, data: Path, aside: Path) -> None:
-    """Moves what `data` is aside and `new` in its place. Raises OSError, and then all is as it was."""
+    """Moves `data` aside and `new` into its place. Raises OSError and then changes nothing."""
     new.rename(aside)
     try:
         exchange(aside, data)
@@ -221,7 +223,7 @@ def _exchange(new: Path, data: Path, aside: Path) -> None:
 
 
 def _take_back(data: Path, aside: Path, *, used: bool) -> None:
-    """Makes the data folder what it was; the one that was not accepted is removed. Raises BackupError."""
+    """Restores the data folder as it was and removes the one that was not accepted. Raises BackupError."""
     made = data.with_name(f".{data.name}.restoring")
     try:
         if used:
@@ -233,7 +235,7 @@ def _take_back(data: Path, aside: Path, *, used: bool) -> None:
         where = f"; the folder before is {aside}" if used else ""
         raise BackupError(
             f"the log was not accepted, and {data} cannot be moved back: {error.strerror}{where}",
-            hint="move it to its place yourself, before a daemon starts",
+            hint="move it back by hand before a daemon starts",
         ) from error
     shutil.rmtree(made, ignore_errors=True)
 
@@ -249,7 +251,7 @@ def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) 
         copy(store.object(recorded.sha256), target)
         target.chmod(recorded.mode & 0o700)
         if digest_of(target) != recorded.sha256:
-            raise DamagedBackupError(f"{name} came out otherwise than it was kept: see to the disk", hint=OTHER)
+            raise DamagedBackupError(f"{name} was restored with other bytes: check the disk", hint=OTHER)
     for folder, _, _ in os.walk(made):
         Path(folder).chmod(0o700)
         sync_folder(Path(folder))
@@ -258,5 +260,5 @@ def _fill(made: Path, store: BackupStore, manifest: BackupManifest, said: Said) 
             verify_folder(made / "models" / manifest.champion, expect=manifest.champion)
         except CheckpointError as error:
             raise DamagedBackupError(
-                f"the model in service is not whole in this backup: {error}", hint=OTHER
+                f"the model in service is incomplete in this backup: {error}", hint=OTHER
             ) from error

@@ -1,12 +1,12 @@
-"""A folder with backups: the bytes of every file once, named by their SHA-256, and one manifest for each backup.
+"""A backup folder: the bytes of every file once, named by SHA-256, and one manifest per backup.
 
-    objects/ab/abcd...        the content of a file
+    objects/ab/abcd...              the content of a file
     backups/20261123T020000.json    which files a data folder had, with sizes, modes and digests
 
-What always holds: an object is whole or not there, and a manifest is written when everything that it names is there and
-on disk. So what is stopped in the middle, or meets a full disk, leaves whole objects that the next backup uses, and no
-backup that is half there. Folders are 0700 and files 0600: a backup holds the machine's secret keys. One process at a
-time writes in a store (a lock).
+Invariants: an object is complete or absent, and a manifest is written once everything it names is on disk. An
+interruption or a full disk therefore leaves only complete objects, which the next backup uses, and never half a backup.
+Folders are 0700 and files 0600: a backup contains the machine's secret keys. One process at a time writes in a store (a
+lock).
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from runtime.model import FrozenModel
 CHUNK = 1 << 20
 NAME = re.compile(r"\d{8}T\d{6}(-\d+)?")
 LEFT_OUT = frozenset({"run", "logs", "cluster", "cluster-token", "engine.key"})
-"""What belongs to processes and to this machine's place among others; it is made anew."""
+"""Files of processes and of this machine's place in a cluster; they are created anew."""
 BESIDE = (".sqlite3-wal", ".sqlite3-shm", ".sqlite3-journal", ".partial")
 SESSIONS = "gateway/sessions"
-"""In no backup, nor put back from an old one: an owner may have deleted one since, and what was deleted stays so."""
+"""Gateway sessions, never backed up nor restored: a session that its owner deleted must stay deleted."""
 TEMPORARY = ".unfinished-"
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class BackupError(HintedError):
-    """A backup cannot be made, read or put back."""
+    """A backup cannot be created, read or restored."""
 
 
 class NoBackupError(BackupError):
-    """What was named is no store, no backup, or no place for one."""
+    """The given path or name is not a store, not a backup, or unsuitable for one."""
 
     exit_code = 2
 
 
 class DamagedBackupError(BackupError):
-    """A backup is not as it was written."""
+    """A backup differs from what was written."""
 
     exit_code = 1
 
 
 class KeptFile(FrozenModel):
-    """A file of a data folder as it was; `mode` is its permission bits."""
+    """A file of the backed-up data folder; `mode` has its permission bits."""
 
     bytes: int = Field(ge=0)
     sha256: Digest
@@ -62,7 +62,7 @@ class KeptFile(FrozenModel):
 
 
 class BackupManifest(FrozenModel):
-    """What one backup holds. `secrets` names the files whose readers could sign or ask in this machine's name."""
+    """Contents of one backup. `secrets` lists files whose readers could sign or send requests as this machine."""
 
     format: Literal["assay-backup-1"] = "assay-backup-1"
     created: str
@@ -72,10 +72,10 @@ class BackupManifest(FrozenModel):
     head: str
     """The audit log's newest entry, NUMBER:SHA256; empty for a data folder without a log."""
     champion: str
-    """The digest of the model in service; empty where there is none."""
+    """Digest of the model in service; empty if none."""
     secrets: tuple[str, ...]
     files: dict[str, KeptFile]
-    """By path below the data folder."""
+    """Files by path below the data folder."""
 
     @field_validator("files")
     @classmethod
@@ -83,19 +83,19 @@ class BackupManifest(FrozenModel):
         for name in files:
             path = PurePosixPath(name)
             if path.is_absolute() or not path.parts or ".." in path.parts or str(path) != name or "\0" in name:
-                raise ValueError(f"{name!r} is no path below a folder")
+                raise ValueError(f"{name!r} is not a path below a folder")
             if is_left_out(path):
-                raise ValueError(f"{name!r} is in no backup")
+                raise ValueError(f"{name!r} is never backed up")
         return files
 
     @property
     def size(self) -> int:
-        """Bytes of the data folder that it stands for."""
+        """Size of the backed-up data folder in bytes."""
         return sum(one.bytes for one in self.files.values())
 
 
 class BackupStore:
-    """The store at `folder`, which need not be there yet for `writing`."""
+    """The store at `folder`, which `writing` creates if missing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -104,10 +104,10 @@ class BackupStore:
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
-        """Makes the folders where they are missing, and removes what an interrupted run left. Raises BackupError while
-        another process writes there, or where the folder is something else."""
+        """Locks the store, creating missing folders and removing leftovers. Raises BackupError while another process
+        writes there, or if the folder is something else."""
         if self.folder.exists() and not self._backups.is_dir() and any(self.folder.iterdir()):
-            raise NoBackupError(f"{self.folder} is no store of backups", hint="name an empty folder, or a new one")
+            raise NoBackupError(f"{self.folder} is not a backup folder", hint="name an empty folder, or a new one")
         for folder in (self.folder, self._objects, self._backups):
             folder.mkdir(mode=0o700, parents=folder == self.folder, exist_ok=True)
             folder.chmod(0o700)
@@ -126,36 +126,37 @@ class BackupStore:
             os.close(lock)
 
     def require(self) -> None:
-        """Raises NoBackupError where there is no store."""
+        """Raises NoBackupError if there is no store."""
         if not self._backups.is_dir():
-            what = "is no store of backups" if self.folder.exists() else "is not there"
+            what = "is not a backup folder" if self.folder.exists() else "does not exist"
             raise NoBackupError(
-                f"{self.folder} {what}", hint="name the folder that you gave `assay backup create`, or make one with it"
+                f"{self.folder} {what}",
+                hint="name the folder that you gave `assay backup create`, or create one with it",
             )
 
     def names(self) -> list[str]:
-        """The backups, oldest first."""
+        """Returns the names of the backups, oldest first."""
         found = self._backups.glob("*.json") if self._backups.is_dir() else ()
         return sorted(one.stem for one in found if NAME.fullmatch(one.stem))
 
     def manifest(self, name: str | None = None) -> tuple[str, BackupManifest]:
-        """The backup of that name, the newest without one. Raises BackupError."""
+        """Returns name and manifest of a backup, by default the newest. Raises BackupError."""
         names = self.names()
         if not names:
-            raise NoBackupError(f"{self.folder} holds no backup", hint="`assay backup create FOLDER` makes one")
+            raise NoBackupError(f"{self.folder} has no backup", hint="`assay backup create FOLDER` creates one")
         wanted = names[-1] if name is None else name
         if wanted not in names:
-            raise NoBackupError(f"{self.folder} holds no backup {wanted}", hint=f"it holds {', '.join(names[-5:])}")
+            raise NoBackupError(f"{self.folder} has no backup {wanted}", hint=f"it has {', '.join(names[-5:])}")
         try:
             return wanted, BackupManifest.model_validate_json((self._backups / f"{wanted}.json").read_bytes())
         except (ValidationError, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "it is not as this program writes it"
+            reason = error.strerror if isinstance(error, OSError) else "invalid format"
             raise DamagedBackupError(
                 f"the manifest of the backup {wanted} cannot be read: {reason}", hint="use another backup"
             ) from error
 
     def put_manifest(self, stamp: str, manifest: BackupManifest) -> str:
-        """Makes the backup count, and returns its name. Raises OSError."""
+        """Completes a backup by writing its manifest, and returns its name. Raises OSError."""
         taken, number, name = set(self.names()), 1, stamp
         while name in taken:
             number += 1
@@ -166,7 +167,7 @@ class BackupStore:
         return name
 
     def has(self, digest: str, size: int) -> bool:
-        """Whether the bytes with that digest are there, by name and size."""
+        """True if an object with this digest and size exists; its content is not read."""
         path = self.object(digest)
         return path.is_file() and path.stat().st_size == size
 
@@ -174,7 +175,8 @@ class BackupStore:
         return self._objects / digest[:2] / digest
 
     def put(self, write: Callable[[Path], None]) -> tuple[str, int]:
-        """Has `write` make a file, keeps it by its digest, and returns digest and size. Raises what `write` does."""
+        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write`
+        raises."""
         temporary = self._objects / f"{TEMPORARY}{os.getpid()}"
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -193,8 +195,8 @@ class BackupStore:
         return digest, size
 
     def remove(self, name: str) -> int:
-        """Removes a backup and the objects that no other one names; returns the bytes. Raises BackupError where one of
-        the others cannot be read, since it may name any of them."""
+        """Removes a backup and the objects that no other backup names; returns the bytes freed. Raises BackupError if
+        another manifest is unreadable, since it may name any object."""
         self.manifest(name)
         kept = {one.sha256 for other in self.names() if other != name for one in self.manifest(other)[1].files.values()}
         (self._backups / f"{name}.json").unlink()
@@ -208,8 +210,8 @@ class BackupStore:
 
 
 def is_left_out(path: PurePath) -> bool:
-    """Whether a path below a data folder is in no backup: what belongs to processes, drafts, and what SQLite has beside
-    its files, which it would read into them."""
+    """True if a path below a data folder is never backed up: process files, drafts, and SQLite's side files, which
+    SQLite would merge."""
     hidden = any(part.startswith(".") for part in path.parts)
     return hidden or path.parts[0] in LEFT_OUT or path.name.endswith(BESIDE) or ".before-migration-from-" in path.name
 

@@ -1,1 +1,4 @@
-"""What somebody who looks into a fault needs of an appliance, without its secrets."""
+"""Bug reports: an archive with the facts that a maintainer needs, without secrets.
+
+`collect.py` gathers and writes the parts; `redaction.py` removes secrets.
+"""

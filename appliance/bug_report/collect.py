@@ -1,8 +1,8 @@
-"""Gathers the parts of a report and writes them as one archive.
+"""Collects the parts of a bug report and writes them as one archive.
 
-What always holds: every part goes through the redaction, and an archive in which a known secret is found afterwards is
-not written; what cannot be had is said in its place and ends nothing; no question, answer or rollout is in it unless
-rollouts were asked for. The archive is 0600, whole or not there, and nothing is written over.
+Invariants: every part is redacted, and an archive in which a known secret remains is not written; a part that fails is
+replaced by its error and ends nothing; questions, answers and rollouts are included only if rollouts were requested.
+The archive is 0600, complete or absent, and never overwrites a file.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LOG_BYTES = 256 << 10
 LINE_CHARACTERS = 2_000
 ROLLOUTS = 20
 SAID = (
-    "A report of Assay. Read it before you send it: keys, tokens and passwords were taken out by value and by their\n"
-    "look, and lines of logs may still name your files and programs. No model text is in it unless rollouts.jsonl is.\n"
+    "A bug report of Assay. Read it before you send it: keys, tokens and passwords were removed by value and by\n"
+    "pattern, and log lines may still name your files and programs. It has no model text except in rollouts.jsonl.\n"
 )
 Part = Callable[[], object]
 
 
 def parts(settings: Settings, checks: Part, status: Part, *, rollouts: bool) -> dict[str, Part]:
-    """What is in a report, by the names of its files. `checks` are the doctor's, `status` what the daemon says."""
+    """Returns the parts of a report by file name. `checks` are the doctor's, `status` the daemon's."""
     data = settings.data
     found: dict[str, Part] = {
         "README.txt": lambda: SAID,
@@ -59,8 +59,8 @@ def parts(settings: Settings, checks: Part, status: Part, *, rollouts: bool) -> 
 
 
 def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: float) -> list[str]:
-    """Makes the archive and returns the names of its files; `seconds` since the epoch are their times. Raises
-    AssayError where a secret would be in it, or the file is there."""
+    """Writes the archive and returns its file names, with `seconds` since the epoch as their time. Raises AssayError if
+    a secret would be in it, or the file exists."""
     names, out = [], io.BytesIO()
     with (
         gzip.GzipFile(fileobj=out, mode="wb", mtime=int(seconds)) as packed,
@@ -70,8 +70,8 @@ def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: 
             content = _content(name, part, redactor)
             if redactor.found_in(content):
                 raise AssayError(
-                    f"{name} would hold a secret of this appliance, and no report was written",
-                    "report this as a fault of `assay bug-report`, without the file",
+                    f"{name} would contain a secret of this appliance; no report was written",
+                    "report this as a bug of `assay bug-report`, without the file",
                     ExitCode.INFRASTRUCTURE,
                 )
             info = tarfile.TarInfo(f"assay-bug-report/{name}")
@@ -81,7 +81,7 @@ def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: 
     try:
         write_private(target, out.getvalue())
     except FileExistsError as error:
-        raise UsageError(f"{target} is there", "name another file with --out; nothing is written over") from error
+        raise UsageError(f"{target} already exists", "name another file with --out") from error
     return names
 
 
@@ -105,11 +105,11 @@ def _row(line: str) -> object:
     try:
         return json.loads(line)
     except (ValueError, RecursionError):  # somebody edited the ledger: it is a fault that a report is for
-        return {"problem": "this row is no JSON"}
+        return {"problem": "this row is not valid JSON"}
 
 
 def versions() -> dict[str, object]:
-    """Versions of this program, of what it stands on, and of the machine."""
+    """Returns versions of this program, its packages, and the machine."""
     packages = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
     return {
         "assay": __version__,
@@ -123,9 +123,9 @@ def versions() -> dict[str, object]:
 
 
 def ledger(path: Path) -> dict[str, object]:
-    """The revision of the schema, and how much of each kind is on record. Raises sqlite3.Error."""
+    """Returns the schema revision and the row counts. Raises sqlite3.Error."""
     if not path.exists():
-        return {"problem": "there is no ledger"}
+        return {"problem": "no ledger found"}
     with closing(_opened(path)) as sql:
         tables = [
             str(row[0]) for row in sql.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
@@ -139,7 +139,7 @@ def ledger(path: Path) -> dict[str, object]:
 
 
 def last_lines(path: Path) -> str:
-    """The end of a log in whole lines: of half a secret nobody sees that it is one. Raises OSError."""
+    """Returns the last complete lines of a log: a truncated secret could not be recognised. Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - LOG_BYTES - 1))
@@ -151,12 +151,12 @@ def last_lines(path: Path) -> str:
 
 
 def cut_lines(text: str) -> str:
-    """Shortens each line, after what is secret was taken out."""
+    """Truncates each line, after redaction."""
     return "".join(f"{line[:LINE_CHARACTERS]}\n" for line in text.splitlines())
 
 
 def status_of(status: Any) -> dict[str, object]:
-    """What the daemon says of itself: no plan, no question and no decision's text."""
+    """Returns the daemon's status without plans, questions or decision texts."""
     whole = status.model_dump(mode="json")
     cycle = whole.get("cycle") or {}
     kept = {name: whole.get(name) for name in ("version", "uptime_seconds", "worker", "broker_news", "jobs", "aliases",

@@ -1,7 +1,7 @@
-"""Takes secrets out of text: those that are known by their value, and what looks like one.
+"""Removes secrets from text: known values, and text that looks like a secret.
 
-What always holds: a value that was given as secret is in no result, whatever stands around it, also written in base64
-or with JSON's escapes. What only looks like a secret is taken out by patterns, which cannot know every form.
+Invariants: a given secret value appears in no result, whatever surrounds it, not even in base64 or with JSON escapes.
+Other secrets are removed by patterns, which cannot know every form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ REMOVED = "[removed]"
 _END = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----")
 _OF_A_KEY = re.compile(r"[A-Za-z0-9+/=]{1,80}\r?\n")
 SHORTEST = 6
-"""Characters below which a value is no secret worth the words that it would remove."""
+"""Minimum length of a secret in characters; shorter ones would remove ordinary words."""
 LARGEST_BYTES = 64 << 10
 SECRET_NAME = re.compile(
     r"(pass(word|phrase|wd)?|secret|token(?!s)|api[_-]?key|credential|authorization|cookie|webhook|ntfy|private"
@@ -34,9 +34,9 @@ _NAMED = (
     r"(?:pass(?:word|phrase|wd)|secret|token(?!s|iz)|credential|(?:api|private|access|signing|encryption)[_-]?key"
     r"|(?<=[_-])pass(?![\w-])|(?<![A-Za-z])pwd(?=\s*[=:]\s*[^/\s]))[\w-]{0,40}"
 )
-"""The end of a name that a secret has, from the word that says it."""
+"""End of a name that denotes a secret, from the telling word on."""
 _QUOTED = r"""(?P<quote>\\*["'])(?:(?!(?P=quote))(?:\\.|[^\\\n]))+(?:(?P=quote))?"""
-"""A text to the quotation mark that began it, or to the end of its line; marks within have a backslash more."""
+"""Quoted text up to the matching quotation mark or the end of the line; inner marks have one more backslash."""
 _PATTERNS = (
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
     r"(?P<kept>\b(?:authorization|cookie)\\*[\"']?\s*[=:]\s*\\*[\"']?)[^\n\"'\\]{3,}",
@@ -56,12 +56,12 @@ _PATTERNS = (
     r"(?P<kept>\blogin\s+\S{1,200}\s+password\s+)\S+",
 )
 LOOKS = tuple(re.compile(one, re.IGNORECASE if "kept" in one else 0) for one in _PATTERNS)
-"""What a secret looks like: private keys, headers, keys of services, addresses with a password, mail, and what is given
-to a name that says it."""
+"""Patterns of secrets: private keys, headers, service keys, addresses with a password, mail, and values of telling
+names."""
 
 
 class Redactor:
-    """Removes these `secrets` and what looks like one; `home` becomes `~`."""
+    """Removes these `secrets` and text that looks like one; `home` becomes `~`."""
 
     def __init__(self, secrets: Iterable[str], home: str = "") -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
@@ -77,7 +77,7 @@ class Redactor:
         return text.replace(self._home, "~") if self._home else text
 
     def value(self, value: Any, name: str = "") -> Any:
-        """The same for JSON: a value whose key is named like a secret's goes whole, unless it is a number."""
+        """Redacts a JSON value; a string whose key names a secret is removed whole, numbers stay."""
         if isinstance(value, Mapping):
             return {self.text(str(key)): self.value(one, f"{name}.{key}") for key, one in value.items()}
         if isinstance(value, list | tuple):
@@ -87,12 +87,12 @@ class Redactor:
         return value
 
     def found_in(self, content: bytes) -> bool:
-        """Whether a known secret is in there after all."""
+        """True if a known secret remains in the content."""
         return any(secret.encode() in content for secret in self._secrets)
 
 
 def _without_ends_of_keys(text: str) -> str:
-    """Takes out the lines of a key whose beginning was cut off, or is not as it should be."""
+    """Removes the lines of a key whose beginning is missing or malformed."""
     parts, taken = [], 0
     for end in _END.finditer(text):
         start = end.start()
@@ -113,8 +113,8 @@ def _removed(found: re.Match[str]) -> str:
 
 
 def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] = ()) -> set[str]:
-    """The values of this appliance's secrets: lines of its key and token files, of the files `more`, and variables that
-    are named like a secret. A file that cannot be read holds nothing that we could tell."""
+    """Returns the secret values of this appliance: lines of its key and token files and of the files `more`, and
+    variables with a telling name. Unreadable files are skipped."""
     found = {value for name, value in environ.items() if SECRET_NAME.search(name) or name.upper().endswith("_KEY")}
     for path in (*_secret_files(data), *more):
         try:
@@ -126,7 +126,7 @@ def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] =
 
 
 def secrets_of_reports(report: ReportSettings, environ: Mapping[str, str]) -> tuple[set[str], list[Path]]:
-    """The addresses that notices go to, for whoever knows one can use it, and the files with their tokens."""
+    """Returns the notice URLs, which anyone who knows them can use, and the files with their tokens."""
     found: list[Path] = []
     for place in filter(None, (report.webhook_token, report.ntfy_token, report.email.password)):
         if "/" in place:
@@ -143,7 +143,7 @@ def _secret_files(data: Path) -> Iterable[Path]:
 
 
 def _forms(secret: str) -> set[str]:
-    """A value as it may stand in text: plain, escaped as in JSON or an address, in base64 and in hexadecimal digits."""
+    """Returns the forms of a value in text: plain, escaped for JSON or URLs, base64, hexadecimal."""
     raw = secret.encode()
     coded = {code(raw).decode().rstrip("=") for code in (base64.b64encode, base64.urlsafe_b64encode)}
     return {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), raw.hex(), *coded}

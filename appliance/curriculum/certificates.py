@@ -1,7 +1,7 @@
-"""Certificates of tasksets on record: entries of the audit log, which the daemon's key signs.
+"""Records certificates of tasksets as entries of the audit log, signed by the daemon's key.
 
-What always holds: the newest certificate of a taskset counts, and one that failed takes back the one before it. A cycle
-has in its plan what was certified when it began, and its worker compares that with what the code makes.
+Invariants: the newest certificate of a taskset counts, and a failed one revokes the one before. A cycle's plan has the
+certificates from its start, and its worker compares them with what the code generates.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from policies.in_force import CERTIFICATE
 
 
 def record_certificate(log: AuditLog, certificate: Certificate) -> Certificate:
-    """Raises AuditError where it cannot be logged."""
+    """Logs a certificate. Raises AuditError."""
     log.append(CERTIFICATE, **certificate.model_dump(mode="json"), holds=certificate.holds)
     return certificate
 
 
 def record_without_daemon(data: Path, heads: tuple[Path, ...], certificate: Certificate) -> None:
-    """Logs it in a data folder on which no daemon works. Raises LedgerError while one does, and AuditError."""
+    """Logs a certificate in a data folder without a running daemon. Raises LedgerError while one runs, and
+    AuditError."""
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(heads)) as ledger:

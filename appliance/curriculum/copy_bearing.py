@@ -1,9 +1,9 @@
-"""Says what rests on a copy: a decision between models of which one had learned what both were asked, or none.
+"""Determines whether a copied question affects a decision: only one of the two compared models had learned it.
 
-What always holds: a copy within one cycle counts, whatever came of it, because that cycle's doors were there to stop
-it. A copy of what another cycle was judged by counts where just one of the two models that it compared had learned it,
-as long as the candidate was not asked fresh questions since. What both had learned cannot make the one look better, and
-what neither had learned says nothing about them.
+Invariants: a copy within one cycle counts whatever its effect, because that cycle's filters should have stopped it. A
+copy of another cycle's question counts if exactly one of the two models compared there had learned it, and the
+candidate was not asked fresh questions since. A question that both had learned favours neither, and one that neither
+had learned says nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from curriculum.contract.task import Split, Task
 
 
 class CopyBearing(StrEnum):
-    """What rests on a copy."""
+    """Effect of a copy on decisions."""
 
     CYCLE = "the cycle that kept it apart trained on it"
     DECISION = "one of the two models that were asked it had learned it"
@@ -34,15 +34,15 @@ class CopyBearing(StrEnum):
 
 @dataclass(frozen=True)
 class CopyJudge:
-    """Looks up who was asked what, and who had learned what."""
+    """Looks up which model was asked, and which had learned, each question."""
 
     ledger: Ledger
     kept_in: dict[str, tuple[str, ...]]
-    """The cycles that kept a question apart, by its id."""
+    """Cycles that held a question out, by its id."""
 
     def bearing(self, kept: str, cycle: str, question: Task | None = None) -> tuple[CopyBearing, Evaluation | None]:
-        """What rests on it that this cycle learned a copy of the question with that id; where a decision does, the
-        evaluation that it rests on. Held-out questions decide nothing."""
+        """Returns the effect of this cycle's having learned a copy of that question, and the evaluation behind an
+        affected decision. Validation questions decide nothing."""
         keepers = self.kept_in.get(kept, ())
         if cycle in keepers:
             return CopyBearing.CYCLE, None
@@ -62,7 +62,7 @@ class CopyJudge:
 
     @cached_property
     def _evaluations(self) -> dict[str, Evaluation]:
-        """By cycle, as far as questions were kept in one."""
+        """Evaluations by cycle, for cycles that held questions out."""
         cycles = {cycle for cycles in self.kept_in.values() for cycle in cycles}
         found = {cycle: self.ledger.evaluation(f"{cycle}.evaluation") for cycle in cycles}
         return {cycle: one for cycle, one in found.items() if one is not None}
@@ -72,7 +72,7 @@ class CopyJudge:
         return {}
 
     def _learned(self, model: str) -> frozenset[str]:
-        """The cycles that a model and those before it in its line learned in."""
+        """Returns the cycles in which a model and its ancestors learned."""
         if model not in self._known:
             self._known[model] = frozenset(_line_of(self.ledger, model))
         return self._known[model]

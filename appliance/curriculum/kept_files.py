@@ -1,8 +1,8 @@
-"""Keeps, cycle by cycle, which questions were held back and which demonstrations were learned from, for the audit.
+"""Stores the held-out questions and the demonstrations of each cycle, for the audit.
 
-What always holds: a file is written once, whole or not at all; sealed questions are read again only where their digest
-is the one in the ledger, so that a file which somebody changed proves nothing. Steps of training are in the ledger, and
-conversations are files of their own; these files have what is drawn from a seed and would be gone after the night.
+Invariants: a file is written once, atomically; sealed questions count only if their digest matches the ledger, so a
+changed file proves nothing. Steps of training are in the ledger, and conversations have files of their own; these files
+have what is drawn from a seed and would be lost after the night.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from curriculum.sealed import SealedSet
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 1 << 30
-"""Of a file once it is unpacked."""
+"""Maximum size of an unpacked file, in bytes."""
 
 
 class KeptLesson(NamedTuple):
@@ -30,37 +30,37 @@ class KeptLesson(NamedTuple):
 
     task: Task
     texts: tuple[str, ...]
-    """What the tools gave back."""
+    """Tool outputs."""
 
 
 def keep_questions(data: Path, cycle: str, tasks: Iterable[Task]) -> None:
-    """Puts down the sealed and held-out questions of a cycle, once."""
+    """Writes the sealed and held-out questions of a cycle, once."""
     _write(_file(data, cycle, "kept"), (task.model_dump_json() for task in tasks))
 
 
 def kept_questions(data: Path, cycle: str) -> list[Task]:
-    """Reads them; none where there is no such file, or it cannot be read."""
+    """Returns a cycle's stored questions; empty if the file is missing or unreadable."""
     return [task for line in _lines(_file(data, cycle, "kept")) if (task := _task(line)) is not None]
 
 
 def is_sealed_set(tasks: Sequence[Task], digest: str) -> bool:
-    """Whether the sealed ones among these are the set that the ledger has under this digest."""
+    """True if the sealed tasks among these are the set with this digest in the ledger."""
     return SealedSet(tuple(task for task in tasks if task.split is Split.SEALED), 0).digest == digest
 
 
 def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[KeptLesson]) -> None:
-    """Puts down the demonstrations that one part of a cycle learns from, once."""
+    """Writes the demonstrations of one part of a cycle, once."""
     lines = (json.dumps({"task": one.task.model_dump(mode="json"), "texts": one.texts}) for one in lessons)
     _write(_file(data, cycle, f"{name}.lessons"), lines)
 
 
 def kept_lessons(data: Path, cycle: str) -> list[KeptLesson]:
-    """Reads those of all parts of a cycle; of a part that cannot be read none."""
+    """Returns the demonstrations of all readable parts of a cycle."""
     return [one for lessons in lessons_by_part(data, cycle).values() for one in lessons or ()]
 
 
 def lessons_by_part(data: Path, cycle: str) -> dict[str, list[KeptLesson] | None]:
-    """Reads them by the part's name; None where a file cannot be read, or not all of it."""
+    """Returns demonstrations by part name; None for a file that is not fully readable."""
     end = ".lessons.jsonl.gz"
     files = sorted((data / FOLDER).glob(f"{cycle}.*{end}"))
     return {path.name.removeprefix(f"{cycle}.").removesuffix(end): _lessons(path) for path in files}
@@ -78,8 +78,7 @@ def _lessons(path: Path) -> list[KeptLesson] | None:
 
 
 def conversation_tasks(data: Path, digest: str) -> list[Task]:
-    """Reads the tasks of the verified conversations that are kept under this digest; none of a file that is not what
-    was kept."""
+    """Returns the tasks of the verified conversations with this digest; empty if the file does not match it."""
     if not _DIGEST.fullmatch(digest):
         return []
     try:
@@ -92,7 +91,7 @@ def conversation_tasks(data: Path, digest: str) -> list[Task]:
 
 
 FOLDER = "separation"
-"""In the data folder."""
+"""Folder below the data folder."""
 
 
 def _file(data: Path, cycle: str, name: str) -> Path:
@@ -115,7 +114,7 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _read(path: Path) -> list[bytes] | None:
-    """Its lines; None where it cannot be read, because what cannot be read proves nothing, and the audit says so."""
+    """Returns the lines; None for an unreadable file, which proves nothing, as the audit then reports."""
     try:
         with gzip.open(path) as source:
             found = source.read(MOST_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Says of a cycle's levels what its sampler thought of them when its training ended. Pure: it reads the plan."""
+"""Reads the sampler's final state of each level from a cycle's plan. Pure."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from curriculum.difficulty import Difficulty, Place
 from curriculum.registry import TASKSETS
 
 KEY = re.compile(r"difficulty_([0-9]{1,9})")
-"""In a plan: what was known before the step of that number."""
+"""Plan key of the difficulty estimates before the step of that number."""
 
 
 def key_of_step(step: int) -> str:
-    """The plan's key of what was known before a step."""
+    """Returns the plan key of the difficulty estimates before a step."""
     return f"difficulty_{step}"
 
 
 def newest_in(plan: Mapping[str, Any]) -> Difficulty | None:
-    """What was known last, in a plan; None where levels came equally often. Raises ValidationError."""
+    """Returns the latest difficulty estimates of a plan; None if levels were drawn uniformly. Raises
+    ValidationError."""
     steps = [int(found[1]) for name in plan if (found := KEY.fullmatch(name))]
     return Difficulty.model_validate(plan[key_of_step(max(steps))]) if steps else None
 
 
 def states_in(plan: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
-    """The state of each (taskset, level) that was asked: at the edge, solved or too hard; none where none is known."""
+    """Returns the state of each sampled (taskset, level): at the edge, solved or too hard; empty if unknown."""
     try:
         known = newest_in(plan)
     except ValidationError:  # of another version: nothing is said rather than something wrong

@@ -1,7 +1,7 @@
-"""Gives the questions that recent cycles kept apart, for the doors through which new work comes in.
+"""Collects the held-out questions of recent cycles, for the filters of new work.
 
-What always holds: those in the cycles' own files are taken as they are, with the held-out ones; of a cycle without one
-its sealed set is made again from its plan, and one that cannot be is left out, which an audit names.
+Invariants: questions in the cycles' own files are used as they are; for a cycle without a file the sealed set is
+regenerated from its plan. A set that cannot be regenerated is left out, and an audit reports it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from curriculum.sealed import sealed_set
 from curriculum.seeds import derive
 
 NIGHTS = 30
-"""The newest cycles, whose questions nothing new may be a copy of."""
+"""Number of newest cycles whose questions new work must not copy."""
 
 
 def recent_questions(data: Path, cycles: Iterable[Cycle], catalog: Catalog) -> list[Task]:
-    """Each question once, those of the first cycle first."""
+    """Returns each question once, in the order of the cycles."""
     found: dict[str, Task] = {}
     for cycle in cycles:
         kept = kept_questions(data, cycle.id)

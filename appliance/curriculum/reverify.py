@@ -1,8 +1,8 @@
-"""Judges stored answers anew where their verifier has another version by now, and says what would be different.
+"""Judges stored answers again whose verifier has a new version, and reports the differences.
 
-What always holds: nothing is changed; an answer whose verdict was given by the verifier as it is now is not judged
-again; what broke, then or now, is counted and compared with nothing. Rollouts are read page by page, newest first. The
-specs are those on record: of a step's tasks, of the questions that a cycle kept, and of jobs.
+Invariants: nothing is changed; a verdict from the current verifier version is not repeated; infrastructure errors, then
+or now, are counted and not compared. Rollouts are read in pages, newest first. Specs come from the records: tasks of
+steps, held-out questions of cycles, and jobs.
 """
 
 from __future__ import annotations
@@ -32,41 +32,41 @@ Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
 
 class JudgedAnew(Record):
-    """An answer that is judged otherwise now."""
+    """An answer whose verdict is different now."""
 
     id: str
-    """Of the rollout, or of the bundle."""
+    """Id of the rollout or bundle."""
     work: str
-    """The cycle, or the job."""
+    """Id of the cycle or job."""
     purpose: str
     step: int
     verifier: str
     versions: tuple[str, str]
-    """Of the verifier: then, and now."""
+    """Verifier version then, and now."""
     outcomes: tuple[str, str]
     scores: tuple[float, float]
 
 
 class Reverification(Record):
     rollouts: int
-    """That were read."""
+    """Number of rollouts read."""
     judged: int
-    """Again, because their verifier has another version now."""
+    """Answers judged again because their verifier has another version."""
     unknown: int
-    """Whose spec is on no record."""
+    """Answers whose spec is not on record."""
     broken: int
-    """That got no verdict now."""
+    """Answers without a verdict now."""
     different: int
     rewards: tuple[JudgedAnew, ...]
-    """Of what was trained on."""
+    """Changed verdicts of rollouts that were trained on."""
     promotions: dict[str, str]
-    """By decision: what of its evaluation would be different."""
+    """Changes in the evaluation behind a decision, by decision."""
     bundles: tuple[JudgedAnew, ...]
     seconds: float
 
     @property
     def same(self) -> bool:
-        """Whether all that was judged again got a verdict, and the same."""
+        """True if every repeated verdict was reached and unchanged."""
         return not (self.different or self.bundles or self.broken)
 
 
@@ -79,7 +79,7 @@ def reverify(
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] = lambda text: None,
 ) -> Reverification:
-    """`since` (UTC, ISO 8601) leaves out cycles and jobs from before. Raises LedgerError."""
+    """Judges stored answers again. `since` (UTC, ISO 8601) skips older cycles and jobs. Raises LedgerError."""
     started = clock()
     counts: Counter[str] = Counter()
     changes: list[JudgedAnew] = []
@@ -109,7 +109,7 @@ def reverify(
 
 
 def _own_check(judged: Judged) -> bool:
-    """Whether it was asked with a check of its own, which is on no record: a task of the same name has another."""
+    """True if the question had its own check, which is not on record: the task of that name has another."""
     rollout = judged.rollout
     return rollout.purpose is Purpose.EVALUATION and rollout.step in (UNSOLVABLE_RUN, REFUSAL_RUN)
 
@@ -150,7 +150,7 @@ def _judged_anew(page: Sequence[tuple[Judged, Spec | None]], judge: Judge, count
 
 
 def is_outdated(then: Verdict, spec: Spec) -> bool:
-    """Whether the verifier that gave this verdict is another one by now."""
+    """True if the verifier of this verdict now has another name or version."""
     try:
         name = kind_named(then.verifier).name
     except KeyError:
@@ -159,7 +159,7 @@ def is_outdated(then: Verdict, spec: Spec) -> bool:
 
 
 def differs(then: Verdict, now: Verdict) -> bool:
-    """Whether the answer earns something else now."""
+    """True if the answer would earn another reward now."""
     return (then.passed, then.score) != (now.passed, now.score)
 
 
@@ -177,8 +177,10 @@ def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Ver
 
 
 def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]:
-    """Decisions that rest on an answer that is judged otherwise now: of their evaluation, or of an earlier night of the
-    same two models. Greedy answers decide nothing."""
+    """Returns decisions that rest on a changed verdict, in their evaluation or an earlier one of the same two models.
+
+    Greedy answers decide nothing.
+    """
     counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION and one.step in SAMPLED_RUNS)
     found = {}
     for decision in ledger.decisions(limit=MOST) if counted else ():
@@ -191,7 +193,7 @@ def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]
         changed = [one for one in nights if counted[one.cycle]]
         if changed:
             count, named = sum(counted[one.cycle] for one in changed), ", ".join(one.id for one in changed)
-            found[decision.id] = f"{decision.outcome.value}: {count} answers of {named} are judged otherwise now"
+            found[decision.id] = f"{decision.outcome.value}: {count} answers of {named} have another verdict now"
     return found
 
 

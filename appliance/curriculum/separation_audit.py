@@ -1,11 +1,10 @@
-"""Shows from what is on record that nothing trained on is a copy of what any night was judged by.
+"""Audits from the records that nothing trained on is a copy of any held-out question.
 
-What always holds: nothing is changed; every task that was trained on, every result of a tool in a rollout that was
-trained on, every conversation and every demonstration is held against the sealed and the held-out questions of all
-cycles, by id, key, text and near-duplicate (`curriculum.separation`). Of each copy it is said whether a decision rests
-on it (`appliance.curriculum.copy_bearing`); one on which none rests is named, and the audit is clean all the same. What
-cannot be compared (a sealed set that is in no file and cannot be made again, results of tools that were pruned) is
-named, and the audit is not clean then. Steps are read one by one, and kept questions are looked up `CHUNK` at a time,
+Invariants: nothing is changed; every trained task, tool result, conversation and demonstration is compared with the
+sealed and held-out questions of all cycles, by id, key, text and near-duplicate (`curriculum.separation`). Each copy is
+reported with the decision it affects (`appliance.curriculum.copy_bearing`); copies that affect none are listed and
+leave the audit clean. What cannot be compared (a sealed set that is in no file and cannot be regenerated, pruned tool
+results) is listed, and the audit is then not clean. Steps are read one by one and held-out questions `CHUNK` at a time,
 so that neither has to fit into memory.
 """
 
@@ -41,13 +40,13 @@ from curriculum.separation.rules import Check, Door, Match
 CHUNK = 20_000
 MOST_CYCLES = 100_000
 PAGE = 500
-"""Events, or rollouts, at once."""
+"""Events or rollouts per read."""
 SHOWN = 200
-"""Copies that are named; the others are counted."""
+"""Maximum number of copies listed; the others are counted."""
 
 
 class Copy(Record):
-    """Something that was trained on, and the kept question that it is a copy of. No text of either is shown."""
+    """A trained item and the held-out question it copies. The text of neither is shown."""
 
     cycle: str
     where: str
@@ -55,38 +54,38 @@ class Copy(Record):
     check: Check
     share: float
     kept: str
-    """The id of the kept task."""
+    """Id of the held-out task."""
     task: str
     taskset: str
     level: int
     bearing: CopyBearing
     evaluation: str = ""
-    """That of the decision which rests on it; empty where none does."""
+    """Evaluation of the affected decision; empty if none."""
     candidate: str = ""
-    """The model that was decided on."""
+    """Model of the affected decision."""
 
 
 class SeparationReport(Record):
-    """What the audit read, and what it found."""
+    """Amounts read by the audit, and the copies found."""
 
     cycles: int
     sealed: int
-    """Questions of sealed sets, each once; so are the next."""
+    """Distinct questions of sealed sets; `held_out` counts likewise."""
     held_out: int
     tasks: int
-    """That were trained on."""
+    """Tasks trained on."""
     results: int
-    """Of tools, in what was trained on."""
+    """Tool results in training data."""
     conversations: int
     demonstrations: int
     met: int
-    """Copies that count: within one cycle, or under a decision."""
+    """Copies that count: within one cycle, or affecting a decision."""
     noted: int
-    """Copies on which no decision rests."""
+    """Copies that affect no decision."""
     copies: tuple[Copy, ...]
-    """Those that count come first."""
+    """Copies found, those that count first."""
     thrown_out: dict[str, int]
-    """By `door/check`: what never came as far as training."""
+    """Items filtered out before training, by `door/check`."""
     unproved: tuple[str, ...]
     seconds: float
 
@@ -96,14 +95,14 @@ class SeparationReport(Record):
 
 
 class Learned(Record):
-    """One text that was learned from: a task, or what stood in a conversation about it."""
+    """A training item: a task, or the text of a conversation about it."""
 
     cycle: str
     where: str
     door: Door
     task: Task
     texts: tuple[str, ...] = ()
-    """What the conversation holds beside the task."""
+    """Texts of the conversation beside the task."""
 
 
 def audit_separation(
@@ -115,10 +114,11 @@ def audit_separation(
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] = lambda text: None,
 ) -> SeparationReport:
-    """Reads everything. `conversations` reads a file of verified ones; `beside` are rows of the owner's tasksets, which
-    show what is a form (`curriculum.separation.rules`); `say` is told how far it is.
+    """Audits all records. `conversations` reads a file of verified conversations; `beside` are rows of the owner's
+    tasksets, which reveal shared wording (`curriculum.separation.rules`); `say` receives progress.
 
-    Raises LedgerError."""
+    Raises LedgerError.
+    """
     started = clock()
     cycles = ledger.cycles(MOST_CYCLES)[::-1]
     unproved: list[str] = []
@@ -128,7 +128,7 @@ def audit_separation(
     for cycle in cycles:
         tasks, without, lost = _kept_of(cycle, ledger, data)
         unproved += [
-            f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be made again" for digest in lost
+            f"the sealed set {digest[:12]} of {cycle.id} is in no file and cannot be regenerated" for digest in lost
         ]
         kept |= {task.id: task for task in tasks}
         for name in dict.fromkeys([*(task.id for task in tasks), *without]):
@@ -185,15 +185,14 @@ def audit_separation(
 
 
 def _add(met: dict[tuple[str, str, str], Copy], copy: Copy) -> None:
-    """Keeps one for each task and check: one that counts, where there is one."""
+    """Keeps one copy per task and check, preferably one that counts."""
     where = (copy.cycle, copy.task, copy.check.value)
     if where not in met or (copy.bearing.counts and not met[where].bearing.counts):
         met[where] = copy
 
 
 def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str], list[str]]:
-    """The questions that a cycle kept apart, the ids of those of which nothing else is known, and the digests of sealed
-    sets of which nothing is."""
+    """Returns a cycle's held-out questions, ids of questions known by id alone, and digests of lost sealed sets."""
     tasks = kept_questions(data, cycle.id)
     seed = derive("sealed", cycle.seed)
     named = {digest: one for digest, one in ledger.sealed_sets().items() if one.get("seed") == seed}
@@ -218,7 +217,7 @@ def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[
 def _made_again(
     cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger, data: Path
 ) -> Sequence[Task]:
-    """A sealed set from its seed; nothing where it comes to another digest."""
+    """Regenerates a sealed set from its seed; empty if its digest differs."""
     tasksets = tuple(cycle.plan.get("tasksets", ()))
     items, without = int(description["items"]), description.get("without what was trained in")
     exclude = frozenset[str]()
@@ -259,7 +258,7 @@ def _learned(
     conversations: Callable[[Path], Sequence[tuple[Task, tuple[str, ...]]]],
     unproved: list[str],
 ) -> Iterator[Learned]:
-    """Everything that was learned from, one at a time."""
+    """Yields every training item, one at a time."""
     for cycle in cycles:
         pruned = 0
         for number in ledger.recorded_steps(cycle.id):
@@ -288,7 +287,7 @@ def _learned(
 
 
 def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
-    """The parts of that cycle in which a model learned from generated demonstrations."""
+    """Returns the parts of the cycle that trained on generated demonstrations."""
     stages = enumerate(cycle.plan.get("stages", ()), 1)
     found = {
         f"stage-{number}"
@@ -300,7 +299,7 @@ def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
 
 
 def _trained(record: StepRecord) -> Iterator[Rollout]:
-    """The rollouts of a step that were trained on."""
+    """Returns the rollouts of a step that were trained on."""
     trained = {group.rollouts[place] for group in record.groups for place in group.kept}
     return (one.rollout for one in record.judged if one.rollout.id in trained)
 
@@ -331,7 +330,7 @@ def _counted(one: Learned) -> dict[str, int]:
 
 
 def _matches(one: Learned, index: SeparationIndex, bare: dict[str, str]) -> Iterator[Match]:
-    """What a task and what stood in its conversations are copies of; by its id alone where nothing else is known."""
+    """Yields the held-out questions that a task or its conversation copies; by id alone if nothing else is known."""
     if one.task.id in bare:
         yield Match(one.task.id, Check.EXACT)
     ours = one.task.taskset in TASKSETS and not is_written(one.task.taskset)

@@ -1,9 +1,9 @@
-"""Collects what tasksets generated and models learned from until a cycle, for the door of its sealed questions.
+"""Collects generated tasks that models learned from up to a cycle, for the filter of its sealed questions.
 
-What always holds: the cycle's own training is among it, which was drawn clear of its sealed questions, so they come out
-the same before it and after it. Later cycles are not, so a set can be made again. Tasks of steps are in the ledger,
-those of demonstrations in files of their own, those that a teacher worked on in the files of its conversations. What
-somebody recorded is not among it: no taskset generated that, and it has its own door (`curriculum.separation.rules`).
+Invariants: the cycle's own training is included; it was drawn clear of the sealed questions, so the set is the same
+before and after it. Later cycles are excluded, so a set can be regenerated. Tasks of steps are in the ledger, those of
+demonstrations in files of their own, a teacher's in its conversation files. Recorded conversations are excluded: no
+taskset generated them, and they have a filter of their own (`curriculum.separation.rules`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from curriculum.separation.trained import TrainedQuestions
 
 MOST_CYCLES = 100_000
 RECORDED = "traces"
-"""The taskset of conversations that somebody recorded."""
+"""Taskset name of recorded conversations."""
 
 
 def trained_until(ledger: Ledger, data: Path, cycle: str) -> TrainedQuestions:
-    """Reads that cycle and all before it; all there are where the cycle is in no record. Raises LedgerError."""
+    """Reads that cycle and all before it, or all cycles if it is not on record. Raises LedgerError."""
     known = ledger.cycles(MOST_CYCLES)
     names = [one.id for one in known]
     until = known[names.index(cycle) :] if cycle in names else known

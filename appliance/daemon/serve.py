@@ -1,9 +1,9 @@
-"""`assay serve`: the core, the dispatcher, the clock and the control API in one foreground process.
+"""`assay serve`: the core, the dispatcher, the schedule and the control API in one foreground process.
 
-What always holds: root's rights are given up before a socket or the ledger is opened; SIGTERM and Ctrl-C stop it
-cleanly, a second one at once; the socket is answered only after the ledger is open, and is gone when the process has
-ended well. A dispatcher that fails, or a broker that will not come back, ends the daemon with that error: a daemon that
-answers and never works would be worse.
+Invariants: root's rights are given up before a socket or the ledger is opened; SIGTERM and Ctrl-C stop the daemon
+cleanly, a second one immediately; the socket answers only while the ledger is open, and is removed on a clean exit. A
+failing dispatcher, or a broker that cannot restart, ends the daemon with that error: a daemon that answers and never
+works would be worse.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from runtime.service_manager import ServiceManager
 
 log = structlog.get_logger("assay")
 CLOCK_SECONDS = 60.0
-"""Between two looks at a deadline that is ahead: the machine's clock may be set."""
+"""Maximum interval between looks at a future deadline, in seconds: the machine's clock may be set."""
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to us."""
+    """Uvicorn server that leaves signals to the daemon."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -52,7 +52,7 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
-    """Runs until a signal or a client ends it. Raises what the core and the socket raise when they cannot start."""
+    """Runs until a signal or a client stops it. Raises what the core and the socket raise at start."""
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
     manager = ServiceManager.adopt()
@@ -76,7 +76,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             fail(error)
 
         def end_overdue() -> float | None:
-            """Ends waiting jobs whose deadline has passed, also while the worker does something else."""
+            """Ends waiting jobs past their deadline, even while the worker does something else."""
             seconds = core.jobs.end_overdue()
             return None if seconds is None else min(seconds, CLOCK_SECONDS)
 
@@ -121,23 +121,23 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
 
 
 def _say_when_nights_are(core: Core) -> None:
-    """A machine that begins to work hard by itself has said so before."""
+    """Logs the next night, so that a machine that starts working by itself has announced it."""
     if core.settings.schedule.enabled:
         log.info(
-            "nights of training begin by themselves",
+            "nights of training begin automatically",
             next=core.nights.next_time,
-            hint="`assay schedule show` says when; `assay schedule pause` lets none work",
+            hint="`assay schedule show` says when; `assay schedule pause` stops them",
         )
 
 
 def _warn_of_what_is_missing(core: Core) -> None:
-    """What is on record can be looked at and decided on without isolation or a model; nothing can be run."""
+    """Warns that cycles and jobs cannot run without isolation or a usable model; records stay accessible."""
     try:
         core.readiness.require_isolation()
     except RefusedError as error:
-        log.warning("no cycle and no job will be run", problem=str(error), hint=error.hint)
+        log.warning("no cycle and no job can run", problem=str(error), hint=error.hint)
     if problem := core.cycles.misconfigured():
-        log.warning("cycles wait for a configuration that can be used", problem=problem)
+        log.warning("cycles wait for a valid configuration", problem=problem)
 
 
 async def _until_stopped(server: _Server, sock: socket.socket, heartbeat: Coroutine[Any, Any, None]) -> None:

@@ -1,8 +1,8 @@
-"""The gateway's routes: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
+"""Routes of the gateway: `/v1/models`, `/v1/chat/completions`, and a verdict on a session's last answer.
 
-What always holds: a request is checked whole before the engine hears of it; every refusal is in OpenAI's shape; an
-answer without a verdict says so. Of a token without consent no session is kept and nothing is written to disk; its
-prompts stay in the engine's cache as everybody's do.
+Invariants: a request is validated completely before it reaches the engine; every refusal has OpenAI's shape; an answer
+without a verdict says so. For a token without consent no session is stored and nothing is written to disk; its prompts
+stay in the engine's cache like everybody's.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from appliance.system.slow_readers import STALL_SECONDS, TimedStream, answer_in_
 
 log = structlog.get_logger("assay")
 BEAT_SECONDS = 5.0
-"""Between two comments on a stream whose answer is not there yet."""
+"""Interval between keep-alive comments on a stream without an answer yet, in seconds."""
 MOST_UNDER_WAY = 64
 LEAST_DIGITS = 12
-"""Of a model's digest, where it is asked for by that."""
+"""Shortest digest prefix accepted as a model name."""
 
 Answers = Callable[[Request], Awaitable[Response]]
 
 
 class HasModel(Protocol):
-    """What is asked of `ServedChampion`."""
+    """Interface of `ServedChampion` that the routes use."""
 
     @property
     def model(self) -> ServedModel | None: ...
@@ -63,14 +63,14 @@ class HasModel(Protocol):
 
 @dataclass(frozen=True)
 class PreparedChat:
-    """A request that can be answered."""
+    """A validated request, ready for the engine."""
 
     request: ChatRequest
     token: GatewayToken
     served: ServedModel
     prompt: WrittenPrompt
     left: str
-    """The session on disk that has the turns so far, where none goes on."""
+    """Stored session with the turns so far, if no live session is continued."""
     generation: GenerationRequest
     name: str
     created: int
@@ -80,7 +80,7 @@ class GatewayApi:
     def __init__(
         self, loop: EngineLoop, champion: HasModel, most_tokens: int, checker: AnswerChecker, keeper: SessionKeeper
     ) -> None:
-        """`most_tokens` are those of a conversation."""
+        """Sets up the routes. `most_tokens` limits a conversation."""
         self._loop, self._champion, self._most = loop, champion, most_tokens
         self._checks, self._keeper = AnswerChecks(checker), keeper
         self._live = OpenConversations()
@@ -98,9 +98,9 @@ class GatewayApi:
         self._routes.router.redirect_slashes = False
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI application. A request is under way until its answer has ended, also one that is streamed."""
+        """ASGI application. A request counts as active until its answer, possibly streamed, has ended."""
         if self._under_way >= MOST_UNDER_WAY:
-            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are running: wait for some to finish", retry=2)
+            full = GatewayError(429, f"{MOST_UNDER_WAY} requests are active: retry later", retry=2)
             await full.response(scope, receive, send)
             return
         self._under_way += 1
@@ -112,7 +112,7 @@ class GatewayApi:
         finally:
             self._under_way -= 1
         if unforeseen:  # outside of the handler: whatever fails here has no part of that traceback
-            log.error("the gateway met an error that nobody foresaw", **unforeseen)
+            log.error("unexpected error in the gateway", **unforeseen)
 
     async def _models(self, _: Request) -> Response:
         served = self._champion.model
@@ -130,7 +130,7 @@ class GatewayApi:
         if served is None:
             raise GatewayError(503, self._champion.problem, code="no_model", retry=10)
         if name != NAME and not (len(name) >= LEAST_DIGITS and served.version.startswith(name)):
-            said = f"no model {name[:80]!r} is served here: ask for {NAME!r}"
+            said = f"unknown model {name[:80]!r}: use {NAME!r}"
             raise GatewayError(404, said, code="model_not_found", param="model")
         return served
 
@@ -146,7 +146,7 @@ class GatewayApi:
         return JSONResponse(completion(reply))
 
     def _prepared(self, request: ChatRequest, token: GatewayToken) -> PreparedChat:
-        """Raises GatewayError for what cannot be answered."""
+        """Validates a request and renders its prompt. Raises GatewayError."""
         served = self._served(request.model)
         if request.assay.check is not None:
             require_check(request.assay.check)
@@ -181,12 +181,12 @@ class GatewayApi:
     def _known(
         self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
     ) -> OpenConversation | None:
-        """The session that goes on. Its token is named by the hash: another one may get the name later."""
+        """Returns the session to continue, found by the token's hash: another token may reuse the name."""
         return self._live.find(key_of(token.sha256, tools, messages))
 
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
-        """What a turn is, text or call, is known at its end: until then the stream has comments alone. The engine hears
-        of the request when somebody begins to read."""
+        """Streams an answer. Text or call is known only at the end of a turn; until then the stream has only comments.
+        The engine gets the request when somebody begins to read."""
         number, future = self._loop.generate(asked.generation)
         reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
         try:
@@ -216,7 +216,7 @@ class GatewayApi:
             raise GatewayError(503, f"the engine cannot answer: {str(error)[:300]}", retry=5) from error
         served, request = asked.served, asked.request
         if any(span.version != served.version for span in turn.weights):
-            raise GatewayError(503, "another model came into service meanwhile: ask again", retry=1)
+            raise GatewayError(503, "another model came into service: retry", retry=1)
         text, call = await run_in_threadpool(read_turn, turn, asked.prompt, served.renderer, request.offered)
         complete = turn.ended == "stop"
         checked = None
@@ -241,7 +241,7 @@ class GatewayApi:
     async def _kept(
         self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None
     ) -> str | None:
-        """The id of the session that has the answer now; None where it could not be kept or somebody deleted it."""
+        """Returns the id of the session that now has the answer; None if it could not be stored or was deleted."""
         tools, said = asked.request.offered, [*asked.request.messages, message]
         session = after_turn(
             asked.prompt,
@@ -278,9 +278,11 @@ class GatewayApi:
             raise GatewayError(404, str(error), code="no_session") from error
         # A token of the same name that was made later is another one's, and one without consent adds nothing.
         if kept.token != token.name or kept.created < token.created or not token.consent:
-            raise GatewayError(404, f"there is no session {name!r}", code="no_session")
+            raise GatewayError(404, f"no such session: {name!r}", code="no_session")
         if not kept.answer or kept.redacted:
-            why = f"rule {kept.rule} of gateway.redact matches in it" if kept.redacted else "its last turn is no answer"
+            why = (
+                f"it matches rule {kept.rule} of gateway.redact" if kept.redacted else "its last turn is not an answer"
+            )
             raise GatewayError(409, f"session {kept.id} cannot be checked: {why}", code="no_answer")
         checked = await self._checks.check(asked.check, kept.answer, complete=kept.complete)
         try:
@@ -288,14 +290,14 @@ class GatewayApi:
         except KeptSessionError as error:
             raise GatewayError(404, f"session {kept.id} was deleted meanwhile", code="no_session") from error
         if not judged:
-            said = f"session {kept.id} went on while its answer was checked: ask for a verdict on the newest one"
+            said = f"session {kept.id} continued while its answer was checked: request a verdict on the newest answer"
             raise GatewayError(409, said, code="no_answer")
         return JSONResponse({"session": kept.id, "verdict": checked.verdict.model_dump(mode="json")})
 
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """What keeps a session from being written is said in the log."""
+    """Logs why a session could not be written."""
     try:
         yield
     except (OSError, KeptSessionError) as error:
@@ -309,7 +311,7 @@ async def _in_shape(_: Request, error: Exception) -> Response:
 
 async def _no_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
-    return GatewayError(status, f"no {request.method} {request.url.path[:200]} here").response
+    return GatewayError(status, f"no such route: {request.method} {request.url.path[:200]}").response
 
 
 async def _unforeseen(_: Request, error: Exception) -> Response:
@@ -317,10 +319,10 @@ async def _unforeseen(_: Request, error: Exception) -> Response:
 
 
 def _nobody_foresaw(error: Exception) -> GatewayError:
-    return GatewayError(500, f"the gateway met an error that nobody foresaw: {type(error).__name__}")
+    return GatewayError(500, f"unexpected error in the gateway: {type(error).__name__}")
 
 
 def _place(error: Exception) -> str:
-    """Where it came from, without what was there."""
+    """Returns file and line of an error, without any of its data."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

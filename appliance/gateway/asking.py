@@ -1,7 +1,7 @@
-"""Reads requests to the gateway, and has answers checked.
+"""Reads request bodies, and checks answers for the gateway.
 
-What always holds: a body is bounded in bytes and in time; a verdict comes of a verifier, or of there being no answer to
-look at, and of nothing else.
+Invariants: a body is bounded in bytes and in time; a verdict comes from a verifier, or from the absence of an answer,
+and from nothing else.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from verifiers.registry.spec import Spec
 
 MAX_BODY_BYTES = 8 << 20
 BODY_SECONDS = 30.0
-"""That the body of a request may take."""
+"""Time limit for receiving a request body, in seconds."""
 CHECKS_AT_ONCE = 2
 
 M = TypeVar("M", bound=BaseModel)
 
 
 class AnswerChecker(Protocol):
-    """What is asked of `verifiers.checker.Checker`."""
+    """Interface of `verifiers.checker.Checker` that the gateway uses."""
 
     def check_many(
         self, pairs: Sequence[tuple[Spec, str]], seconds: float | None = None
@@ -41,7 +41,7 @@ class AnswerChecker(Protocol):
 
 
 async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECONDS) -> M:
-    """Raises GatewayError for what is none."""
+    """Parses a request body. Raises GatewayError for an invalid one."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise GatewayError(415, "send application/json")
@@ -55,11 +55,11 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
     except TimeoutError as error:
         raise GatewayError(408, f"the body took longer than {seconds:g} seconds") from error
     except ClientDisconnect as error:
-        raise GatewayError(400, "the body ended early") from error
+        raise GatewayError(400, "the body is incomplete") from error
     try:
         return await run_in_threadpool(shape.model_validate_json, bytes(body))
     except RecursionError as error:
-        raise GatewayError(400, "the body is nested too deep") from error
+        raise GatewayError(400, "the body is nested too deeply") from error
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in fault["loc"])[:200]
@@ -76,19 +76,19 @@ def require_check(spec: Spec) -> None:
     except SpecError as error:
         raise GatewayError(400, f"the check cannot be used: {error}: {error.hint}", param="assay.check") from error
     if kind_of(spec).answer_form(spec) is AnswerForm.WORLD:
-        raise GatewayError(400, "this check judges what became of a world, not an answer", param="assay.check")
+        raise GatewayError(400, "this check judges a world, not an answer", param="assay.check")
 
 
 class AnswerChecks:
-    """Checks a few answers at once."""
+    """Checks a few answers concurrently."""
 
     def __init__(self, checker: AnswerChecker) -> None:
         self._checker = checker
         self._turn = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     async def check(self, spec: Spec, text: str, *, complete: bool) -> CheckedAnswer:
-        """The verdict on a last turn's text; what holds no answer, or several, fails without a verifier. Raises
-        GatewayError for a check that turns out to decide nothing."""
+        """Returns the verdict on a last turn's text; no answer or several fail without a verifier. Raises GatewayError
+        for a check that turns out to be unusable."""
         final = final_answer(text, kind_of(spec).answer_form(spec))
         if not complete:
             return CheckedAnswer(None, spec, _failed("the answer was cut off at the limit of tokens"))

@@ -1,8 +1,8 @@
-"""The model that the gateway answers with: the one in service, and another one as soon as that is in service.
+"""Keeps the engine at the model in service, replacing it as soon as another one is in service.
 
-What always holds: a model is read with its digest, pushed with the proof that every push has, and answers only with the
-renderer of its own files. One that cannot be used leaves the one before in place. While none answers, whoever asks is
-told so. What the machine failed at is tried again, and what is wrong with a model is not.
+Invariants: a model is loaded by its digest, pushed with the proof of every push, and answers only with the renderer of
+its own files. An unusable model leaves the previous one in place. While none answers, requests get the reason. Failures
+of the machine are retried, faults of a model are not.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from runtime.errors import InfrastructureError
 log = structlog.get_logger("assay")
 NAME = "champion"
 SECONDS = 2.0
-"""Between two looks at which model is in service."""
+"""Interval between looks at the alias in service, in seconds."""
 PAUSE, LONGEST_PAUSE = 60.0, 3600.0
-"""Seconds until a push is tried again that the machine failed at: after the first failure, twice as many after each
-other one, and at most. Each try may take the model before from its askers."""
+"""Seconds before a push that failed on the machine is retried: the first pause, doubled each time, and the longest.
+Each retry may interrupt the previous model."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class ServedModel:
     """Digest of the model."""
     renderer: Renderer
     marks: tuple[str, ...]
-    """What stands for special tokens in its format, as text."""
+    """Special tokens of its format, as text."""
 
 
 class ServedChampion:
-    """Context manager: keeps the engine at the model in service."""
+    """Context manager that keeps the engine at the model in service."""
 
     def __init__(
         self,
@@ -53,14 +53,14 @@ class ServedChampion:
         in_service: Callable[[], str | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`in_service` gives the digest of the model, None where there is none; it raises AuditError."""
+        """Prepares the thread. `in_service` returns the model's digest, None without one, and raises AuditError."""
         self._loop, self._data, self._in_service, self._clock = loop, data, in_service, clock
         self._closing = threading.Event()
         self._refused = ""
         self._pause = self._again = 0.0
-        """How long the one that was refused is left alone, and until when."""
+        """Pause before the refused model is retried, and the time at which it ends."""
         self.problem = "no model is in service yet"
-        """Why there is none; empty while there is one."""
+        """Reason why no model answers; empty while one does."""
         self.model: ServedModel | None = None
         self._thread = threading.Thread(target=self._run, name="champion", daemon=True)
 
@@ -74,8 +74,7 @@ class ServedChampion:
         self._thread.join()
 
     def look(self) -> None:
-        """Takes the model that is in service now, unless it is what the engine holds. Where nobody can say which one
-        that is, the one before goes on."""
+        """Loads the model in service unless the engine has it; if the alias is unreadable, the previous one stays."""
         try:
             digest = self._in_service()
         except AuditError as error:
@@ -108,14 +107,14 @@ class ServedChampion:
         log.warning("the gateway cannot serve the champion", problem=self.problem)
 
     def _restore(self) -> None:
-        """Has the model before answer again where a push that failed took it from the engine."""
+        """Reloads the previous model if a failed push removed it from the engine."""
         if self.model is None or self.model.version == self._loop.version:
             return
         try:
             self.model = self._load(self.model.version)
         except Exception as error:  # noqa: BLE001 - as above; whoever asks is told of the one in service
             self.model = None
-            log.warning("nor can it serve the model before", problem=str(error)[:300])
+            log.warning("the gateway cannot serve the previous model either", problem=str(error)[:300])
 
     def _load(self, digest: str) -> ServedModel:
         files = read_verified(self._data / "models" / digest, expect=digest)

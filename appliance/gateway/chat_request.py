@@ -1,8 +1,7 @@
-"""A request of `/v1/chat/completions`, as far as it can be answered here.
+"""Request of `/v1/chat/completions`, limited to the supported fields.
 
-What always holds: every field has a bound; a field that would change the distribution that is sampled from, or that
-cannot be kept, is refused by its name and never passed over in silence. What is null asks for nothing, as with OpenAI;
-nothing is read as another type than it was sent as.
+Invariants: every field has a bound; a field that would change the sampled distribution, or cannot be honoured, is
+refused by name and never silently ignored. Null means absent, as with OpenAI; no value is converted to another type.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from verifiers.registry.spec import Spec
 
 MOST_MESSAGES = 1_000
 MOST_CHARS = 2_000_000
-"""Of one message."""
+"""Maximum characters of one message."""
 MOST_TOOLS = 128
 MOST_DEPTH = 64
-"""Of the arguments of a call."""
+"""Maximum nesting of a call's arguments."""
 DESCRIPTION_CHARS = 50_000
 TOOL_NAME = r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$"
 
@@ -38,9 +37,9 @@ class TextPart(_Sent):
 class CalledFunction(_Sent):
     name: str = Field(pattern=TOOL_NAME)
     arguments: str = Field(max_length=MOST_CHARS)
-    """A JSON object."""
+    """JSON object as text."""
     parsed_arguments: Any = Field(None, exclude=True)
-    """What a client's library wrote beside it; nothing is read of it."""
+    """Extra field of client libraries; ignored."""
 
     @field_validator("arguments")
     @classmethod
@@ -50,9 +49,9 @@ class CalledFunction(_Sent):
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
-            raise ValueError("arguments are a JSON object")
+            raise ValueError("arguments must be a JSON object")
         if _deeper(found, MOST_DEPTH):
-            raise ValueError(f"arguments are nested more than {MOST_DEPTH} deep")
+            raise ValueError(f"arguments are nested deeper than {MOST_DEPTH}")
         return text
 
 
@@ -70,13 +69,13 @@ class SentMessage(_Sent):
     )
     name: str | None = Field(None, max_length=100)
     tool_calls: Annotated[list[SentCall], Field(max_length=1)] | None = None
-    """At most one: this model calls one tool at a time."""
+    """At most one call: this model calls one tool at a time."""
     tool_call_id: str | None = Field(None, max_length=100)
     refusal: None = None
     audio: None = None
     function_call: None = None
     parsed: Any = None
-    """As `parsed_arguments`."""
+    """Extra field of client libraries; ignored."""
     annotations: Annotated[list[Any], Field(max_length=0)] | None = None
 
     @property
@@ -91,25 +90,25 @@ class SentMessage(_Sent):
 
     @property
     def identity(self) -> list[Any]:
-        """What makes two messages the same, whatever else a client writes beside it."""
+        """Fields by which two messages are equal, ignoring everything else that a client adds."""
         called = [[one.id, one.function.name, one.function.arguments] for one in self.tool_calls or ()]
         return [self.rendered_role, self.text, called, self.tool_call_id or ""]
 
     @model_validator(mode="after")
     def _fits_its_role(self) -> SentMessage:
         if self.tool_calls and self.role != "assistant":
-            raise ValueError("only an assistant calls tools")
+            raise ValueError("only an assistant message may have tool_calls")
         if self.tool_calls and self.text:
-            raise ValueError("a turn of the assistant has a text or a call, not both")
+            raise ValueError("an assistant message has text or a tool call, not both")
         if self.role == "tool" and not self.tool_call_id:
-            raise ValueError("a message of a tool names the call that it answers: tool_call_id")
+            raise ValueError("a tool message needs tool_call_id")
         if self.role in ("user", "system", "developer") and self.content is None:
-            raise ValueError("it has no content")
+            raise ValueError("content is missing")
         return self
 
 
 class ClientTool(ToolSchema):
-    """A tool of the client's, under a name as OpenAI allows it."""
+    """A tool of the client, with a name as OpenAI allows it."""
 
     name: str = Field(pattern=TOOL_NAME)
     description: str = Field("", max_length=DESCRIPTION_CHARS)
@@ -130,10 +129,10 @@ class SentTool(_Sent):
 
 
 class AssayFields(_Sent):
-    """Our extension: `extra_body={"assay": {...}}` of the openai package."""
+    """Assay's extension: `extra_body={"assay": {...}}` of the openai package."""
 
     check: Spec | None = None
-    """What the answer is checked against; its verdict comes with it."""
+    """Spec that the answer is checked against; the reply then has its verdict."""
 
 
 class StreamOptions(_Sent):
@@ -175,18 +174,18 @@ class ChatRequest(_Sent):
 
     @property
     def offered(self) -> tuple[ClientTool, ...]:
-        """The tools that the model is told of."""
+        """Tools shown to the model."""
         return () if self.tool_choice == "none" else tuple(one.function for one in self.tools or ())
 
     @property
     def model_turns(self) -> int:
-        """How many messages there are up to the newest turn of the assistant, with it."""
+        """Number of messages up to and including the assistant's newest turn."""
         return max((place + 1 for place, one in enumerate(self.messages) if one.role == "assistant"), default=0)
 
     @model_validator(mode="after")
     def _ends_with_a_message_to_the_model(self) -> ChatRequest:
         if self.messages[-1].role not in ("user", "tool"):
-            raise ValueError("the last message is a person's or a tool's")
+            raise ValueError("the last message must have the role user or tool")
         names = [one.function.name for one in self.tools or ()]
         if len(set(names)) < len(names):
             raise ValueError("two tools have the same name")
@@ -194,13 +193,13 @@ class ChatRequest(_Sent):
 
 
 class VerdictRequest(_Sent):
-    """Asks for a verdict on the last answer of a session."""
+    """Request for a verdict on the last answer of a session."""
 
     check: Spec
 
 
 def _deeper(value: Any, most: int) -> bool:
-    """Whether lists and tables are within one another more often than that."""
+    """True if lists and tables are nested deeper than `most`."""
     level = [value]
     for _ in range(most + 1):
         level = [

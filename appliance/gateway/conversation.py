@@ -1,9 +1,8 @@
-"""Writes a client's conversation for the model token by token, and reads its turn.
+"""Renders a client's conversation as tokens for the model, and parses the model's turn.
 
-What always holds: where a session is known, the tokens that the model sampled stay as they were drawn, and the next
-input extends them exactly or begins a new sample, as in a rollout. Text of the client's is rendered as text from
-outside, so that no mark in it has any power; a tool whose declaration spells a mark of the format is refused, because
-formats write declarations unguarded.
+Invariants: in a known session the model's sampled tokens stay as drawn, and the next input extends them exactly or
+begins a new sample, as in a rollout. Client text is rendered as outside text, so that marks in it have no effect; a
+tool whose declaration contains a mark of the format is refused, because formats render declarations unguarded.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ from appliance.rendering.tools import arguments_of, mark_in
 from runtime.errors import HintedError
 
 MOST_OUTPUT = 100_000
-"""Characters of a tool's output that are kept in words; its tokens are kept whole."""
+"""Maximum characters of a tool's output stored as text; its tokens are stored whole."""
 
 
 class ConversationError(HintedError):
-    """A conversation that cannot be written for this model."""
+    """A conversation cannot be rendered for this model."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class OutsideText:
-    """A message as text from outside."""
+    """A message rendered as outside text."""
 
     role: str
     text: str
@@ -50,30 +49,30 @@ class OutsideText:
 
 @dataclass(frozen=True)
 class WrittenPrompt:
-    """What the model is given, and what of it is known."""
+    """Prompt for the model, with the session it continues."""
 
     ids: Ids
     nodes: tuple[Message, ...]
-    """With the one that is forced now as the last."""
+    """Nodes including the new forced one, which is last."""
     turns: tuple[OwnTurn, ...]
     session: OpenConversation | None
 
 
 def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequence[str]) -> None:
-    """Raises ConversationError for tools that this model's format cannot call, or that spell one of its marks."""
+    """Raises ConversationError for tools that this model's format cannot call, or that contain one of its marks."""
     if not tools:
         return
     if why := renderer.refuses(tools):
-        raise ConversationError(why, hint="leave the tools out, or have a model in service that can call them")
+        raise ConversationError(why, hint="leave the tools out, or put a model into service that can call them")
     for tool in tools:
         if tool.name == PYTHON.name and set(tool.parameters.get("properties", {})) != {"code"}:
-            raise ConversationError("the tool python takes one argument, `code`", hint="give yours another name")
+            raise ConversationError("the tool python takes one argument, `code`", hint="rename your tool")
     if why := mark_in(tools, marks):
         raise ConversationError(why, hint="describe the tool in other words")
 
 
 def write(asked: ChatRequest, session: OpenConversation | None, renderer: Renderer) -> WrittenPrompt:
-    """The prompt of a request, which goes on from `session` where one is known. Raises ConversationError."""
+    """Renders the prompt of a request, continuing `session` if given. Raises ConversationError."""
     try:
         if session is not None:
             return _continued(asked, session, renderer)
@@ -103,7 +102,7 @@ def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer
 
 
 def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
-    """The client ran it: what came of it is what the client says."""
+    """Records a call that the client ran, with the output that the client reports."""
     if not isinstance(read, ToolRequest):
         return None
     said = output[:MOST_OUTPUT]
@@ -111,7 +110,7 @@ def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | No
 
 
 def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
-    """A message as text from outside; what the client says that the model wrote is written as a turn."""
+    """Renders a message as outside text; an assistant message of the client becomes a turn."""
     if message.tool_calls:
         return OwnTurn(ids=renderer.request(request_of(message.tool_calls[0]), tools), before=())
     if message.role == "assistant":
@@ -120,17 +119,17 @@ def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTo
 
 
 def request_of(call: SentCall) -> ToolRequest:
-    """What a client says that the assistant called. Raises ConversationError."""
+    """Parses a tool call that the client attributes to the assistant. Raises ConversationError."""
     arguments = json.loads(call.function.arguments)
     if call.function.name == PYTHON.name:
         code = arguments.get("code")
         if not isinstance(code, str):
-            raise ConversationError("a call of python has a text `code`", hint="send back the calls as they came")
+            raise ConversationError("a call of python needs a string `code`", hint="send back the calls unchanged")
         try:
             code.encode()
         except UnicodeEncodeError:
-            said = "the `code` of a call has half of a character (a lone surrogate)"
-            raise ConversationError(said, hint="send back the calls as they came") from None
+            said = "the `code` of a call has a lone surrogate"
+            raise ConversationError(said, hint="send back the calls unchanged") from None
         return ToolRequest(code)
     return ToolRequest(tool=call.function.name, arguments=arguments)
 
@@ -138,8 +137,8 @@ def request_of(call: SentCall) -> ToolRequest:
 def after_turn(
     prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str, left: str
 ) -> OpenConversation:
-    """The session with the turn that was sampled, which is the conversation's message at `place`. `left` is the session
-    on disk that a new one leaves, if any."""
+    """Returns the session extended by the sampled turn, the conversation's message at `place`. `left` is the stored
+    session that a new one branches from, if any."""
     node = Message(
         parent=len(prompt.nodes) - 1,
         role=Role.ASSISTANT,
@@ -165,7 +164,7 @@ def after_turn(
 def read_turn(
     turn: Turn, prompt: WrittenPrompt, renderer: Renderer, tools: Sequence[ClientTool]
 ) -> tuple[str, SentCall | None]:
-    """The text of a turn, or the call that it asks for. One that is neither is shown as it was written."""
+    """Returns the text of a turn, or its tool call. An unparsable turn is returned as raw text."""
     if turn.ended != "stop":
         return _said(renderer.read((*turn.ids, renderer.stop), prompt.ids, tools)), None
     found = renderer.read(turn.ids, prompt.ids, tools)

@@ -1,8 +1,8 @@
-"""Who is let in to the gateway, before anything is read of what is asked.
+"""Authenticates requests to the gateway before anything of their body is read.
 
-What always holds: a request names this machine's loopback address as its host, so a page whose name was pointed there
-(DNS rebinding) gets nothing; a browser's request from any page, which has an `Origin`, gets nothing; one without the
-token of somebody in use gets nothing. A token that is revoked ends with the next request.
+Invariants: a request must name the loopback address as its host, which defeats DNS rebinding; browser requests, which
+have an `Origin`, are refused; so are requests without a valid token. Revoking a token takes effect with the next
+request.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNKNOWN = (
 
 
 class KnownTokens:
-    """Reads the file of tokens again when it has changed."""
+    """Tokens from the token file, reloaded when it changes."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -31,7 +31,7 @@ class KnownTokens:
         self._known: tuple[GatewayToken, ...] = ()
 
     def __call__(self) -> tuple[GatewayToken, ...]:
-        """Those that there are. Raises GatewayError where they cannot be read."""
+        """Returns the current tokens. Raises GatewayError if the file is unreadable."""
         try:
             found = token_file(self._data).stat()
             seen = (found.st_mtime_ns, found.st_ino)
@@ -46,7 +46,7 @@ class KnownTokens:
 
 
 class GatewayDoor:
-    """An ASGI application around another one; `scope["token"]` is then who asks."""
+    """ASGI middleware that authenticates; `scope["token"]` is then the token."""
 
     def __init__(self, app: ASGIApp, tokens: Callable[[], tuple[GatewayToken, ...]], port: int) -> None:
         self._app, self._tokens = app, tokens
@@ -63,12 +63,12 @@ class GatewayDoor:
         await self._app({**scope, "token": token}, receive, send)
 
     def _let_in(self, headers: Headers) -> GatewayToken:
-        """Raises GatewayError for whoever is not."""
+        """Returns the token of a request. Raises GatewayError for a refused one."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            raise GatewayError(403, "this gateway answers on its loopback address alone", code="wrong_host")
+            raise GatewayError(403, "this gateway answers only on its loopback address", code="wrong_host")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
-            raise GatewayError(403, "this gateway answers no page of a browser", code="wrong_origin")
+            raise GatewayError(403, "this gateway does not answer browser pages", code="wrong_origin")
         sent = headers.getlist("authorization")
         scheme, _, secret = sent[0].partition(" ") if len(sent) == 1 else ("", "", "")
         found = token_of(secret.strip(), self._tokens()) if scheme.lower() == "bearer" else None

@@ -1,9 +1,8 @@
-"""Keeps sessions of tokens with consent: redacted, token by token, with the verdict on the newest answer.
+"""Stores sessions of tokens with consent: redacted, token by token, with the verdict on the newest answer.
 
-What always holds: redaction comes before writing. Where a rule matches in the words of a session, in what its tokens
-spell, in a call's arguments or in a check, no word, token or check of it is kept, from then on and for the turns
-before: only counts and the rule's number. Nothing is learned from such a session. A verdict goes to the answer that was
-judged, never to a newer one.
+Invariants: redaction comes before writing. If a rule matches in a session's text, its detokenized tokens, a call's
+arguments or a check, then no text, token or check of it is stored, for earlier turns too: only counts and the rule's
+number. Nothing is learned from such a session. A verdict belongs to the answer that was judged, never to a newer one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from verifiers.registry.spec import SPEC, Spec
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """What was checked, by what, and what came of it."""
+    """A checked submission with its spec and verdict."""
 
     submission: str | None
     spec: Spec
@@ -32,15 +31,15 @@ class CheckedAnswer:
 
 @dataclass(frozen=True)
 class SessionKeeper:
-    """Methods may be called from any thread."""
+    """Stores and judges sessions; thread-safe."""
 
     files: KeptSessions
     redaction: Redaction
     days: float
-    """That a session is kept after its last turn."""
+    """Days for which a session is stored after its last turn."""
     now: Callable[[], str]
     _locks: tuple[threading.Lock, ...] = field(default_factory=lambda: tuple(threading.Lock() for _ in range(64)))
-    """Shared by the sessions' names: one session has always the same."""
+    """Locks striped over session names: one session always uses the same."""
 
     def keep(
         self,
@@ -53,9 +52,8 @@ class SessionKeeper:
         *,
         complete: bool,
     ) -> bool:
-        """Writes it; `messages` are all of the conversation, the newest turn the last, which is `complete` where the
-        model ended it. False where it is not kept because somebody deleted it, or what it branched from. Raises
-        OSError, KeptSessionError."""
+        """Stores a session; `messages` is the whole conversation, newest turn last, `complete` if the model ended it.
+        Returns False if the session, or the one it branched from, was deleted. Raises OSError, KeptSessionError."""
         now = self.now()
         said = tuple(SaidText(role=one.rendered_role, text=_shown(one)) for one in messages)
         spelled = [renderer.text(node.ids) for node in session.nodes]
@@ -85,8 +83,8 @@ class SessionKeeper:
             return self.files.put(written, new=not session.recorded, branch_of=session.branch_of)
 
     def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
-        """Adds a verdict to a session that is kept; False where it has a newer turn by now than `kept`, or is not kept
-        any more. Raises OSError, KeptSessionError."""
+        """Adds a verdict to a stored session. Returns False if it has a newer turn than `kept`. Raises OSError,
+        KeptSessionError (for a deleted session too)."""
         with self._lock_of(kept.id):
             now = self.files.get(kept.id)
             if (now.answer, now.updated, now.turns) != (kept.answer, kept.updated, kept.turns):
@@ -94,7 +92,7 @@ class SessionKeeper:
             return self.files.put(self._redacted(_with(now, checked)), new=False)
 
     def _rule_before(self, name: str) -> int | None:
-        """The rule that matched in an earlier turn, or in a check of one."""
+        """Returns the rule that matched in an earlier turn or check, None if none did."""
         try:
             return self.files.get(name).rule
         except KeptSessionError:

@@ -1,8 +1,8 @@
-"""Sessions that can be continued token by token, in memory, found by the conversation so far.
+"""Sessions in memory that can be continued token by token, found by their conversation so far.
 
-What always holds: a conversation that goes on in two ways is two sessions; how many there are, and their tokens, are
-bounded. One that was forgotten begins anew, as a branch of the session on disk that has its turns: which one that is is
-remembered for longer, whatever tools and model it goes on with, so that a session that was deleted does not come back.
+Invariants: a conversation that continues in two ways is two sessions; sessions and their tokens are bounded. A
+forgotten session restarts as a branch of the stored session with its turns: that link is remembered longer, across
+tools and models, so that a deleted session does not come back.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from appliance.rendering.renderer import Ids, OwnTurn
 MOST_LIVE = 256
 MOST_LIVE_TOKENS = 8 << 20
 MOST_WRITTEN = 1 << 16
-"""Conversations whose session is remembered without their tokens."""
+"""Maximum number of conversations whose session id is remembered without tokens."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,16 @@ class OpenConversation:
     version: str
     nodes: tuple[Message, ...]
     turns: tuple[OwnTurn, ...]
-    """The model's, in order."""
+    """The model's turns, in order."""
     places: tuple[int, ...]
-    """Which messages of the conversation they are."""
+    """Indices of these turns among the conversation's messages."""
     calls: bool
-    """Whether the last turn asked for a tool."""
+    """True if the last turn called a tool."""
     created: str
     recorded: bool
-    """Whether it was written to disk."""
+    """True if the session was written to disk."""
     branch_of: str = ""
-    """The session on disk that it left, if it left one."""
+    """Stored session that it branched from, if any."""
 
     @property
     def tokens(self) -> int:
@@ -50,23 +50,23 @@ class OpenConversation:
 
     @property
     def context(self) -> Ids:
-        """The tokens of the newest sample: what the model has read and written."""
+        """Tokens of the newest sample: what the model has read and written."""
         start = max(place for place, node in enumerate(self.nodes) if node.parent is None)
         return tuple(token for node in self.nodes[start:] for token in node.ids)
 
 
 @dataclass
 class OpenConversations:
-    """Methods may be called from any thread."""
+    """Live sessions; thread-safe."""
 
     _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
     _continued: set[str] = field(default_factory=set)
-    """Those of `_known` that went on already."""
+    """Keys of `_known` that were already continued."""
     _written: OrderedDict[str, str] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, key: str) -> OpenConversation | None:
-        """The session with that conversation; under a new id where it went on already in another way."""
+        """Returns the session with that conversation, under a new id if it was already continued in another way."""
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -85,7 +85,7 @@ class OpenConversations:
                 self._continued.discard(self._known.popitem(last=False)[0])
 
     def wrote(self, turns: Sequence[str], session: str) -> None:
-        """Remembers, by `turn_keys`, which session has that conversation; the newest one counts."""
+        """Remembers, by `turn_keys`, which session has that conversation; the newest counts."""
         with self._lock:
             self._written[turns[-1]] = session
             self._written.move_to_end(turns[-1])
@@ -93,7 +93,7 @@ class OpenConversations:
                 self._written.popitem(last=False)
 
     def written(self, turns: Sequence[str]) -> str:
-        """The session with the longest of these beginnings of a conversation; empty where none is known."""
+        """Returns the session with the longest of these conversation prefixes; empty if none is known."""
         with self._lock:
             return next((self._written[key] for key in reversed(turns) if key in self._written), "")
 
@@ -103,13 +103,13 @@ def new_id() -> str:
 
 
 def key_of(token: str, tools: Sequence[ClientTool], messages: Sequence[SentMessage]) -> str:
-    """Names a conversation: the same token, tools and messages, whatever else a client writes beside them."""
+    """Returns a conversation's key: the same for equal token, tools and messages, ignoring other fields."""
     said = [token, [one.model_dump() for one in tools], [one.identity for one in messages]]
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def turn_keys(token: str, messages: Sequence[SentMessage]) -> list[str]:
-    """Names a conversation up to each turn of the model's, by the same token, whatever tools there are; ascending."""
+    """Returns the conversation's key up to each turn of the model, independent of tools; ascending."""
     found, so_far = [], hashlib.sha256(token.encode())
     for one in messages:
         so_far.update(json.dumps(one.identity).encode() + b"\n")

@@ -1,6 +1,6 @@
-"""Answers of `/v1/chat/completions` in OpenAI's shape, whole or as a stream, and errors. Pure.
+"""Builds answers of `/v1/chat/completions` in OpenAI's shape, whole or streamed, and errors. Pure.
 
-What always holds: a chunk is one line of JSON in ASCII, so that no text of the model can end a line of the stream.
+Invariants: a chunk is one line of ASCII JSON, so that no model text can end a line of the stream.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from appliance.gateway.chat_request import SentCall
 from verifiers.contract.verdict import Verdict
 
 PIECE = 64
-"""Characters of text in one chunk."""
+"""Characters of text per chunk."""
 DONE = b"data: [DONE]\n\n"
 BEAT = b": at work\n\n"
 _KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
 class GatewayError(Exception):
-    """Answered in OpenAI's shape."""
+    """An error that is answered in OpenAI's shape."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, retry: int | None = None
@@ -48,7 +48,7 @@ class GatewayError(Exception):
 
 @dataclass(frozen=True)
 class ChatReply:
-    """What became of a request."""
+    """Reply to a chat request."""
 
     id: str
     created: int
@@ -60,12 +60,12 @@ class ChatReply:
     prompt_tokens: int
     tokens: int
     session: str | None
-    """Where it is kept; None without consent."""
+    """Id of the stored session; None without consent."""
     verdict: Verdict | None
 
     @property
     def assay(self) -> dict[str, Any]:
-        """Our extension."""
+        """Assay's extension fields."""
         verdict = None if self.verdict is None else self.verdict.model_dump(mode="json")
         return {"session": self.session, "weights": self.version, "verdict": verdict}
 
@@ -89,7 +89,7 @@ def first_chunk(name: str, created: int, model: str) -> bytes:
 
 
 def chunks(reply: ChatReply, *, usage: bool) -> Iterator[bytes]:
-    """All that follows the first one, up to the end of the stream."""
+    """Yields every chunk after the first, up to the end of the stream."""
     head = (reply.id, reply.created, reply.model)
     for start in range(0, len(reply.text), PIECE):
         yield _framed(_chunk(*head, {"content": reply.text[start : start + PIECE]}))

@@ -1,7 +1,7 @@
 """Serves the gateway on this machine's loopback address.
 
-What always holds: nothing listens on another address; a connection that asks nothing in time is closed, also after an
-answer, and so is one that takes nothing of its answer; there are never more than `MOST_CONNECTIONS`.
+Invariants: nothing listens on another address; connections without a timely request are closed, also after an answer,
+and so are connections that do not read their answer; there are never more than `MOST_CONNECTIONS`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from appliance.inference.http.server import http_config
 
 MOST_CONNECTIONS = 256
 HEAD_SECONDS = 10.0
-"""That a connection has to say what it asks, after its beginning and after each answer."""
+"""Time limit for a request head, after connecting and after each answer, in seconds."""
 TAKE_SECONDS = 20.0
-"""That a connection has to take some of what waits for it."""
+"""Time limit for reading some of the pending output, in seconds."""
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP/1.1 for those who ask in time, and take what they asked for."""
+    """HTTP/1.1 with time limits for sending requests and reading answers."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -44,7 +44,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Is called when more waits than is kept for a connection: whatever was to be sent, an error's answer, too."""
+        """Starts the read timeout when the output buffer is full, for errors too."""
         self._untaken = self.loop.call_later(TAKE_SECONDS, self.transport.abort)
         super().pause_writing()
 
@@ -57,7 +57,7 @@ class TimedProtocol(H11Protocol):
             self._untaken.cancel()
 
     def _make_room(self) -> None:
-        """Where there is none, whoever has said nothing for the longest goes: strangers keep nobody out."""
+        """Drops the connection that has been silent for longest, so that strangers keep nobody out."""
         if len(self.connections) < MOST_CONNECTIONS:
             return
         silent = [one for one in self.connections if isinstance(one, TimedProtocol) and one.cycle is None]
@@ -66,7 +66,7 @@ class TimedProtocol(H11Protocol):
         oldest.transport.abort()
 
     def _end_if_closing(self) -> None:
-        """A connection that is closed still waits until its reader took what was written, which may be never."""
+        """Aborts a closing connection whose peer does not read the rest, which may never happen."""
         if self._lost:
             return
         if self._ending:
@@ -81,13 +81,13 @@ class TimedProtocol(H11Protocol):
         super().on_response_complete()
 
     def _close_if_silent(self, answered: object) -> None:
-        """`answered` is the newest request at the time; None before the first."""
+        """Closes the connection unless a request came since `answered`, the newest one then; None before the first."""
         if self.cycle is answered and not self.transport.is_closing():
             self.transport.close()
 
 
 class GatewayUvicorn(uvicorn.Server):
-    """Leaves signals to its owner."""
+    """Uvicorn server that leaves signals to its owner."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -95,7 +95,7 @@ class GatewayUvicorn(uvicorn.Server):
 
 
 def loopback_socket(address: str, port: int) -> socket.socket:
-    """A socket that is bound and does not listen yet. Raises ModelError for a port that is taken."""
+    """Returns a bound socket that does not listen yet. Raises ModelError if the port is taken."""
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -109,7 +109,7 @@ def loopback_socket(address: str, port: int) -> socket.socket:
 
 
 class GatewayServer:
-    """Context manager: answers from its start to its end, on a thread of its own."""
+    """Context manager that serves requests on its own thread."""
 
     def __init__(self, app: ASGIApp, sock: socket.socket) -> None:
         self._socket = sock

@@ -1,8 +1,7 @@
-"""What is kept of an owner's sessions at the gateway: a file for each, `gateway/sessions/ID.json`.
+"""Stored gateway sessions of an owner, one file each: `gateway/sessions/ID.json`.
 
-What always holds: only what was asked with consent is kept, after redaction, until its last day; one that somebody
-deleted is never written again. A session becomes a task through `PassedSession` alone, and there is none without a
-verdict that passed.
+Invariants: only requests with consent are stored, after redaction, until their last day; a deleted session is never
+written again. A session becomes a task only through `PassedSession`, which requires a verdict that passed.
 """
 
 from __future__ import annotations
@@ -28,41 +27,41 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 MOST_BYTES = 16 << 20
-"""Of one file."""
+"""Maximum bytes of one file."""
 MOST_SESSIONS = 10_000
 MOST_TOTAL_BYTES = 8 << 30
-"""Of all files."""
+"""Maximum bytes of all files."""
 _HEAD = re.compile(
     rb'\{"id":"[^"\\]*","token":"[^"\\]*","created":"[^"\\]*","updated":"([^"\\]*)","expires":"([^"\\]*)"'
 )
-"""How a file begins, so that nobody has to read the rest to know its last day."""
+"""Start of a file, from which its last day is known without parsing the rest."""
 _ID = re.compile(r"gs-[0-9a-f]{16}")
 _HINT = "`assay gateway sessions ls` lists what is kept"
 
 
 class KeptSessionError(HintedError):
-    """There is no such session, or it cannot be read."""
+    """A session does not exist or cannot be read."""
 
     exit_code = 2
 
 
 class KeptSessionsFullError(KeptSessionError):
-    """No more sessions are taken in until some are deleted."""
+    """The store is full until some sessions are deleted."""
 
 
 class SaidText(FrozenModel):
-    """A message of a session in words. Hostile text."""
+    """Text of one message in a session. Hostile."""
 
     role: str
     text: str
 
 
 class KeptSession(FrozenModel):
-    """Says what was asked and answered with consent, token by token where nothing in it was redacted."""
+    """A conversation stored with consent, token by token unless redacted."""
 
     id: str = Field(pattern=r"^gs-[0-9a-f]{16}$")
     token: str
-    """Name of the token that asked."""
+    """Name of the token used."""
     created: str
     updated: str
     expires: str
@@ -70,24 +69,24 @@ class KeptSession(FrozenModel):
     """Digest of the weights that answered."""
     tools: tuple[str, ...] = ()
     said: tuple[SaidText, ...]
-    """Empty where a rule of redaction matched, and so are the nodes, the answer and the check."""
+    """Messages as text; empty if a redaction rule matched, like nodes, answer and check."""
     nodes: tuple[Message, ...] = ()
-    """As they were sampled and forced."""
+    """Nodes as sampled and forced."""
     rule: int | None = None
-    """Number of the rule of redaction that matched, from 1."""
+    """Number of the redaction rule that matched, from 1."""
     turns: int = 0
-    """Messages of the model's."""
+    """Number of the model's messages."""
     questions: int
-    """Messages of the person's."""
+    """Number of the person's messages."""
     answer: str = ""
-    """The newest answer, as it was given; empty after a tool call."""
+    """Newest answer as given; empty after a tool call."""
     complete: bool = False
-    """Whether the model ended it, and no limit of tokens cut it off."""
+    """True if the model ended the answer, False if the token limit truncated it."""
     submission: str | None = None
-    """What of it was checked."""
+    """Part of the answer that was checked."""
     spec: Spec | None = None
     verdict: Verdict | None = None
-    """What the newest check said."""
+    """Verdict of the newest check."""
 
     @property
     def redacted(self) -> bool:
@@ -96,7 +95,7 @@ class KeptSession(FrozenModel):
 
 @dataclass(frozen=True)
 class PassedSession:
-    """A session whose answer passed a check that a task can have: the only thing here that becomes one."""
+    """A session whose answer passed a check that a task can have; only these become tasks."""
 
     id: str
     question: str
@@ -105,9 +104,9 @@ class PassedSession:
 
 
 def why_no_task(kept: KeptSession) -> str:
-    """Why nothing is learned from it, in a sentence; empty where it may become a task."""
+    """Returns why a session cannot become a task, as a sentence; empty if it can."""
     if kept.redacted:
-        return f"rule {kept.rule} of gateway.redact matches in it"
+        return f"it matches rule {kept.rule} of gateway.redact"
     if kept.verdict is None or kept.spec is None:
         return "it has no verdict"
     if not kept.verdict.passed:
@@ -122,7 +121,7 @@ def why_no_task(kept: KeptSession) -> str:
 
 
 def passed_session(kept: KeptSession) -> PassedSession | None:
-    """None where nothing may be learned from it."""
+    """Returns the session as task material; None if nothing may be learned from it."""
     if why_no_task(kept) or kept.spec is None or kept.submission is None:
         return None
     asked = [one.text for one in kept.said if one.role in ("system", "user")]
@@ -130,15 +129,15 @@ def passed_session(kept: KeptSession) -> PassedSession | None:
 
 
 class KeptSessions:
-    """The files of a data folder. Several processes may have one each: the gateway writes, the daemon deletes."""
+    """Session files of a data folder, shared by processes: the gateway writes, the daemon deletes."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "gateway" / "sessions"
 
     def put(self, session: KeptSession, *, new: bool, branch_of: str = "") -> bool:
-        """Writes it whole; False where it was there and is not any more, or the one that it branched from is not:
-        somebody deleted it; and where it is too large, so that what is there stays as it was. Raises
-        KeptSessionsFullError for a new one above the bounds, OSError."""
+        """Writes a session atomically. Returns False if it, or the session it branched from, was deleted, and if it is
+        too large, which leaves the stored version unchanged. Raises KeptSessionsFullError for a new one above the
+        bounds, OSError."""
         path = self._path(session.id)
         content = session.model_dump_json().encode()
         with self._changing():
@@ -157,20 +156,20 @@ class KeptSessions:
         return True
 
     def get(self, name: str) -> KeptSession:
-        """Raises KeptSessionError."""
+        """Reads a session. Raises KeptSessionError."""
         path = self._path(name)
         try:
             return KeptSession.model_validate_json(path.read_bytes())
         except FileNotFoundError:
-            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
+            raise KeptSessionError(f"no such session: {name!r}", hint=_HINT) from None
         except (OSError, ValidationError) as error:
             raise KeptSessionError(
                 f"session {name} cannot be read: {type(error).__name__}",
-                hint=f"`assay gateway sessions delete {name}` takes it away",
+                hint=f"`assay gateway sessions delete {name}` removes it",
             ) from error
 
     def names(self) -> list[str]:
-        """Newest first, by when they were written last."""
+        """Returns session names by last write, newest first."""
         if not self.folder.is_dir():
             return []
         found: list[tuple[float, str]] = []
@@ -183,7 +182,7 @@ class KeptSessions:
         return [name for _, name in sorted(found, reverse=True)]
 
     def all(self, limit: int = MOST_SESSIONS) -> Iterator[KeptSession]:
-        """Those that can be read, newest first."""
+        """Yields readable sessions, newest first."""
         for name in self.names()[:limit]:
             try:
                 yield self.get(name)
@@ -191,16 +190,16 @@ class KeptSessions:
                 continue
 
     def delete(self, name: str) -> None:
-        """Raises KeptSessionError, OSError."""
+        """Deletes a session. Raises KeptSessionError, OSError."""
         path = self._path(name)
         if not self.folder.is_dir():
-            raise KeptSessionError(f"there is no session {name!r}", hint=_HINT)
+            raise KeptSessionError(f"no such session: {name!r}", hint=_HINT)
         with self._changing():
             _beside(path).unlink(missing_ok=True)
             try:
                 path.unlink()
             except FileNotFoundError:
-                raise KeptSessionError(f"there is no session {name!r}", hint=_HINT) from None
+                raise KeptSessionError(f"no such session: {name!r}", hint=_HINT) from None
             finally:
                 sync_folder(self.folder)
 
@@ -211,14 +210,13 @@ class KeptSessions:
                 taken += self._path(name).stat().st_size
         if len(names) >= MOST_SESSIONS or taken > MOST_TOTAL_BYTES:
             raise KeptSessionsFullError(
-                f"{len(names)} sessions are kept, and no more are taken in",
-                hint="delete some (`assay gateway sessions delete`), or have gateway.retention_days shorter",
+                f"the session store is full ({len(names)} sessions)",
+                hint="delete some (`assay gateway sessions delete`), or lower gateway.retention_days",
             )
 
     def expire(self, now: str, days: float) -> int:
-        """Deletes what is past its last day, as its file says, or had its last turn before so many days, and the oldest
-        above `MOST_SESSIONS`; returns how many. When a file was written says nothing: it may be a copy. Raises
-        OSError."""
+        """Deletes sessions past their stored last day, or with their last turn over `days` days ago, and the oldest
+        above `MOST_SESSIONS`; returns the count. File times are ignored, since a file may be a copy. Raises OSError."""
         moment = datetime.fromisoformat(now)
 
         def is_past(path: Path) -> bool:
@@ -240,7 +238,7 @@ class KeptSessions:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """One at a time, of all processes: what is deleted between a look and a write would be there again."""
+        """Locks the folder across processes: a file deleted between a check and a write must not reappear."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -251,17 +249,17 @@ class KeptSessions:
 
     def _path(self, name: str) -> Path:
         if not _ID.fullmatch(name):
-            raise KeptSessionError(f"{name!r} is no session", hint=_HINT)
+            raise KeptSessionError(f"invalid session id {name!r}", hint=_HINT)
         return self.folder / f"{name}.json"
 
 
 def _beside(path: Path) -> Path:
-    """Where it is written before it takes its place."""
+    """Path of the temporary file that replaces the session's file."""
     return path.with_name(f".{path.stem}.new")
 
 
 def _last_moment(path: Path, days: float) -> datetime:
-    """When a file is deleted; one that cannot be read, so many days after it was written. Raises OSError."""
+    """Returns when a file is deleted; an unreadable one `days` days after it was written. Raises OSError."""
     with path.open("rb") as stream:
         head = _HEAD.match(stream.read(1000))
         written = os.fstat(stream.fileno()).st_mtime
@@ -275,5 +273,5 @@ def _last_moment(path: Path, days: float) -> datetime:
 
 
 def last_day(now: str, days: float) -> str:
-    """When a session that is written now is deleted."""
+    """Returns the deletion time of a session written now."""
     return (datetime.fromisoformat(now) + timedelta(days=days)).astimezone(UTC).isoformat(timespec="seconds")

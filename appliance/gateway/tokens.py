@@ -1,8 +1,7 @@
-"""The gateway's bearer tokens: made once, kept as hashes.
+"""Bearer tokens of the gateway, generated once and stored as hashes.
 
-What always holds: the token itself is never written; the file is written by the daemon alone and read by the gateway;
-comparing takes the same time for every wrong token. A token has 256 random bits, so that its plain SHA-256 gives
-nothing away.
+Invariants: the token itself is never written; only the daemon writes the file, the gateway reads it; comparison takes
+the same time for every wrong token. A token has 256 random bits, so its plain SHA-256 reveals nothing.
 """
 
 from __future__ import annotations
@@ -23,22 +22,22 @@ NAME = r"^[a-z0-9][a-z0-9_.-]{0,39}$"
 MOST_TOKENS = 100
 PREFIX = "assay-"
 MOST_CHARS = 200
-"""Of what somebody sends as a token."""
+"""Maximum characters of a token sent by a client."""
 
 
 class GatewayTokenError(HintedError):
-    """A token that cannot be made or revoked, or a file of them that cannot be read."""
+    """A token cannot be created or revoked, or the token file is unreadable."""
 
     exit_code = 2
 
 
 class GatewayToken(FrozenModel):
-    """What is known of a token."""
+    """A token's record: its hash, never the token."""
 
     name: str = Field(pattern=NAME)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     consent: bool
-    """Whether what is asked with it is recorded, and may become tasks."""
+    """True if its requests are recorded and may become tasks."""
     created: str
     revoked: str | None = None
 
@@ -52,7 +51,7 @@ def token_file(data: Path) -> Path:
 
 
 def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
-    """All of them, revoked ones too. Raises GatewayTokenError for a file that is not as it was written, OSError."""
+    """Returns all tokens, revoked ones included. Raises GatewayTokenError for an invalid file, OSError."""
     path = token_file(data)
     try:
         return _TokenFile.model_validate_json(path.read_bytes()).tokens
@@ -60,21 +59,21 @@ def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
         return ()
     except ValidationError as error:
         raise GatewayTokenError(
-            f"{path} cannot be read: {error.error_count()} faults", hint="move it away and make the tokens anew"
+            f"{path} cannot be read: {error.error_count()} faults", hint="move it away and create the tokens again"
         ) from None
 
 
 def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[GatewayToken, str]:
-    """Makes one and keeps its hash; the token itself is returned once. Raises GatewayTokenError, OSError."""
+    """Creates a token and stores its hash; the token itself is returned once. Raises GatewayTokenError, OSError."""
     known = [one for one in read_tokens(data) if one.name != name or one.revoked is None]
     if any(one.name == name for one in known):
         raise GatewayTokenError(
-            f"there is a token {name} already", hint=f"give another name, or `assay gateway token revoke {name}` first"
+            f"the token {name} already exists", hint=f"give another name, or `assay gateway token revoke {name}` first"
         )
     if len(known) >= MOST_TOKENS:
         known = [one for one in known if one.revoked is None]
     if len(known) >= MOST_TOKENS:
-        raise GatewayTokenError(f"there are {MOST_TOKENS} tokens", hint="revoke one that nobody uses")
+        raise GatewayTokenError(f"the limit of {MOST_TOKENS} tokens is reached", hint="revoke an unused one")
     secret = PREFIX + secrets.token_urlsafe(32)
     made = GatewayToken(name=name, sha256=_hash(secret), consent=consent, created=now)
     _write(data, [*known, made])
@@ -82,18 +81,18 @@ def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[Gatewa
 
 
 def revoke_token(data: Path, name: str, now: str) -> GatewayToken:
-    """Makes it worthless from now on. Raises GatewayTokenError for one that is not there or was revoked, OSError."""
+    """Revokes a token. Raises GatewayTokenError if it does not exist or was revoked, OSError."""
     known = read_tokens(data)
     found = next((one for one in known if one.name == name and one.revoked is None), None)
     if found is None:
-        raise GatewayTokenError(f"there is no token {name!r} in use", hint="`assay gateway token ls` lists them")
+        raise GatewayTokenError(f"no valid token is named {name!r}", hint="`assay gateway token ls` lists tokens")
     revoked = found.model_copy(update={"revoked": now})
     _write(data, [revoked if one is found else one for one in known])
     return revoked
 
 
 def revoke_all(data: Path, now: str) -> list[str]:
-    """Makes every token worthless, and returns the names of those that were in use. Raises as `read_tokens`."""
+    """Revokes every token and returns the names of those in use. Raises as `read_tokens`."""
     known = read_tokens(data)
     names = [one.name for one in known if one.revoked is None]
     if names:
@@ -102,7 +101,7 @@ def revoke_all(data: Path, now: str) -> list[str]:
 
 
 def token_of(sent: str, known: Sequence[GatewayToken]) -> GatewayToken | None:
-    """The token in use that this text is; all are compared, whichever fits."""
+    """Returns the valid token with this text; always compares with all of them."""
     hashed = _hash(sent[:MOST_CHARS])
     found: GatewayToken | None = None
     for one in known:

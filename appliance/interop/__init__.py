@@ -1,1 +1,1 @@
-"""Offers parts of the appliance to other programs, by the protocols that those have. Nothing here imports them."""
+"""Adapters that offer parts of the appliance to other programs; nothing in the appliance imports them."""

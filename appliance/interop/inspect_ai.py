@@ -1,9 +1,9 @@
-"""Makes the runtime a sandbox provider of inspect_ai, which loads this module by its entry point; nobody else does.
+"""Sandbox provider for inspect_ai, which loads this module by its entry point.
 
-`sandbox="assay"` gives each sample a sandbox of its own with the distribution's shell and small programs, under the
-backend and within the bounds that the owner's policy has for what a model wrote. What always holds: one program of a
-sandbox at a time, others wait for their turn; a sandbox ends with its sample and all of them with their task; nothing
-is retried. A sandbox that broke or used up a limit is `SandboxUnavailableError`, never a program's own failure.
+`sandbox="assay"` gives each sample its own sandbox with the distribution's shell and small programs, under the backend
+and within the bounds of the owner's policy for model-written code. Invariants: one program per sandbox at a time,
+others wait; a sandbox ends with its sample and all of them with their task; nothing is retried. A sandbox that broke or
+used up a limit raises `SandboxUnavailableError`, never a program's own failure.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ LIMITS = Limits(
     life_seconds=21_600.0,
     calls=100_000,
 )
-"""Of a sample that asks for no others; less where the policy says so."""
+"""Limits of a sample that requests none, lowered to the policy's."""
 NOT_FOUND, NOT_STARTED, SIGNALLED = 127, 126, 128
-"""Exit codes of a shell: no such program, one that cannot be started, and what is added to a signal's number."""
+"""Shell exit codes: no such program, program cannot be started, and the offset of a signal's number."""
 THREADS = 256
-"""Calls that may be waited for at once, over all sandboxes."""
+"""Maximum number of concurrent calls over all sandboxes."""
 T = TypeVar("T")
 
 
 class Pool:
-    """Is the one pool of sandboxes of this process: opened with the first sandbox, closed with the last task."""
+    """The process's only sandbox pool: opened with the first sandbox, closed with the last task."""
 
     def __init__(self, open_pool: Callable[[], tuple[SessionPool, Limits]]) -> None:
         self._open_pool = open_pool
@@ -77,7 +77,7 @@ class Pool:
             self._tasks += 1
 
     def sandbox(self, wanted: Limits | None) -> Sandbox:
-        """Raises RefusedError or PolicyError where there can be none; PolicyError also beyond the policy's bounds."""
+        """Opens a sandbox. Raises RefusedError or PolicyError, also for limits above the policy's."""
         with self._lock:
             if self.opened is None:
                 self.opened = self._open_pool()
@@ -103,12 +103,12 @@ class Pool:
 
 
 BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
-"""What the policy has a bound for."""
+"""Limits that the policy bounds."""
 
 
 def open_pool() -> tuple[SessionPool, Limits]:
-    """Opens sandboxes as `assay sandbox run` does: at the broker that runs, else, for root, at one of our own. With the
-    most that one of them may have."""
+    """Connects to the running broker, as `assay sandbox run` does, or starts one for root; returns the pool and the
+    policy's limits."""
     from appliance.cli.shell import broker_target
     from appliance.config import places
     from appliance.config.configuration import Settings
@@ -142,7 +142,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Runs it for the ordinary user where no other is named; without a timeout, for as long as a call may take."""
+        """Runs a program, as the ordinary user unless `user` is given; without a timeout, up to the limit of a call."""
         try:
             ran = await self._in_turn(
                 lambda: self._sandbox.exec(
@@ -183,8 +183,8 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         return data.decode() if text else data
 
     async def _with_files(self, action: Callable[[], T]) -> T:
-        """What inspect_ai has no error for, as a link or a full disk, is what it has for a file that may not be
-        used."""
+        """Runs a file operation; errors unknown to inspect_ai, such as a link or a full disk, become
+        PermissionError."""
         try:
             return await self._in_turn(action)
         except (FileMissingError, FileDeniedError, FileIsFolderError, FileTooLargeError):
@@ -193,7 +193,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
             raise PermissionError(str(error)) from error
 
     async def _in_turn(self, action: Callable[[], T]) -> T:
-        """Who gives up waiting leaves the call to end by itself; the next one waits for that."""
+        """Runs one action at a time; a cancelled waiter leaves its call running, and the next waits for it."""
 
         def act() -> T:
             with self._turn:
@@ -210,7 +210,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """A configuration is a set of `runtime.sandbox.Limits`."""
+        """Parses a configuration: a set of `runtime.sandbox.Limits`."""
         return Limits.model_validate(config)
 
     @classmethod
@@ -221,10 +221,11 @@ class AssaySandboxEnvironment(SandboxEnvironment):
     async def sample_init(
         cls, task_name: str, config: SandboxEnvironmentConfigType | None, metadata: dict[str, str]
     ) -> dict[str, SandboxEnvironment]:
-        """Raises RefusedError for a configuration that is none, or asks for more than the policy gives."""
+        """Opens the sandbox of a sample. Raises RefusedError for an invalid configuration or limits above the
+        policy's."""
         if config is not None and not isinstance(config, Limits):
             raise RefusedError(
-                f"{config!r:.100} is no configuration of an Assay sandbox",
+                f"{config!r:.100} is not a configuration of an Assay sandbox",
                 hint='Leave it out, or give SandboxEnvironmentSpec("assay", runtime.sandbox.Limits(...)).',
             )
         return {"default": cls(await to_thread.run_sync(partial(POOL.sandbox, config)))}
@@ -243,20 +244,20 @@ class AssaySandboxEnvironment(SandboxEnvironment):
 
     @classmethod
     async def task_cleanup(cls, task_name: str, config: SandboxEnvironmentConfigType | None, cleanup: bool) -> None:
-        """Whatever `cleanup` says: no sandbox outlives who asked for it."""
+        """Closes the pool regardless of `cleanup`: no sandbox outlives its task."""
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(POOL.end_task)
 
 
 def _normal(file: str) -> str:
-    """Takes dots and doubled slashes out of a path that begins in /work. No link is followed: it means the same."""
+    """Normalises a path below /work lexically. Links are not followed, so it still names the same file."""
     return "/" + posixpath.normpath(posixpath.join(HOME, file)).lstrip("/")
 
 
 def _result(ran: ProgramResult, most: int) -> ExecResult[str]:
-    """`most`: bytes of one output that the sandbox itself may give, which may be less than inspect_ai's limit."""
+    """Converts a result. `most` is the sandbox's own output limit in bytes, which may be below inspect_ai's."""
     if ran.status is CallStatus.TIMEOUT:
-        raise TimeoutError("the program did not end in its time and was stopped")
+        raise TimeoutError("the program timed out and was stopped")
     output, errors = ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")
     if ran.status is CallStatus.OUTPUT:
         theirs = SandboxEnvironmentLimits

@@ -1,10 +1,9 @@
-"""A bundle in one file: a zip archive that is written in exactly one way. Pure.
+"""A bundle in one file: a zip archive with exactly one valid encoding. Pure.
 
-What always holds: equal contents give equal bytes. Nothing is compressed, no time, owner or comment is stored, the
-members stand in the order of their names, one after the other from the first byte to the last. An archive is read by
-walking over it once, within bounds that are known before; then it is written again from what was read, and has to be
-the same to the last byte. So no byte of it is free, whatever a program that unpacks archives makes of it. Any such
-program opens it. Names are never used to open anything.
+Invariants: equal contents give equal bytes. Nothing is compressed, no time, owner or comment is stored, and members are
+contiguous in the order of their names. An archive is read in one pass within fixed bounds, then encoded again and
+compared to the last byte; so no byte is free, whatever other unpackers make of it. Any zip program opens it. Names are
+never used to open anything.
 
 Format: PKWARE's APPNOTE.TXT 6.3.3, sections 4.3.7 (local header), 4.3.12 (directory), 4.3.16 (end).
 """
@@ -30,19 +29,19 @@ ENTRY = struct.Struct("<4s6H3I5H2I")
 END = struct.Struct("<4s4H2IH")
 FIRST = b"PK\x03\x04"
 DAY = 0x0021
-"""The first day that the format knows, 1980-01-01: a date has to stand there."""
+"""Earliest date in the format, 1980-01-01: the field is mandatory."""
 MADE_BY = 0x0314
-"""Unix, version 2.0, so that what unpacks it takes the mode below."""
+"""Unix, version 2.0, so that unpackers apply the mode below."""
 MODE = 0o100644 << 16
 AROUND = 1 << 14
-"""Bytes that headers and directory take, at most."""
+"""Upper bound for headers and directory, in bytes."""
 MOST_MEMBERS = len(LARGEST) + 3 + MOST_FILES
-"""Meaning, manifest and seal are the three."""
+"""Maximum number of members; the three extra are meaning, manifest and seal."""
 LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_MEANING + LARGEST_MANIFEST + LARGEST_SEAL + LARGEST_FILES + AROUND
 
 
 def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
-    """The archive, piece by piece. The names must be those of a bundle."""
+    """Yields the archive in pieces. The names must be those of a bundle."""
     directory, offset = [], 0
     for name in sorted(contents):
         data, written = contents[name], name.encode("ascii")
@@ -56,13 +55,12 @@ def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
-    """What an archive holds by name, as far as it can be read, and what is wrong with it: empty only when every byte
-    is the one that `encode` writes."""
+    """Returns the readable contents by name, and the fault: empty only if every byte is what `encode` writes."""
     contents: dict[str, bytes] = {}
     place, last = 0, ""
     while archive[place : place + 4] == FIRST:
         if place + HEADER.size > len(archive):
-            return contents, "it ends in the middle of a header"
+            return contents, "it is truncated in a header"
         _, _, _, method, _, _, _, packed, size, length, _ = HEADER.unpack_from(archive, place)
         written = archive[place + HEADER.size : place + HEADER.size + length]
         name = written.decode("ascii", "replace")
@@ -70,21 +68,21 @@ def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
         if len(contents) == MOST_MEMBERS:
             return contents, f"it has more than {MOST_MEMBERS} members"
         if most is None:
-            return contents, f"a member has a name that no bundle has: {name[:100]!a}"
+            return contents, f"unknown member name: {name[:100]!a}"
         if name <= last:
-            return contents, f"{name} stands twice or out of order"
+            return contents, f"{name} is a duplicate or out of order"
         if method or packed != size:
             return contents, f"{name} is compressed"
         if size > most:
             return contents, f"{name} is larger than {most} bytes"
         place += HEADER.size + length
         if place + size > len(archive):
-            return contents, f"it ends in the middle of {name}"
+            return contents, f"it is truncated in {name}"
         contents[name] = archive[place : place + size]
         place, last = place + size, name
     place = 0
     for piece in encode(contents):
         if archive[place : place + len(piece)] != piece:
-            return contents, "it is not written in the one form that is read"
+            return contents, "it is not in canonical form"
         place += len(piece)
-    return contents, "" if place == len(archive) else "something stands behind its end"
+    return contents, "" if place == len(archive) else "it has data after its end"

@@ -1,10 +1,9 @@
-"""The seal of a bundle: a signed statement in it, about every byte of the rest. docs/bundle.md is its format.
+"""The seal of a bundle: a signed statement inside it about every other byte. docs/bundle.md has the format.
 
-What always holds: a seal names the manifest and every file of the bundle by SHA-256, the verdict, the model, the policy
-and the key that made it; what it says of the files is what stands in them; it is checked offline. With the signer's
-public key it says who made the bundle and that nothing was changed since. Without, it says that nothing was changed
-since somebody sealed it, and with which key. That the answer is right is not its matter: that is decided anew by the
-verifier.
+Invariants: a seal names the manifest and every file by SHA-256, the verdict, model, policy and signing key; its claims
+about files match their content; it is checked offline. With the signer's public key it proves who made the bundle and
+that nothing changed since. Without that key it proves that nothing changed since somebody sealed it, and with which
+key. It does not prove that the answer is right: the verifier decides that again.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ SEALED = "urn:assay:bundle:2"
 
 
 def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
-    """Signs the bundle as it lies in that folder. Raises BundleError for a folder that is no whole bundle, OSError."""
+    """Signs the bundle in that folder. Raises BundleError for an incomplete bundle, OSError."""
     read = read_bundle(folder)
     if not read.intact:
-        raise BundleError(f"{folder} is no whole bundle: {read.wrong[0]}", hint="Write it once more.")
+        raise BundleError(f"{folder} is not a complete bundle: {read.wrong[0]}", hint="Write it again.")
     contents = _sealed(read)
     predicate = {**_predicate_of(contents), "madeAt": made_at, "key": signer.public.line}
     subjects = {name: sha256(content) for name, content in contents.items()}
@@ -38,49 +37,47 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
 
 
 def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement:
-    """What the seal says, when it is about exactly these bytes and signed by that key, or by the key that it names
-    itself where none is given. Raises BundleError."""
+    """Verifies the seal against exactly these bytes and returns its statement. Without `key`, the key named in the seal
+    is used. Raises BundleError."""
     envelope = read.contents.get(SEAL)
     if envelope is None:
-        raise BundleError("there is no seal in it", hint="Get the sealed bundle from where it is from.")
+        raise BundleError("the bundle has no seal", hint="Get the sealed bundle from its source.")
     try:
         if key is not None and key.fingerprint not in (signers := open_envelope(envelope).signers):
             raise BundleError(
-                f"another key sealed it: {', '.join(printable(one, limit=80) for one in signers)}, and not"
+                f"it was sealed with another key: {', '.join(printable(one, limit=80) for one in signers)}, and not"
                 f" {key.fingerprint}, which was given",
-                hint="Give the key of who should have made it, as you kept it from before.",
+                hint="Give the maker's key from your own records.",
             )
         signed_with = key or _named(envelope)
         found = verify_statement(envelope, signed_with, SEALED)
     except StatementRefused as error:
-        raise BundleError(f"the seal does not hold: {error}", hint=error.hint) from error
+        raise BundleError(f"invalid seal: {error}", hint=error.hint) from error
     if found.predicate.get("key") != signed_with.line:
-        raise BundleError("the seal names another key than the one that signed it", hint="Get the bundle once more.")
+        raise BundleError("the seal names another key than its signer's", hint="Get the bundle again.")
     here = {name: sha256(content) for name, content in _sealed(read).items()}
     there = dict(found.subjects)
     if here != there or not read.intact:
         changed = sorted(name for name in here.keys() | there.keys() if here.get(name) != there.get(name))
         raise BundleError(
-            f"the seal is about other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
-            hint="Get the bundle once more.",
+            f"the seal covers other bytes: {', '.join(map(ascii, changed)) or read.wrong[0]}",
+            hint="Get the bundle again.",
         )
     if not _in_one_form(envelope, here):
-        raise BundleError("the seal is not written in its one form", hint="Get the bundle once more.")
+        raise BundleError("the seal is not in canonical form", hint="Get the bundle again.")
     other = [name for name, value in _predicate_of(_sealed(read)).items() if found.predicate.get(name, "") != value]
     if other:
-        raise BundleError(
-            f"the seal says something else than the files: {', '.join(other)}", hint="Get the bundle once more."
-        )
+        raise BundleError(f"the seal contradicts the files: {', '.join(other)}", hint="Get the bundle again.")
     return found
 
 
 def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
-    """What a seal says of these files. Empty text stands for what they do not say in text. Raises BundleError for files
-    that are no JSON."""
+    """Returns the claims a seal makes about these files; empty text for facts they lack. Raises BundleError for invalid
+    JSON."""
     try:
         verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
     except ValueError as error:
-        raise BundleError(f"a seal cannot say what is in it: {error}", hint="Get the bundle once more.") from error
+        raise BundleError(f"the files cannot be sealed: {error}", hint="Get the bundle again.") from error
     weights = _in(versions, "weights")
     return {
         "verdict": {name: _text(_in(verdict, name)) for name in ("outcome", "verifier", "version")},
@@ -100,7 +97,7 @@ def _text(value: object) -> str:
 
 
 def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
-    """Whether it has one signature, and states nothing beside what `write_seal` writes."""
+    """True if the seal has one signature and exactly the fields that `write_seal` writes."""
     read = open_envelope(envelope)
     statement = payload_of(read)
     described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
@@ -109,7 +106,7 @@ def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
 
 
 def sealed_with(found: VerifiedStatement) -> PublicKey:
-    """The key that a seal names; it has signed it when `seal_of` gave it."""
+    """Returns the key named in a seal; `seal_of` has checked that it signed."""
     return PublicKey.read(str(found.predicate["key"]))
 
 
@@ -118,9 +115,9 @@ def _sealed(read: BundleRead) -> Mapping[str, bytes]:
 
 
 def _named(envelope: bytes) -> PublicKey:
-    """The key that an envelope names in itself: whoever made it chose it."""
+    """Returns the key that an envelope names in itself, chosen by its maker."""
     try:
         payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
         return PublicKey.read(str(payload["predicate"]["key"]))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise BundleError("the seal does not hold: it names no key", hint="Get the bundle once more.") from error
+        raise BundleError("invalid seal: it names no key", hint="Get the bundle again.") from error

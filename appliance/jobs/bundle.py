@@ -1,13 +1,12 @@
-"""Writing a bundle: an answer and everything that somebody else needs to check it, in a folder or in one file.
+"""Writes bundles: an answer with everything needed to check it, as a folder or a single file.
 
-A folder is there whole or not at all: the files are written into a temporary folder beside it and synced, the manifest
-last, and then the folder is renamed. What a kill leaves behind is a hidden folder that the next start takes away.
+A folder is complete or absent: files are written and synced in a temporary folder beside it, the manifest last, and the
+folder is renamed. A kill leaves a hidden folder, which the next start removes.
 
-The manifest itself is not signed; the seal beside it is (`appliance.jobs.attestation`). The manifest shows damage and
-careless changes, and its digest names the bundle: a digest that was noted elsewhere (the ledger, an approval, a mail)
-proves that this is the bundle that was meant. By itself it proves nothing about who made the bundle: whoever can write
-the folder can write a new manifest. What nobody can forge is the other half, that the answer fulfils the spec: that is
-proved again at each check, by running the verifier.
+The manifest is not signed; the seal beside it is (`appliance.jobs.attestation`). The manifest shows damage and careless
+changes, and its digest identifies the bundle: a digest noted elsewhere (the ledger, an approval, a mail) proves that
+this is the intended bundle. By itself it proves nothing about the maker: anyone who can write the folder can write a
+new manifest. Nobody can forge that the answer meets the spec: each check proves that again by running the verifier.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ def write_bundle(
     solved_by: str,
     meaning: Validation | None,
 ) -> str:
-    """Writes the bundle and gives the SHA-256 of its manifest.
+    """Writes the bundle and returns the SHA-256 of its manifest.
 
-    A bundle that is already there is replaced: that is for a job that is done again because it was killed before its
-    artifact was recorded. A kill between the two renames loses it, so nothing may refer to it yet. `transcript` holds
-    one `TranscriptEntry` a node, `files` what came with the question, by name. Raises BundleError for a verdict that
-    is no pass and for content that a bundle cannot hold, OSError where the disk does not let it.
+    An existing bundle is replaced, for a job repeated because a kill came before its artifact was recorded. A kill
+    between the two renames loses it, so nothing may refer to it yet. `transcript` has one `TranscriptEntry` per node,
+    `files` the question's files by name. Raises BundleError for a verdict that is not a pass and for content that a
+    bundle cannot represent, OSError if the disk fails.
     """
     if not verdict.passed:
-        raise BundleError("the verdict is not a pass", hint="Only what was verified becomes a bundle.")
+        raise BundleError("the verdict is not a pass", hint="Only a verified answer becomes a bundle.")
     try:
         entries = [layout.TranscriptEntry.model_validate(dict(entry)).model_dump(mode="json") for entry in transcript]
         artifact_statement = layout.ArtifactStatement(solved_by=solved_by, claims=tuple(statement))
@@ -73,7 +72,7 @@ def write_bundle(
         }
     except (ValidationError, ValueError, TypeError) as error:
         hint = "Texts must be encodable as UTF-8, and records must be plain JSON."
-        raise BundleError(f"this cannot be put into a bundle: {error}", hint=hint) from error
+        raise BundleError(f"the content cannot be stored in a bundle: {error}", hint=hint) from error
     _require_room(contents)
     try:
         layout.require_few_parts(contents[layout.TRANSCRIPT])
@@ -87,7 +86,7 @@ def write_bundle(
 
 
 def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """The files of a bundle in a folder, whole or not at all; one that is there is replaced. Raises OSError."""
+    """Writes a bundle's files as a folder, atomically, replacing an existing one. Raises OSError."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
@@ -109,7 +108,7 @@ def write_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def put_into(folder: Path, name: str, data: bytes) -> None:
-    """One more file, or another one of that name, in a bundle's folder: there whole or not at all. Raises OSError."""
+    """Adds or replaces one file in a bundle's folder, atomically. Raises OSError."""
     unfinished = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         write_new(unfinished / "new", data, 0o644)
@@ -120,8 +119,7 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
 
 
 def pack(folder: Path, out: Path) -> Path:
-    """The bundle in one file. Raises BundleError for a folder that is no whole bundle and for a file that is there
-    already, OSError."""
+    """Writes the bundle as one file. Raises BundleError for an incomplete bundle or an existing file, OSError."""
     read = read_bundle(folder)
     _require_whole(read, folder)
     try:
@@ -130,7 +128,7 @@ def pack(folder: Path, out: Path) -> Path:
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError as error:
-        raise BundleError(f"{out} is there already", hint="Name another file with --out.") from error
+        raise BundleError(f"{out} already exists", hint="Name another file with --out.") from error
     except OSError:
         out.unlink(missing_ok=True)
         raise
@@ -138,21 +136,21 @@ def pack(folder: Path, out: Path) -> Path:
 
 
 def unpack(file: Path, out: Path) -> Path:
-    """The bundle in a folder. Raises BundleError for a file that is no whole bundle and a folder that exists, OSError.
+    """Writes a packed bundle as a folder. Raises BundleError for an invalid file or an existing folder, OSError.
 
-    Nothing is written before every byte was checked, and only names that a bundle has are written.
+    Nothing is written before every byte was checked, and only a bundle's own names are written.
     """
     read = read_bundle(file)
     _require_whole(read, file)
     if out.is_symlink() or out.exists():
-        raise BundleError(f"{out} is there already", hint="Name another folder with --out.")
+        raise BundleError(f"{out} already exists", hint="Name another folder with --out.")
     write_folder(out, read.contents)
     return out
 
 
 def _require_whole(read: BundleRead, path: Path) -> None:
     if not read.intact:
-        raise BundleError(f"{path} is no whole bundle: {read.wrong[0]}", hint="`assay verify` says more about it.")
+        raise BundleError(f"{path} is not a complete bundle: {read.wrong[0]}", hint="Run `assay verify` for details.")
 
 
 def _require_room(contents: Mapping[str, bytes]) -> None:
@@ -160,11 +158,11 @@ def _require_room(contents: Mapping[str, bytes]) -> None:
     for name, data in contents.items():
         most = layout.largest(name)
         if most is None:
-            raise BundleError(f"{name!a} is no name for a file", hint="Letters, digits, `_`, `.` and `-`, at most 100.")
+            raise BundleError(f"invalid file name {name!a}", hint="Use letters, digits, `_`, `.` and `-`, at most 100.")
         if len(data) > most:
-            raise BundleError(f"{name} would have {len(data)} bytes", hint=f"At most {most} are kept.")
+            raise BundleError(f"{name} has {len(data)} bytes", hint=f"At most {most} are allowed.")
     if len(came) > layout.MOST_FILES or sum(map(len, came.values())) > layout.LARGEST_FILES:
         raise BundleError(
-            f"{len(came)} files of {sum(map(len, came.values()))} bytes came with the question",
-            hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are kept.",
+            f"the question has {len(came)} files of {sum(map(len, came.values()))} bytes",
+            hint=f"At most {layout.MOST_FILES} of {layout.LARGEST_FILES} bytes together are allowed.",
         )

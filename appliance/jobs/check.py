@@ -1,14 +1,13 @@
-"""Checking a bundle, as a stranger would: the bytes first, then the answer again, in a fresh process and offline.
+"""Checks a bundle as a stranger would: first the bytes, then the answer again, in a fresh process, offline.
 
-Neither the daemon nor a data folder is needed, nor trusted. A changed, missing or added byte or file fails, also inside
-the manifest, the seal and the archive (`appliance.jobs.reading`). After that the spec is checked and its verifier
-decides anew; that verdict, not the stored one, is what counts, and what the bundle says of itself must be what that
-verdict carries. What was not checked is listed, each with its reason: nothing of it is behind a pass.
+Neither the daemon nor a data folder is needed or trusted. A changed, missing or added byte or file fails, also in the
+manifest, the seal and the archive (`appliance.jobs.reading`). Then the spec is checked and its verifier decides anew;
+this verdict counts, not the stored one, and the bundle's own claims must follow from it. Unchecked parts are listed
+with reasons; no pass rests on them.
 
-What a pass does and does not say: the answer in this bundle fulfils the spec in this bundle, and nothing in it was
-changed without the manifest being changed too. Question, spec and transcript are those of the original only if the
-manifest's digest is the one that was noted when the bundle was made (give it as `expect`), or if its seal holds with a
-key that was known before (give it as `key`).
+A pass means: the answer in this bundle meets the spec in this bundle, and nothing changed without the manifest changing
+too. Question, spec and transcript are the original's only if the manifest's digest is the one noted when the bundle was
+made (`expect`), or if its seal verifies with a key known before (`key`).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from verifiers.registry import kind_of
 from verifiers.registry import spec as specs
 
 LEAST_SECONDS = 30.0
-"""For deciding again: more than a verdict is given in the first place, because this machine may be slower."""
+"""Minimum time to decide again, in seconds: more than for the first verdict, since this machine may be slower."""
 
 Transcript = tuple[layout.TranscriptEntry, ...]
 ENTRIES: TypeAdapter[Transcript] = TypeAdapter(Annotated[Transcript, FailFast()])
@@ -62,17 +61,16 @@ def check_bundle(
     people: Sequence[PublicKey] = (),
     later: bytes | None = None,
 ) -> BundleReport:
-    """Checks the bytes, then decides anew. `expect` is the manifest's digest as it was noted elsewhere, in hex;
-    `checker` one that decides, if there is one already; `key` the one that must have sealed it; `own` is
-    this machine's; `people` those whose validations count; `later` such a validation that was given after the bundle
-    was made.
+    """Checks the bytes, then decides anew. `expect` is the noted manifest digest in hex; `checker` an existing checker;
+    `key` the required sealing key; `own` this machine's key; `people` the keys whose validations count; `later` a
+    validation signed after the bundle was made.
 
-    Raises BundleError where there is no bundle to read. Whatever is in it is reported, never raised.
+    Raises BundleError if there is no bundle to read. Faults inside it are reported, never raised.
     """
     read = read_bundle(path)
     reasons = list(read.wrong)
     if expect is not None and read.digest != expect.lower():
-        reasons.append("the manifest is not the one that was expected")
+        reasons.append("the manifest does not have the expected digest")
     seal, fault = _seal(read, key, own)
     reasons += [fault] if fault else []
     report = BundleReport(
@@ -85,7 +83,7 @@ def check_bundle(
 
 
 def _seal(read: BundleRead, key: PublicKey | None, own: PublicKey | None) -> tuple[Sealed | None, str]:
-    """Who sealed it, and what is wrong with that. A bundle without a seal is one only where no key is asked for."""
+    """Returns the verified seal, or its fault. A missing seal is a fault only if a key is required."""
     if layout.SEAL not in read.contents and key is None:
         return None, ""
     if not read.intact:
@@ -109,7 +107,7 @@ def _seal(read: BundleRead, key: PublicKey | None, own: PublicKey | None) -> tup
 
 
 class _Contents:
-    """The files of a bundle as what they have to be. What is none of it is noted in `reasons`."""
+    """Parses the files of a bundle; files that fail to parse are noted in `reasons`."""
 
     def __init__(self, contents: Mapping[str, bytes]) -> None:
         self._contents = contents
@@ -139,7 +137,7 @@ def _decided(
     people: Sequence[PublicKey],
     later: bytes | None,
 ) -> BundleReport:
-    """The second half: the records are read, and the verifier is asked again."""
+    """Second half of a check: parses the records and asks the verifier again."""
     of = _Contents(contents)
     answer, question = of.text(layout.ANSWER), of.text(layout.QUESTION)
     spec = of.record(layout.SPEC, specs.SPEC.validate_python)

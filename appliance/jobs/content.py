@@ -1,7 +1,7 @@
-"""What a job is about, as one digest, and a person's signed validation checked against that. Pure.
+"""The subject of a job as one digest, and the check of a person's signed validation against it. Pure.
 
-The digest is over the question, the check and the files, and over nothing else: not over the answer, because whether a
-check says what was meant does not hang on what was found. Whoever has a bundle computes it from the bundle alone.
+The digest covers question, check and files only, not the answer: whether a check says what was meant does not depend on
+what was found. A bundle is enough to compute it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from verifiers.registry.spec import Spec
 
 
 def content_digests(question: str, spec: Spec, files: Iterable[JobFile] = ()) -> tuple[str, ...]:
-    """SHA-256 over the JSON of all three in its one form, and then the digests that earlier versions had, where they
-    wrote the spec otherwise: what was signed then is about one of these."""
+    """Returns the SHA-256 of the canonical JSON of all three, then the digests of earlier spec encodings, for old
+    signatures."""
     named = sorted((file.name, file.sha256, file.bytes) for file in files)
     listed = [{"name": name, "sha256": digest, "bytes": size} for name, digest, size in named]
     written = [spec.model_dump(mode="json"), *former_data(spec)]
@@ -29,29 +29,29 @@ def content_digests(question: str, spec: Spec, files: Iterable[JobFile] = ()) ->
 
 
 def content_of(job: Job) -> str:
-    """The digest that a new validation of this job is about."""
+    """Returns the digest that a new validation of this job refers to."""
     return contents_of(job)[0]
 
 
 def contents_of(job: Job) -> tuple[str, ...]:
-    """Every digest that a validation of this job may be about."""
+    """Returns every digest that a validation of this job may refer to."""
     return content_digests(job.question, job.spec, job.files)
 
 
 def meaning_file(bundle: Path) -> Path:
-    """Where a validation lies that was signed after the bundle was made: beside it, so that its bytes stay."""
+    """Path of a validation signed after the bundle was made: beside the bundle, whose bytes must not change."""
     return bundle.with_name(f"{bundle.name}.meaning.json")
 
 
 def not_asked(job: Job) -> str:
-    """Why nobody is asked to validate this job; empty where somebody can be."""
+    """Returns why this job cannot be validated; empty if it can."""
     if job.state in (JobState.QUEUED, JobState.RUNNING, JobState.SOLVED):
         return ""
-    return f"the job {job.id} is {job.state.value}: nothing is left that its validation could go with"
+    return f"the job {job.id} is {job.state.value}: nothing is left to validate"
 
 
 def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
-    """A line for each, by name."""
+    """Returns one line per file, sorted by name."""
     return tuple(
         f"{file.name}: {file.bytes} bytes, SHA-256 {file.sha256}" for file in sorted(files, key=lambda file: file.name)
     )
@@ -60,9 +60,9 @@ def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
 def signed_validation(
     validation: Validation, contents: Sequence[str], key: PublicKey | None = None
 ) -> SignedValidation:
-    """What was signed, when the record of it says the same and it is about one of these contents.
+    """Returns the signed statement if its record agrees and it is about one of these contents.
 
-    With a key also that this key signed it; without one the signature is not checked. Raises StatementRefused.
+    With `key`, its signature is checked too. Raises StatementRefused.
     """
     envelope = validation.envelope.encode("utf-8", "surrogatepass")
     if key is not None:
@@ -76,13 +76,11 @@ def signed_validation(
         validation.shown,
         validation.key,
     ):
-        raise StatementRefused(
-            Refusal.SHAPE, "the record of it says something else than what was signed", hint="get it once more"
-        )
+        raise StatementRefused(Refusal.SHAPE, "the record differs from the signed statement", hint="get it again")
     if signed.content not in contents:
         raise StatementRefused(
             Refusal.CONTENT,
-            f"it is about the content {signed.content[:12]}, and this is {contents[0][:12]}",
+            f"it is about the content {signed.content[:12]}, not {contents[0][:12]}",
             hint="the question, the check or a file was changed after the person saw it",
         )
     return signed

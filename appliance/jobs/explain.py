@@ -1,8 +1,8 @@
-"""A check in plain words, for the person who has to say whether it is what was meant. Pure, and always the same.
+"""Describes a check in plain words for the person who validates it. Pure and deterministic.
 
-What always holds: every field of a spec that decides whether something passes is said, so that a wrong domain,
-tolerance, quantifier or limit can be seen; what is too long to be shown says how much of it is not, and by which digest
-the rest is known. Texts are shown as they are: whoever prints a line escapes it.
+Invariants: every field of a spec that affects the verdict is stated, so that a wrong domain, tolerance, quantifier or
+limit is visible; truncated text states how much is missing and the digest of the whole. Texts are shown as they are:
+whoever prints a line escapes it.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from verifiers.registry.spec import Spec
 
 MOST_LINES = 300
 MOST_CHARACTERS = 400
-"""Of a line."""
+"""Maximum length of a line."""
 MOST_TEXT = 60_000
-"""Bytes of all lines, with what is not ASCII escaped."""
+"""Maximum bytes of all lines, counted with non-ASCII characters escaped."""
 
 
 def in_words(spec: Spec) -> tuple[str, ...]:
-    """Lines; those that begin with blanks are the spec's own text, or belong to the line before."""
+    """Returns lines that describe the spec; indented ones quote it or continue the line before."""
     return bounded(list(kind_of(spec).explain.load()(spec)))
 
 
 def question_lines(question: str) -> tuple[str, ...]:
-    """The question as it is shown."""
+    """Returns the question's lines, bounded for display."""
     return bounded(question.splitlines())
 
 
 def bounded(lines: list[str]) -> tuple[str, ...]:
-    """So much of them as a person reads, and how much is left out."""
+    """Truncates lines to a readable amount and states what was left out."""
     shown: list[str] = []
     total = 0
     for line in lines:

@@ -1,7 +1,7 @@
-"""The files that come with jobs: `files/<sha256>` in the data folder.
+"""Files submitted with jobs: `files/<sha256>` in the data folder.
 
-What always holds: a file of that name has those bytes, or is not there. Files that no job names are taken away at the
-next start, under the data folder's lock.
+Invariants: a file of that name has those bytes, or is absent. Files that no job names are removed at the next start,
+under the data folder's lock.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class JobFiles:
         self.folder = data / "files"
 
     def put(self, content: bytes) -> str:
-        """On disk when it returns; the digest that names it. Raises OSError where the disk does not take it."""
+        """Stores the bytes on disk and returns their digest. Raises OSError."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / digest
         with suppress(FileNotFoundError):
@@ -44,14 +44,14 @@ class JobFiles:
         return digest
 
     def size(self, digest: str) -> int | None:
-        """Gives the size in bytes; None where there is none of that digest. Raises OSError."""
+        """Returns the size in bytes; None if the file is missing. Raises OSError."""
         try:
             return (self.folder / digest).stat().st_size if _DIGEST.fullmatch(digest) else None
         except FileNotFoundError:
             return None
 
     def read(self, job: Job) -> dict[str, bytes]:
-        """The bytes of a job's files by name. Raises InfrastructureError where one is gone or is not what was given."""
+        """Returns the bytes of a job's files by name. Raises InfrastructureError if one is missing or changed."""
         found: dict[str, bytes] = {}
         for file in job.files:
             try:
@@ -66,7 +66,7 @@ class JobFiles:
         return found
 
     def sweep(self, named: Collection[str]) -> None:
-        """Takes away what no job names, and what an interrupted write left. Raises OSError."""
+        """Removes files that no job names, and leftovers of interrupted writes. Raises OSError."""
         if self.folder.is_dir():
             for path in sorted(self.folder.iterdir()):
                 if path.name not in named:

@@ -1,4 +1,4 @@
-"""What a bundle is made of: its file names, their sizes, its manifest and how JSON is written in it.
+"""Layout of a bundle: file names, size limits, manifest and canonical JSON.
 
 JSON in a bundle is canonical (sorted keys, no spaces, ASCII, one line end), so that equal content has equal bytes.
 """
@@ -29,7 +29,7 @@ VERSIONS = "versions.json"
 STATEMENT = "statement.json"
 MEANING = "meaning.json"
 FILES = "files"
-"""The folder of what came with the question."""
+"""Folder of the question's files."""
 MANIFEST = "manifest.json"
 SEAL = "seal.json"
 
@@ -42,23 +42,23 @@ LARGEST: dict[str, int] = {
     VERSIONS: 1 << 20,
     STATEMENT: 1 << 18,
 }
-"""Bytes; also the list of the files that every bundle has beside its manifest."""
+"""Size limits in bytes of the files that every bundle has beside its manifest."""
 LARGEST_MEANING = 2 << 20
 LARGEST_MANIFEST = 1 << 14
 LARGEST_SEAL = 1 << 20
 LARGEST_FILE = 8 << 20
 MOST_FILES = 16
 LARGEST_FILES = 32 << 20
-"""Of those in `files`, together."""
+"""Size limit in bytes for all of `files` together."""
 MOST_PARTS = 8_000_000
-"""Brackets and commas of a transcript, also those in its texts."""
+"""Maximum number of brackets and commas in a transcript, including those in its texts."""
 MOST_NESTED = 100
-"""Levels of arrays and objects in any file; what is shown of one is inside of others."""
+"""Maximum nesting of arrays and objects in any file; output nests them further."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
 def largest(name: str) -> int | None:
-    """The bytes that a file of this name may have in a bundle; None for a name that no bundle has."""
+    """Returns the size limit of a bundle file, None for a name that no bundle has."""
     if name in LARGEST:
         return LARGEST[name]
     folder, _, file = name.partition("/")
@@ -80,14 +80,14 @@ class ListedFile(Record):
 
 
 class BundleManifest(Record):
-    """Every other file of the bundle but its seal, by name, ascending."""
+    """Lists every other file of the bundle except its seal, by name, ascending."""
 
     schema_version: Literal[2]
     files: tuple[ListedFile, ...]
 
 
 class ArtifactStatement(Record):
-    """What the artifact says of itself: who found it, and what carries each part."""
+    """The artifact's own claims: who found it, and what carries each part."""
 
     solved_by: str
     claims: tuple[StatementPart, ...]
@@ -108,12 +108,12 @@ def sha256(data: bytes) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    """Raises ValueError for what JSON does not have (NaN, infinities), TypeError for what is no plain data."""
+    """Encodes as canonical JSON. Raises ValueError for NaN and infinities, TypeError for anything but plain data."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 
 def strict(data: bytes) -> Any:
-    """JSON, read strictly. Raises ValueError for bad UTF-8, duplicate names, NaN, and nesting that nobody needs."""
+    """Parses JSON strictly. Raises ValueError for bad UTF-8, duplicate names, NaN, and deep nesting."""
     try:
         found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
     except RecursionError:
@@ -131,7 +131,7 @@ def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
 
 
 def require_few_parts(data: bytes) -> None:
-    """Raises ValueError for JSON that would take many times its size to read: one that is all brackets and commas."""
+    """Raises ValueError for JSON of mostly brackets and commas, which would take many times its size to parse."""
     if sum(data.count(mark) for mark in (b"[", b"{", b",")) > MOST_PARTS:
         raise ValueError(f"has more than {MOST_PARTS} parts")
 

@@ -1,8 +1,7 @@
-"""How a job goes on: when it is given up, what becomes of it after a kill, which weights answer it, and how it is asked
-again. Nothing is written here.
+"""Life of a job: when it is given up, its state after a kill, which weights answer it, and how it is repeated.
 
-What always holds: which weights answer a job follows from the aliases, the canary's record and the job's id alone, so a
-job that was begun before a kill is gone on with by the same weights, unless those were taken out of service meanwhile.
+Invariants: the weights of a job follow from the aliases, the canary's record and the job's id alone, so a job begun
+before a kill resumes with the same weights, unless those were taken out of service. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -23,10 +22,11 @@ WAITS_FOR_MODEL = "waits until the model in service works on it"
 
 
 def waits_for(job: Job, *, champion: bool, cycle: str, busy: bool) -> str:
-    """What a queued job waits for, in a sentence; empty where its turn is next.
+    """Returns what a queued job waits for, as a sentence; empty if its turn is next.
 
-    `champion` says whether a model is in service; `cycle` is the one whose worker runs now, empty where none does;
-    `busy` says whether the worker that it needs is at other jobs."""
+    `champion` is True if a model is in service; `cycle` is the one whose worker runs, empty if none; `busy` is True if
+    the worker that it needs works on other jobs.
+    """
     if not job.solvers_done:
         return "waits for a free worker" if busy else ""
     if not champion:
@@ -37,7 +37,7 @@ def waits_for(job: Job, *, champion: bool, cycle: str, busy: bool) -> str:
 
 
 def overdue(job: Job, now: str) -> str:
-    """Why the job is given up, in a sentence; empty while there is time. `now` is UTC in ISO 8601."""
+    """Returns why the job is given up, as a sentence; empty while there is time. `now` is UTC in ISO 8601."""
     if job.deadline is not None and datetime.fromisoformat(now) >= datetime.fromisoformat(job.deadline):
         return f"its deadline has passed: {job.deadline}"
     if job.budget_seconds is not None and job.spent_seconds >= job.budget_seconds:
@@ -46,10 +46,11 @@ def overdue(job: Job, now: str) -> str:
 
 
 def already_solved(job: Job, ledger: Ledger, now: str) -> Job | None:
-    """The job as its artifact ends it; None where it has none.
+    """Returns the job as solved by its artifact; None without an artifact.
 
-    A kill may come between the record of the artifact and that of the job's end. Then the work is done, in time, and
-    what has passed since (a deadline) changes nothing of it."""
+    A kill may come between recording the artifact and the job's end. The work was then done in time, whatever deadline
+    has passed since.
+    """
     known = ledger.artifact(job.id)
     if known is None:
         return None
@@ -57,26 +58,26 @@ def already_solved(job: Job, ledger: Ledger, now: str) -> Job | None:
 
 
 def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:
-    """The job as it stands while nobody works on it: solved where its artifact is on record, queued otherwise."""
+    """Returns the job as it stands without a worker: solved if its artifact is recorded, queued otherwise."""
     queued = job.model_copy(update={"state": JobState.QUEUED, "step": "", "updated": now})
     return already_solved(job, ledger, now) or queued
 
 
 def asked_again(job: Job, now: str, **other: Any) -> Job:
-    """A new job that asks the same, but for the fields that are given; its `id` has to be."""
+    """Returns a new job with the same request except for the given fields, which must include `id`."""
     copied = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
     return Job(**copied | other, state=JobState.QUEUED, created=now, updated=now)
 
 
 def gives_way(job: Job, other: Job | None) -> bool:
-    """Whether work on the job is to stop for another one: one that is more urgent, or anybody's own before a replay."""
+    """True if a more urgent job, or any submitted job before a replay, preempts this one."""
     if other is None or other.id == job.id:
         return False
     return (other.replay_of is None, other.priority) > (job.replay_of is None, job.priority)
 
 
 def weights_for(job: Job, ledger: Ledger) -> str | None:
-    """The digest of the weights that answer it, the champion's or the canary's for its share; None where no model is in
+    """Returns the digest of the weights that answer the job, the champion's or the canary's; None if no model is in
     service."""
     champion, canary = ledger.alias(CHAMPION), ledger.alias(CANARY)
     newest = ledger.canaries(limit=1) if canary is not None else []
@@ -91,9 +92,9 @@ def weights_for(job: Job, ledger: Ledger) -> str | None:
 
 
 def withdrawn(weights: str, ledger: Ledger) -> str:
-    """Why work by these weights is to be stopped, and the job put back into the queue; empty while they may go on.
+    """Returns why work with these weights must stop and the job return to the queue; empty while they may continue.
 
-    A champion that another one followed in good order ends what it began.
+    A champion that was replaced in the ordinary way finishes what it began.
     """
     if weights in {ledger.alias(name) for name in (CHAMPION, CANARY, PREVIOUS)}:
         return ""

@@ -1,4 +1,4 @@
-"""A bundle as a page for people: one HTML file with nothing outside of it, in which all text is only text. Pure."""
+"""Renders a bundle as one self-contained HTML file in which all text is escaped. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from verifiers.contract.verdict import Verdict
 
 
 def page(report: BundleReport) -> str:
-    """What a check of the bundle found. Everything in it is hostile and escaped."""
+    """Renders the report of a check. All text in it is hostile and escaped."""
     title = "verified" if report.ok else "not decided" if report.undecided else "not verified"
     parts = [
         f'<h1 class="{"good" if report.ok else "bad"}">{title}</h1><p>{shown_text(result(report))}</p>',
@@ -31,7 +31,7 @@ def page(report: BundleReport) -> str:
         section("Files", table(["file", "", ""], [[f.name, f.state.value, f.detail] for f in report.files])),
         section("Notes", table([], [[note] for note in report.notes])) if report.notes else "",
     ]
-    note = "This page shows a check and is none: run <code>assay verify</code> on the bundle itself."
+    note = "This page only shows a check: run <code>assay verify</code> on the bundle itself."
     return document(title, "".join(parts), note)
 
 
@@ -41,7 +41,7 @@ def _statement(report: BundleReport) -> str:
 
 
 def _transcript(report: BundleReport) -> str:
-    """Folded, because it is long and proves nothing."""
+    """Renders the transcript collapsed, since it is long and proves nothing."""
     shown: list[str] = []
     room = SHOWN
     for entry in report.transcript:

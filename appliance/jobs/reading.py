@@ -1,9 +1,9 @@
-"""Reading a bundle, a folder or one file, before anything in it is believed.
+"""Reads a bundle, a folder or one file, before anything in it is trusted.
 
-What always holds: every file that is handed on is one that a bundle has, is no larger than it may be, and has the
-digest and the size that the manifest states; the manifest and the archive have one way to be written. Files are opened
-below the folder without following links, must be regular and have one name, and nothing is opened under a name that is
-not a bundle's. Sizes are bounded before anything is read. Whatever is wrong is reported, never raised.
+Invariants: every returned file is part of a bundle, within its size limit, and matches the manifest's digest and size;
+manifest and archive have one valid encoding. Files are opened below the folder without following links, must be regular
+with a single name, and only a bundle's names are opened. Sizes are bounded before reading. Faults are reported, never
+raised.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from appliance.jobs.layout import BundleError, canonical, sha256, strict
 from appliance.records.record import Record
 
 SHOWN_ADDED = 20
-"""Files that do not belong there and are named; one is enough to fail."""
+"""Maximum number of foreign files listed; one is enough to fail."""
 HINT = "Give the folder that `assay jobs show` named, or the file that `assay bundle pack` made of it."
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -37,14 +37,14 @@ class FileState(StrEnum):
     MISSING = "missing"
     ADDED = "added"
     UNREADABLE = "unreadable"
-    """A link, a device, a file with a second name, one that is too large or may not be read."""
+    """A link, a device, a file with a second name, an oversized file, or one without read permission."""
     UNCHECKED = "unchecked"
-    """There is no manifest to hold it against."""
+    """The manifest needed to compare it is missing."""
 
 
 class CheckedFile(Record):
     name: str
-    """Hostile where the state is `added`."""
+    """Name of the file; hostile if the state is `added`."""
     state: FileState
     detail: str = ""
 
@@ -53,12 +53,12 @@ class CheckedFile(Record):
 class BundleRead:
     form: Literal["folder", "file"]
     contents: Mapping[str, bytes]
-    """The intact files, and the seal, by name."""
+    """Intact files, and the seal, by name."""
     files: tuple[CheckedFile, ...]
     digest: str | None
-    """SHA-256 of the manifest file; None where there is none to read."""
+    """SHA-256 of the manifest file; None if it is unreadable."""
     faults: tuple[str, ...]
-    """What is wrong with the archive itself."""
+    """Faults of the archive itself."""
 
     @property
     def intact(self) -> bool:
@@ -66,17 +66,17 @@ class BundleRead:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """Why it is not intact."""
+        """Reasons why the bundle is not intact."""
         states = (f"{file.name}: {file.detail or file.state}" for file in self.files if file.state != FileState.INTACT)
         return (*self.faults, *states)
 
 
 class _Rejected(Exception):
-    """One file cannot be taken as it is."""
+    """A file that must not be read."""
 
 
 def read_bundle(path: Path) -> BundleRead:
-    """Reads a bundle's folder or file. Raises BundleError where there is nothing that could be one."""
+    """Reads a bundle's folder or file. Raises BundleError if it cannot be one."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -94,7 +94,7 @@ def read_bundle(path: Path) -> BundleRead:
     finally:
         os.close(descriptor)
     if all(file.state in (FileState.MISSING, FileState.ADDED) for file in read.files) and not read.faults:
-        raise BundleError(f"{path} is no bundle: none of a bundle's files is in it", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: it has none of a bundle's files", hint=HINT)
     return read
 
 
@@ -102,9 +102,9 @@ def _archive(path: Path, descriptor: int) -> BundleRead:
     with os.fdopen(os.dup(descriptor), "rb") as source:
         data = source.read(LARGEST_ARCHIVE + 1)
     if not data.startswith(FIRST):
-        raise BundleError(f"{path} is no bundle: it does not begin as one", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: wrong first bytes", hint=HINT)
     if len(data) > LARGEST_ARCHIVE:
-        raise BundleError(f"{path} is no bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
+        raise BundleError(f"{path} is not a bundle: larger than {LARGEST_ARCHIVE} bytes", hint=HINT)
     contents, fault = decode(data)
     read = _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
     if not fault:
@@ -147,7 +147,7 @@ def _held_against_manifest(
     added: list[str],
     faults: tuple[str, ...],
 ) -> BundleRead:
-    """Every file's state. What is intact is kept, and the seal, about which the manifest says nothing."""
+    """Determines every file's state; keeps intact files, and the seal, which the manifest does not list."""
     states: list[CheckedFile] = []
     listed: dict[str, tuple[str, int]] = {}
     manifest = contents.get(layout.MANIFEST)
@@ -169,7 +169,7 @@ def _held_against_manifest(
             intact[name] = contents[name]
             states.append(CheckedFile(name=name, state=FileState.INTACT))
         elif not listed:
-            states.append(CheckedFile(name=name, state=FileState.UNCHECKED, detail="no manifest says what it was"))
+            states.append(CheckedFile(name=name, state=FileState.UNCHECKED, detail="no manifest to compare with"))
         elif name in listed or name in layout.LARGEST:
             states.append(CheckedFile(name=name, state=FileState.CHANGED))
         else:
@@ -183,14 +183,12 @@ def _held_against_manifest(
 
 
 def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
-    """Name to (digest, bytes). Raises ValueError unless the manifest is written exactly as we write it."""
+    """Returns (digest, bytes) by name. Raises ValueError unless the manifest is written exactly as we write it."""
     if len(data) > layout.LARGEST_MANIFEST:
         raise ValueError(f"larger than {layout.LARGEST_MANIFEST} bytes")
     value = strict(data)
     if isinstance(value, dict) and value.get("schema_version") == 1:
-        raise ValueError(
-            f"a bundle of format 1, from before any release; only {layout.SCHEMA} is read: do the job again"
-        )
+        raise ValueError(f"bundle format 1 predates any release; only {layout.SCHEMA} is supported: run the job again")
     manifest = layout.BundleManifest.model_validate(value)
     names = [file.name for file in manifest.files]
     came = [one for one in manifest.files if one.name.startswith(f"{layout.FILES}/") and layout.largest(one.name)]
@@ -199,12 +197,12 @@ def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
     if len(came) > layout.MOST_FILES or sum(file.bytes for file in came) > layout.LARGEST_FILES:
         raise ValueError("lists more files than a bundle may have")
     if canonical(manifest.model_dump(mode="json")) != data:
-        raise ValueError("is not written in the canonical way")
+        raise ValueError("is not in canonical form")
     return {file.name: (file.sha256, file.bytes) for file in manifest.files}
 
 
 def _read(folder: int, name: str, most: int) -> bytes:
-    """A regular file with one name, of at most `most` bytes, without following a link or waiting for a pipe."""
+    """Reads a regular file with one name and at most `most` bytes, without following links or waiting for a pipe."""
     descriptor = os.open(name, _FLAGS, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
@@ -229,7 +227,7 @@ def _unreadable(name: str, error: Exception) -> CheckedFile:
 
 
 def first_line(error: Exception) -> str:
-    """A short sentence for a person; pydantic's own text spans several lines and quotes the input."""
+    """Returns an error as one short sentence; pydantic's own text spans several lines and quotes the input."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]

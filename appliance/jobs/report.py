@@ -1,4 +1,4 @@
-"""What a check of a bundle found: records for whoever shows it."""
+"""Result of a bundle check, as records for display."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from verifiers.registry.spec import Spec
 
 
 class Sealed(Record):
-    """What the seal says; its signature holds, and it is about exactly these bytes."""
+    """Content of a seal whose signature is valid for exactly these bytes."""
 
     key: str
-    """Fingerprint."""
+    """Fingerprint of the sealing key."""
     known: bool
-    """Whether it is the key that was given."""
+    """True if it is the key that was given."""
     own: bool = False
-    """Whether it is this machine's. If neither, anybody may have made it."""
+    """True if it is this machine's key. If neither, anybody may have sealed the bundle."""
     made_at: str
     solved_by: str
     model: str
@@ -31,22 +31,22 @@ class Sealed(Record):
 
 
 class NotChecked(Record):
-    """Something on which no pass rests."""
+    """A part of the bundle on which no pass rests."""
 
     what: str
     why: str
 
 
 class BundleReport(Record):
-    """What a check found. `ok` only when every byte is intact and the answer was verified again."""
+    """Result of a check. `ok` only if every byte is intact and the answer was verified again."""
 
     ok: bool
     form: Literal["folder", "file"] = "folder"
     manifest: str | None
-    """SHA-256 of the manifest file; None where there is none to read."""
+    """SHA-256 of the manifest file; None if it is unreadable."""
     files: tuple[CheckedFile, ...]
     seal: Sealed | None = None
-    """None where there is none, or it does not hold: then `reasons` says so."""
+    """None if missing or invalid; `reasons` names an invalid one."""
     answer: str | None = None
     question: str | None = None
     spec: Spec | None = None
@@ -54,27 +54,27 @@ class BundleReport(Record):
     verdict_then: Verdict | None = None
     verdict_now: Verdict | None = None
     statement_then: tuple[StatementPart, ...] = ()
-    """What the bundle says of itself."""
+    """The bundle's own statement."""
     statement_now: tuple[StatementPart, ...] = ()
-    """What the verdict of this machine carries, and the words that were checked here."""
+    """Statement that follows from this machine's verdict and the validations checked here."""
     mark: str = ""
-    """Of `statement_now`."""
+    """Mark of `statement_now`."""
     made_with: dict[str, Any] = Field(default={})
-    """As stated by the maker."""
+    """Versions and lineage as stated by the maker."""
     transcript: tuple[TranscriptEntry, ...] = Field(default=(), exclude=True)
-    """For the page; it is not in the JSON, which is about the check."""
+    """Transcript for the page; excluded from the JSON, which is about the check."""
     nodes: int = 0
-    """Of the transcript."""
+    """Number of nodes in the transcript."""
     calls: int = 0
-    """Of tools, in it."""
+    """Number of tool calls in the transcript."""
     reasons: tuple[str, ...]
-    """Why it is not ok; empty where it is."""
+    """Reasons why the report is not ok; empty if it is."""
     not_checked: tuple[NotChecked, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the machinery said while it worked."""
+    """Notes of the checking machinery."""
 
     @property
     def undecided(self) -> bool:
-        """Whether everything else holds and only this machine's infrastructure kept it from a verdict."""
+        """True if only an infrastructure error of this machine prevented a verdict."""
         broken = self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
         return broken and len(self.reasons) == 1

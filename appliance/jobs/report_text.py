@@ -1,6 +1,6 @@
-"""The words for what a check of a bundle found, for the terminal and for the page alike. Pure.
+"""Wording of a bundle check, shared by terminal and page. Pure.
 
-Everything here may hold text of a model or of a stranger: whoever shows it escapes it.
+Any text here may come from a model or a stranger: whoever shows it escapes it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from verifiers.contract.verdict import Verdict
 
 @dataclass(frozen=True)
 class PartReport:
-    """One part of the statement, as it is carried here and as the bundle has it."""
+    """One part of the statement: its assurance here, and in the bundle."""
 
     part: str
     now: str
     then: str
     by: str
-    """What carries it, or why nothing does."""
+    """Carrier of the part, or the reason why nothing carries it."""
 
     @property
     def differs(self) -> bool:
@@ -34,10 +34,10 @@ class PartReport:
 
 
 def result(report: BundleReport) -> str:
-    """The whole report in a line."""
+    """Summarises the report in one line."""
     if report.ok:
         if report.seal is None:
-            return f"verified, and not sealed: the answer meets the check ({report.mark}); nobody says who made it"
+            return f"verified, but not sealed: the answer meets the check ({report.mark}); the maker is unknown"
         return f"verified: every byte is intact and the answer meets the check ({report.mark})"
     if report.undecided:
         return "not decided: every byte is intact, and this machine could not run the verifier again"
@@ -45,7 +45,7 @@ def result(report: BundleReport) -> str:
 
 
 def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
-    """Names and values, in the order of their weight."""
+    """Yields names and values, the most important first."""
     if report.solved_by:
         yield "solved by", report.solved_by
     if report.verdict_then is not None:
@@ -58,7 +58,7 @@ def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
     if report.seal is not None:
         yield "sealed", f"at {report.seal.made_at} with {report.seal.key}, {_whose(report.seal)}"
     elif report.verdict_now is not None:
-        yield "sealed", "no: whoever had it may have written all of it anew"
+        yield "sealed", "no: anyone who had it may have rewritten it"
     came = [file for file in report.files if file.name.startswith("files/")]
     if came:
         yield "files", ", ".join(file.name.removeprefix("files/") for file in came)
@@ -68,7 +68,7 @@ def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
 
 
 def parts(report: BundleReport) -> list[PartReport]:
-    """What carries each part here, beside what the bundle says."""
+    """Compares what carries each part here with the bundle's own statement."""
     there = {claim.part: claim.standing.value for claim in report.statement_then}
     found = []
     for claim in report.statement_now:
@@ -79,7 +79,7 @@ def parts(report: BundleReport) -> list[PartReport]:
 
 
 def lineage(report: BundleReport) -> Iterator[tuple[str, str]]:
-    """Everything that the maker says about how it was made, by name; inner names behind a dot."""
+    """Yields the maker's statements about origin, by dotted name."""
     made = dict(report.made_with)
     where = made.get("environment")
     if isinstance(where, dict) and isinstance(where.get("packages"), dict):
@@ -98,12 +98,12 @@ def _flat(before: str, value: Any) -> Iterator[tuple[str, str]]:
 def _whose(seal: Sealed) -> str:
     if seal.own:
         return "this machine's own key"
-    return "the key that was given" if seal.known else "a key that nobody here vouches for"
+    return "the key that was given" if seal.known else "a key that was not given"
 
 
 def _verdict(verdict: Verdict) -> str:
     ground = f" ({verdict.ground.value})" if verdict.ground is not None else ""
-    where = f", held in {_place(verdict.isolation)}" if verdict.isolation else ""
+    where = f", run in {_place(verdict.isolation)}" if verdict.isolation else ""
     return f"{verdict.outcome.value}{ground}, {verdict.reason}; {verdict.verifier} {verdict.version}{where}"
 
 

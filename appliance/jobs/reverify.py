@@ -1,8 +1,8 @@
-"""What of a bundle's own words stands beside the verdict that was given anew, and what nobody checked. Pure.
+"""Compares a bundle's own claims with the new verdict, and lists what nobody checked. Pure.
 
-What always holds: the new verdict is the one that counts; the stored one, the statement and the validations of persons
-are held against it, and a bundle that says more of itself than that carries does not pass. What cannot be held against
-anything here is listed, with the reason.
+Invariants: only the new verdict counts; the stored verdict, the statement and people's validations are compared with
+it, and a bundle that claims more than it carries does not pass. Claims that cannot be compared here are listed with the
+reason.
 """
 
 from __future__ import annotations
@@ -26,36 +26,35 @@ from verifiers.registry import kind_named
 from verifiers.registry.spec import Spec
 
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
-"""Evidence of checklists that comes from a model."""
+"""Checklist evidence that comes from a model."""
 
 OF_THE_MACHINE = ("headers",)
-"""Evidence of how a machine came to a verdict, which another one, or the same when it is busy, does otherwise."""
+"""Evidence that varies between machines, and with the load of one machine."""
 
 _RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)
 
 
 @dataclass(frozen=True)
 class SignedValidations:
-    """Holds what persons signed about the check."""
+    """People's signed validations of the check."""
 
     inside: Validation | None = None
-    """The one in the bundle, whoever signed it."""
+    """Validation in the bundle, by any signer."""
     checked: Validation | None = None
-    """The latest one, by the time that was signed, whose signature was checked with a key that was given."""
+    """Latest validation, by signed time, whose signature was checked with a given key."""
     unchecked: tuple[Validation, ...] = field(default=())
-    """Those whose signatures nobody could check here."""
+    """Validations whose signatures could not be checked here."""
     unsigned: tuple[str, ...] = ()
-    """Fingerprints of the keys that were given and have signed none of these."""
+    """Fingerprints of given keys that signed none of these."""
 
 
 def signed_validations_of(
     inside: bytes | None, later: bytes | None, about: tuple[str, Spec, Sequence[JobFile]], people: Sequence[PublicKey]
 ) -> SignedValidations:
-    """Reads the validations in a bundle and beside it, each about exactly this question, check and files, and each of
-    the time that its person signed: when it was received is not signed. Of two of one time, the one that says no
-    counts.
+    """Parses the validations in a bundle and beside it, each about exactly this question, check and files. The signed
+    time counts, not the time of receipt, which is unsigned. Of two with the same time, the negative one counts.
 
-    Raises ValueError for a validation that is none, is about something else, or is not signed by the key that it names.
+    Raises ValueError for a malformed validation, another subject, or a signature by another key.
     """
     contents = content_digests(*about)
     known = {key.fingerprint: key for key in people}
@@ -68,7 +67,7 @@ def signed_validations_of(
         try:
             statement = signed_validation(validation, contents, key)
         except StatementRefused as error:
-            raise ValueError(f"the validation by {validation.person[:100]} does not hold: {error}") from error
+            raise ValueError(f"invalid validation by {validation.person[:100]}: {error}") from error
         read.append((validation.model_copy(update={"created": statement.made_at}), key is not None))
     checked = [validation for validation, known_key in read if known_key]
     return SignedValidations(
@@ -89,18 +88,18 @@ def _validation(data: bytes) -> Validation:
     try:
         validation = Validation.model_validate(strict(data))
     except ValidationError:
-        raise ValueError("no validation by a person") from None
+        raise ValueError("not a validation by a person") from None
     if canonical(validation.model_dump(mode="json")) != data:
-        raise ValueError("is not written in the canonical way")
+        raise ValueError("is not in canonical form")
     return validation
 
 
 def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
-    """Why the stored verdict on that check does not stand. Seconds may differ; with another version of the verifier or
-    of its tools, so may the words. A model's grades, where the check has items that a model grades, are not asked for
-    again, and nothing rests on them, nor on the score and the reason that they are a part of."""
+    """Returns why the stored verdict does not stand. Seconds may differ; so may the wording, with another version of
+    the verifier or its tools. A model's grades are not requested again: nothing rests on them, nor on the score and the
+    reason that include them."""
     if now.outcome is Outcome.INFRA_ERROR:
-        return [f"it could not be decided again here: {now.reason}"]
+        return [f"this machine could not decide it again: {now.reason}"]
     found = []
     judged = was_judged(spec, then) and not was_judged(spec, now)
     if not now.passed:
@@ -110,16 +109,16 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
     if (_current(then.verifier), then.outcome) != (now.verifier, now.outcome) or (
         then.score != now.score and not judged
     ):
-        found.append("the stored verdict is not the one that the verifier gives")
+        found.append("the stored verdict differs from the verifier's")
     elif then.ground is not None and then.ground != now.ground and same_tools(then, now):
-        found.append("the stored verdict has another ground than the one that the verifier gives")
+        found.append("the stored verdict has another basis than the verifier's")
     elif same_tools(then, now) and _wording(then, judged) != _wording(now, judged):
-        found.append("the stored reason or evidence is not the one that the verifier gives")
+        found.append("the stored reason or evidence differs from the verifier's")
     return found
 
 
 def _current(verifier: str) -> str:
-    """The name that this verifier has now, where an earlier version had it under another."""
+    """Returns the verifier's current name if an earlier version used another."""
     try:
         return kind_named(verifier).name
     except KeyError:
@@ -127,7 +126,8 @@ def _current(verifier: str) -> str:
 
 
 def was_judged(spec: Spec, verdict: Verdict) -> bool:
-    """Whether a model's grades are in it: only a checklist with soft items has any, whatever the evidence says."""
+    """True if a model's grades are in the verdict: only a checklist with soft items has any, whatever the evidence
+    says."""
     return isinstance(spec, ChecklistSpec) and bool(spec.soft) and "soft" in verdict.evidence
 
 
@@ -144,13 +144,14 @@ def _wording(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
 def statement_faults(
     stated: Sequence[StatementPart], carried: Sequence[StatementPart], *, strictly: bool, judged: bool
 ) -> list[str]:
-    """Where a bundle says more of itself than `carried`, what the verdict of now carries. `strictly`: the same version
-    of this program made it, so that every part is worded alike; `judged`: the stored verdict has a model's grades,
-    which nobody asks for again. A bundle that says nothing of itself is no liar.
+    """Returns where a bundle claims more than `carried`, the statement of the new verdict. `strictly`: the same program
+    version made it, so all parts have the same wording; `judged`: the stored verdict has a model's grades, which are
+    not requested again. A bundle without a statement has no fault.
 
-    Another version may have parts of its own: none of them stands higher than the best one that is carried."""
+    Another version may have other parts: none may rank above the best one that is carried.
+    """
     faults = [
-        f"the statement calls {claim.standing} what is not: {claim.part}"
+        f"the statement claims too much, {claim.standing}: {claim.part}"
         for claim in stated
         if not _is_carried(claim, carried, judged=judged)
     ]
@@ -160,14 +161,14 @@ def statement_faults(
     for part in [*here, *(part for part in there if part not in here)]:
         one, other = here.get(part), there.get(part)
         if one is None or other is None:
-            faults.append(f"the statement is not about the parts that it has to be about: {part}")
+            faults.append(f"the statement lacks a part, or has an unknown one: {part}")
         elif one.standing is not other.standing and not (judged and other.standing is Assurance.JUDGED):
-            faults.append(f"the statement says {other.standing}, and it is {one.standing}: {part}")
+            faults.append(f"the statement says {other.standing} instead of {one.standing}: {part}")
     return faults
 
 
 def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judged: bool) -> bool:
-    """Whether a part stands no higher than it may. That a person validated something is carried by nothing else."""
+    """True if a part ranks no higher than it may. Only a checked validation carries a validated part."""
     same = {claim.standing for claim in carried if claim.part == stated.part}
     best = same or {claim.standing for claim in carried}
     if stated.standing is Assurance.VALIDATED:
@@ -180,11 +181,11 @@ def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judg
 
 
 def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotChecked, ...]:
-    """What no pass of this check rests on, the most important first."""
+    """Returns the parts on which no pass of this check rests, the most important first."""
     found: list[tuple[str, str]] = []
     then, now = report.verdict_then, report.verdict_now
     if now is None:
-        found.append(("the answer", "what is wrong with the bundle comes first"))
+        found.append(("the answer", "the faults of the bundle come first"))
     elif now.outcome is Outcome.INFRA_ERROR:
         found.append(("the answer", f"this machine could not run the verifier again: {now.reason}"))
     if then is not None and now is not None and now.outcome is not Outcome.INFRA_ERROR:
@@ -198,18 +199,16 @@ def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotCheck
         does = "says" if validation.verdict == "meant" else "does not say"
         what = f"the validation by {validation.person}, that the check {does} what was meant"
         found.append((what, f"the key {validation.key} was not given: --person-key FILE"))
-    found += [
-        (f"a validation signed by {key}", "there is none in the bundle, nor beside it") for key in signed.unsigned
-    ]
+    found += [(f"a validation signed by {key}", "it is neither in the bundle nor beside it") for key in signed.unsigned]
     if report.seal is None:
-        found.append(("who made it", "there is no seal in it that holds"))
+        found.append(("who made it", "the bundle has no valid seal"))
     elif not report.seal.known and not report.seal.own:
-        why = f"anybody can seal with a key of their own, and {report.seal.key} was not given: --key FILE"
+        why = f"anybody can seal with their own key, and {report.seal.key} was not given: --key FILE"
         found.append(("who made it", why))
     if report.nodes:
         what = f"the transcript: {report.nodes} parts, {report.calls} tool calls"
         found.append((what, "it is evidence of how the answer was found, and is not run again"))
     if report.made_with:
         what = "the solver, the model with its lineage, the tools, the environment and the policy"
-        found.append((what, "that these are the ones is stated by the maker"))
+        found.append((what, "only the maker states them"))
     return tuple(NotChecked(what=what, why=why) for what, why in found)

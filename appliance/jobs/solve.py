@@ -1,9 +1,8 @@
-"""Work on one job: cheap solvers first, then independent attempts by the champion; the first verified text becomes a
-bundle, which says who found it.
+"""Works on one job: cheap solvers first, then independent attempts by the champion, until one text is verified.
 
-What always holds. The spec never reaches the agent. Nothing is called solved without a `pass` of the spec's verifier on
-the very text that goes into the bundle, whoever proposed it. Attempts do not see each other, nor what solvers tried. A
-job whose infrastructure failed is `failed`, not `unsolved`: nothing is said about the question then.
+Invariants: the spec never reaches the agent. A job is solved only by a `pass` of the spec's verifier on the very text
+that goes into the bundle, whoever proposed it. Attempts see neither each other nor the solvers' tries. A job whose
+infrastructure failed is `failed`, not `unsolved`: this says nothing about the question.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 
 MOST_MADE = 10_000
-"""Tries of one job that are read; more than any has."""
+"""Maximum number of recorded tries read per job; more than any job has."""
 SHOWN_ATTEMPTS = 12
-"""Distinct failures that an unsolved job lists."""
+"""Maximum number of distinct failures listed for an unsolved job."""
 
 
 def attempts(
     job: Job, *, temperature: float, derive: Callable[..., int], policy: Policy, first: int = 0
 ) -> list[Assignment]:
-    """`first` is the number of the first one: after those that other weights made until they were taken out of service,
-    so that both are on record."""
+    """Returns the assignments of a job. `first` numbers the first one, after those of weights that were taken out of
+    service, so that both are recorded."""
     task = task_of(job)
     return [
         Assignment(
@@ -81,19 +80,19 @@ UNUSABLE = "the spec is refused, nothing can be verified against it"
 
 @dataclass(frozen=True)
 class FoundAnswer:
-    """What goes into a bundle."""
+    """A verified answer that becomes a bundle."""
 
     text: str
     verdict: Verdict
     by: str
     weights: str
-    """Empty where no model was asked."""
+    """Digest of the weights; empty if no model was asked."""
     transcript: Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
 class JobSolver:
-    """Works on jobs with one loaded champion, or with none: then what needs a model stays queued."""
+    """Works on jobs with one loaded champion; without one, jobs that need a model stay queued."""
 
     agent: Agent | None
     renderer: Renderer | None
@@ -103,9 +102,9 @@ class JobSolver:
     versions: dict[str, Any]
     now: Callable[[], str]
     sessions: SessionPool | None = None
-    """For solvers that put something to work in a sandbox."""
+    """Sandbox sessions for solvers that run programs."""
     branches: int = 0
-    """How many an attempt may have."""
+    """Maximum number of branches per attempt."""
 
     def solve(
         self,
@@ -116,14 +115,15 @@ class JobSolver:
         say: Callable[[str, int], None] = lambda step, tries_done: None,
         gives_way: Callable[[], bool] = lambda: False,
     ) -> Job:
-        """Tries, verifies, records. Returns the job as it ended; one that waits for a model, was stopped, or gave way
-        to another, is returned as it then is and not written.
+        """Tries, verifies and records. Returns the job as it ended; a job that waits for a model, was stopped, or was
+        preempted is returned without being written.
 
-        Raises InfrastructureError where the solvers broke and no model is at hand: another worker begins the job anew.
+        `stop_reason` returns why to stop, or nothing; `say` receives each step and the number of finished tries;
+        `gives_way` is called after each attempt: finished attempts are recorded, and the next work on the job makes the
+        others.
 
-        `stop_reason` says in a sentence why to stop, or nothing; `say` is told each step and the tries that ended;
-        `gives_way` is asked after each attempt, and what was attempted by then is on record: the next work on the job
-        makes the others."""
+        Raises InfrastructureError if the solvers broke and no model is available: another worker repeats the job.
+        """
         done = already_solved(job, self.ledger, self.now())
         if done is not None:
             return self.ledger.put_job(done)
@@ -157,7 +157,7 @@ class JobSolver:
         job = job.model_copy(update={"solvers_done": True})
         if self.agent is None or self.renderer is None:
             if broken:
-                raise InfrastructureError(f"the solvers did not come to their end: {broken}", hint="try it again")
+                raise InfrastructureError(f"the solvers did not finish: {broken}", hint="try it again")
             # Not written: the first record of it wakes who works with a model, and takes the lease from here.
             waits = WAITS if self.ledger.alias(CHAMPION) is None else WAITS_FOR_MODEL
             return _ended(job, JobState.QUEUED, waits, self.now(), tried=before)
@@ -165,13 +165,13 @@ class JobSolver:
         return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way)
 
     def _unusable(self, job: Job) -> str:
-        """What is wrong with the spec, where only its verifier can tell; empty where nothing is, or cannot be told."""
+        """Returns the fault of a spec that only its verifier can detect; empty if none is known."""
         probe = kind_of(job.spec).probe
         found = self.checker.check_many([(job.spec, probe)])[0] if probe else None
         return with_hint(found.message, found.hint) if isinstance(found, SpecProblem) else ""
 
     def _settled(self, job: Job, first: SolverRound, files: Mapping[str, bytes]) -> Job | None:
-        """The job as the solvers' round ended it; None where it goes on. It says nothing about any weights then."""
+        """Returns the job if the solvers' round ended it, without weights; None if work continues."""
         job = job.model_copy(update={"weights": ""})
         if first.solved is not None:
             proposal, verdict = first.solved
@@ -207,7 +207,7 @@ class JobSolver:
         say: Callable[[str, int], None],
         gives_way: Callable[[], bool],
     ) -> Job:
-        """The policy model's part. `before` and `tries` are the solvers'."""
+        """Runs the policy model's attempts. `before` and `tries` are the solvers' lines and count."""
         assert self.agent is not None
         assert self.renderer is not None
         tasks = {task.id: task for task in [task_of(job)]}
@@ -254,8 +254,10 @@ class JobSolver:
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
 
     def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> list[Judged]:
-        """The attempts by these weights, and their branches, that are on record because the job gave way then. One
-        that passed is not taken from there: it is made and verified again."""
+        """Returns recorded attempts and branches of these weights from before the job was preempted.
+
+        A passed attempt is left out: it is made and verified again.
+        """
         first = min((one.sample for one in assignments), default=0)
         known = self.ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_MADE)
         mine = (one for one in reversed(known) if one.rollout.weights == job.weights and one.rollout.sample >= first)
@@ -280,12 +282,12 @@ class JobSolver:
         return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
 
     def _over(self, job: Job) -> Job | None:
-        """The job as a person or its deadline has ended it meanwhile; None while it goes on."""
+        """Returns the job if a person or its deadline has ended it meanwhile, otherwise None."""
         known = self.ledger.job(job.id)
         return known if known is not None and known.state.ended else None
 
     def _bundle(self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int]) -> Artifact:
-        """The bundle on disk first, then its record: a kill in between leaves a bundle that the next try finds."""
+        """Writes the bundle, then its record: a kill in between leaves a bundle for the next try to replace."""
         folder = self.data / "artifacts" / job.id
         stored = self.ledger.job(job.id) or job  # a person's validation may have come meanwhile
         claims = statement(stored, answer.verdict)
@@ -326,7 +328,7 @@ class JobSolver:
 
 @dataclass(frozen=True)
 class Tally:
-    """What was tried, branches apart: they are not independent of the attempts that they left."""
+    """Number of attempts and branches; branches are not independent of the attempts they left."""
 
     attempts: int
     branches: int
@@ -354,7 +356,7 @@ def _ended(
 
 
 def tried(judged: Sequence[Judged]) -> list[str]:
-    """The distinct ways in which attempts failed, the commonest first, with counts. Holds hostile text."""
+    """Returns the distinct failures of attempts with counts, the most common first. Contains hostile text."""
     counts: Counter[str] = Counter()
     for one in judged:
         answer = f"{one.rollout.answer!r}: " if one.rollout.ended is RolloutEnd.ANSWERED and one.rollout.answer else ""

@@ -1,7 +1,7 @@
-"""The solvers' round of a job: each proposal goes to the spec's verifier, and nothing else counts.
+"""The solvers' round of a job, in which every proposal goes to the spec's verifier.
 
-What always holds: bounded, in seconds and in proposals. What broke says nothing of the question. A round ends at the
-first proposal that is verified, or when a tool has shown that there is no answer.
+Invariants: bounded in seconds and in proposals; an infrastructure error says nothing about the question. A round ends
+at the first verified proposal, or once a tool has shown that there is no answer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 
 ROUND_SECONDS = 120.0
-"""For all solvers of a job together, the verifier included; proposals that are being verified come to their end."""
+"""Time limit in seconds for all solvers of a job, verification included; a running verification is completed."""
 BUDGET_SHARE = 0.5
-"""Of a job's budget at most: the rest is the policy model's."""
+"""Maximum share of a job's budget; the rest is the policy model's."""
 OWN_SHARE = 0.7
-"""Of what is left, for a solver itself: then it can still say how far it came."""
+"""Share of the remaining time for one solver, so that it can still report its progress."""
 MOST_PROPOSALS = 64
 NOT_DECIDED = (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY)
-"""A failure on one of these says nothing against an answer."""
+"""Verdict grounds that say nothing against an answer."""
 SHOWN_CHARS = 120
 SHOWN_LINES = 8
 
@@ -42,17 +42,17 @@ class ProposalTry(NamedTuple):
 class SolverRound:
     tries: list[ProposalTry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    """Of solvers that proposed nothing, or no more; a sentence each."""
+    """One sentence each from solvers that proposed nothing, or nothing more."""
     hopeless: str = ""
-    """How it was shown that there is no answer."""
+    """Proof that there is no answer; empty if none."""
     undecided: str = ""
-    """Why the verifier could not decide about the only answers that there can be."""
+    """Reason why the verifier could not decide on the only possible answers."""
     unusable: str = ""
-    """What is wrong with the spec, where nothing can be verified against it."""
+    """Fault of the spec that prevents any verification."""
     broken: str = ""
-    """What the last failure of the infrastructure was."""
+    """Latest infrastructure error."""
     cut_short: bool = False
-    """Whether such a failure ended a solver before it had said what it found."""
+    """True if an infrastructure error ended a solver before it reported."""
 
     @property
     def solved(self) -> ProposalTry | None:
@@ -60,12 +60,12 @@ class SolverRound:
 
     @property
     def nothing_decided(self) -> bool:
-        """Whether the verifier was asked and never came to a verdict: then nobody's answer can be verified here."""
+        """True if the verifier was asked but never gave a verdict: no answer can be verified here."""
         return bool(self.tries) and all(one.verdict.outcome is Outcome.INFRA_ERROR for one in self.tries)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What was tried, for people. Holds what others wrote: to be escaped."""
+        """Tries as lines for people. Contains others' text: to be escaped."""
         shown = [
             f"{one.proposal.by}: {clip(one.proposal.text, SHOWN_CHARS)!r}: {reason_of(one.verdict)}"
             for one in self.tries
@@ -76,7 +76,7 @@ class SolverRound:
 
 
 def solvers_for(job: Job) -> list[Solver]:
-    """Those that might answer it, the cheapest first. Light: nothing is started."""
+    """Returns the applicable solvers, cheapest first. Cheap: nothing is started."""
     known = kind_of(job.spec).solvers
     return list(known.load()(job.spec, job.question, bool(job.files))) if known is not None else []
 
@@ -92,7 +92,7 @@ def try_solvers(
     say: Callable[[str, int], None],
     clock: Callable[[], float],
 ) -> SolverRound:
-    """Never raises for what a solver met."""
+    """Runs the solvers and never raises for their failures."""
     found = SolverRound()
     left = ROUND_SECONDS
     if job.budget_seconds is not None:
@@ -116,7 +116,7 @@ def try_solvers(
             found.broken = with_hint(str(error), error.hint)
             found.cut_short |= isinstance(error, InfrastructureError)
         if not tools.notes and not found.solved and clock() >= end:
-            tools.notes.append("its time was over")
+            tools.notes.append("it ran out of time")
         found.notes += [f"{solver.name}: {note}" for note in tools.notes]
         found.hopeless = tools.hopeless
         mine = [one.verdict for one in found.tries[begun:]]
@@ -138,7 +138,7 @@ def _verify(
     over: Callable[[], bool],
     say: Callable[[str, int], None],
 ) -> None:
-    """Has them verified, a few at a time, until one passes or the verifier breaks."""
+    """Verifies proposals a few at a time, until one passes or the verifier breaks."""
     known = {one.proposal.text for one in found.tries}
     while not over() and (batch := list(itertools.islice(proposals, at_once))):
         fresh = [each for each in batch if each.text not in known]
@@ -146,7 +146,7 @@ def _verify(
         results = checker.check_many([(job.spec, each.text) for each in fresh])
         tries = [ProposalTry(each, one) for each, one in zip(fresh, results, strict=True) if isinstance(one, Verdict)]
         found.tries += tries
-        say(f"verifying what {batch[-1].by} proposes", len(found.tries))
+        say(f"verifying proposals of {batch[-1].by}", len(found.tries))
         problem = next((one for one in results if isinstance(one, SpecProblem)), None)
         if problem is not None:
             found.unusable = with_hint(problem.message, problem.hint)
@@ -162,7 +162,7 @@ def with_hint(message: str, hint: object) -> str:
 
 
 def reason_of(verdict: Verdict) -> str:
-    """The verdict's sentence, with the witness where there is one that is short."""
+    """Returns the verdict's sentence, with its counterexample if short."""
     witness = verdict.evidence.get("counterexample")
     if not isinstance(witness, dict) or not witness:
         return verdict.reason

@@ -1,12 +1,12 @@
-"""What an artifact says of itself, part by part, and what carries each part. Pure.
+"""The statement of an artifact: its parts, and what carries each. Pure.
 
-What always holds: nothing stands higher than its verdict's ground lets it (`tested` never becomes `proved`); what no
-verifier and no person looked at is a part of its own that says so; that the spec says what was meant is never proved,
-only validated by a person's signature, or open. The mark of an artifact is as strong as the weakest part that it
-needs: "verified and validated" takes a proof of the one and a person for the other.
+Invariants: no part ranks above what its verdict's basis allows (`tested` never becomes `proved`); what neither a
+verifier nor a person examined is a part of its own that says so; that the spec says what was meant is never proved,
+only validated by a person's signature, or open. An artifact's mark is as strong as the weakest part that it needs:
+"verified and validated" takes a proof of the one and a person for the other.
 
-The verdict may come from somebody else's bundle: of its evidence only what has the expected type is read, and all text
-from there is clipped; whoever shows it escapes it.
+The verdict may come from somebody else's bundle: only evidence of the expected type is read, and all its text is
+clipped; whoever shows it escapes it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WEAKEST_FIRST = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.
 
 
 def statement(job: Job, verdict: Verdict) -> tuple[StatementPart, ...]:
-    """Of the artifact that this verdict is about."""
+    """Returns the statement of the artifact with this verdict."""
     return statement_of(job.spec, verdict, meaning=job.validation, files=job.files)
 
 
@@ -42,9 +42,9 @@ def statement_of(
     unchecked: bool = False,
     files: Sequence[JobFile] = (),
 ) -> tuple[StatementPart, ...]:
-    """First what was verified, then what was validated, then what neither covers. Never empty.
+    """Returns the verified parts, then the validated, then the uncovered ones. Never empty.
 
-    `unchecked` says that somebody signed a meaning, which counts for nothing without the key.
+    `unchecked` means that somebody signed a validation, which counts for nothing without the key.
     """
     if not verdict.passed:
         why = f"{verdict.outcome.value}: {one_line(verdict.reason)}"
@@ -60,7 +60,8 @@ def statement_of(
 
 
 def mark(claims: Iterable[StatementPart]) -> str:
-    """In words, no stronger than the weakest part that is needed: "verified and validated" is the strongest."""
+    """Returns the mark in words, no stronger than the weakest needed part; the strongest is "verified and
+    validated"."""
     claims = tuple(claims)
     needed = {claim.standing for claim in claims if claim.needed and claim.part != MEANING}
     weakest = next((standing for standing in _WEAKEST_FIRST if standing in needed), Assurance.OPEN)

@@ -1,9 +1,8 @@
-"""What a person is shown who has to say whether a check says what was meant: the check in plain words, what it accepts,
-and what it rejects.
+"""Builds the page for the person who validates a check: the check in plain words, what it accepts, and what it rejects.
 
-What always holds: every example and every mutant was put to the very verifier that decides the job, and is shown with
-what that said; where the check accepts what was changed, the first line says so. The same job and the same tools give
-the same page, as far as the clock lets them: what there was no time for is said to be missing, never made up.
+Invariants: every example and mutant went through the very verifier that decides the job, and is shown with its verdict;
+if the check accepts a mutant, the first line says so. The same job and tools give the same page, as far as time allows:
+examples that were not tried are listed as missing, never made up.
 """
 
 from __future__ import annotations
@@ -21,16 +20,16 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 Ask = Callable[[Sequence[tuple[Spec, str]], float], list[Verdict | SpecProblem]]
-"""`Checker.check_many`: pairs, and the seconds of one of them."""
+"""`Checker.check_many`: takes pairs, and the time limit of one in seconds."""
 SHOWN_TEXT = 1_200
-"""Of a submission, in bytes of ASCII with everything else escaped."""
+"""Maximum length of a shown submission, in bytes of ASCII with everything else escaped."""
 MOST_EXAMPLES = 60
 VARIANTS = "variants that were changed on purpose"
-"""Of the answer, the claim or the program: a sharp check rejects them."""
+"""Name of mutants of the answer, claim or program: a sharp check rejects them."""
 
 
 def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) -> Page:
-    """The page about this job; `answer` is what it came to, if anything. `clock` counts seconds."""
+    """Builds the page about this job; `answer` is its answer, if any. `clock` counts seconds."""
     kind = kind_of(job.spec)
     seconds, each = kind.examples_seconds
     deadline = clock() + seconds
@@ -85,7 +84,7 @@ def _shown(one: CheckedExample) -> ShownExample:
 
 
 def _warnings(examples: Sequence[ShownExample]) -> list[str]:
-    """What has to be said first."""
+    """Returns the lines to show first."""
     broken = [one for one in examples if one.outcome == Outcome.INFRA_ERROR]
     mutants = [one for one in examples if one.sort == "mutant" and one not in broken]
     through = [one for one in mutants if one.accepted]

@@ -1,4 +1,4 @@
-"""Which tools and weights made an artifact: facts for whoever checks it later."""
+"""Versions of the tools and weights that made an artifact, for later checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 
 
 def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str, Any]:
-    """JSON only. `policy` is the digest of the policy in force, `sandbox` names the isolation and its version."""
+    """Returns plain JSON. `policy` is the digest of the policy in force, `sandbox` names the isolation and its
+    version."""
     return {
         "assay": __version__,
         "python": platform.python_version(),
@@ -39,13 +40,13 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
 
 @functools.cache
 def tools() -> dict[str, str]:
-    """The versions of what decides and samples; read once."""
+    """Returns the versions of the libraries that verify and sample; read once."""
     return {name: metadata.version(name) for name in TOOLS}
 
 
 @functools.cache
 def environment() -> dict[str, Any]:
-    """The machine and all that is installed beside this program; `digest` is over the rest of it."""
+    """Returns facts about machine and installed packages; `digest` covers all the others."""
     found = {
         "architecture": platform.machine(),
         "kernel": platform.release(),
@@ -56,8 +57,8 @@ def environment() -> dict[str, Any]:
 
 
 def answered_with(versions: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """The same, with the lineage of the weights that answered: None where no model did, only their digest where
-    `versions` is about others."""
+    """Returns `versions` with the lineage of the weights that answered: None without a model, only the digest for
+    weights that `versions` does not describe."""
     known = versions.get("weights")
     same = isinstance(known, dict) and known.get("manifest") == weights
     return {**versions, "weights": known if same else {"manifest": weights} if weights else None}

@@ -1,9 +1,9 @@
-"""Brings a ledger and its log together: once for a ledger from before the log named records, and after tampering.
+"""Reconciles a ledger with its audit log: once for a ledger older than the log, and after tampering.
 
-What always holds: what an earlier log carries has to be as it says; what it does not carry is taken as it is found,
-once, and the entry `ledger.adopted` says all of it. Of a ledger that is not what its log says, the aliases and the
-records that the log carries whole are put right from it, rows of which it says nothing are removed, and the entry
-`ledger.put_right` says what was found; what the log has only the digest of cannot be put right.
+Invariants: whatever an earlier log carries must match the ledger; the rest is adopted as found, once, and listed in the
+entry `ledger.adopted`. After tampering, aliases and records that the log carries whole are restored from the log, rows
+unknown to the log are removed, and the entry `ledger.put_right` lists the differences; records of which the log has
+only a digest cannot be restored.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from policies.contract.decision import Decision
 from policies.in_force import ADOPTED
 
 EMPTY = (
-    "put the log back from a copy; where it is lost, `assay audit renew` begins another by what the ledger says now, "
-    "and forgets whose keys are known"
+    "restore the log from a copy; if it is lost, `assay audit renew` begins another one from the ledger, and forgets "
+    "all known keys"
 )
 SHAPES: dict[str, type[BaseModel]] = {
     "checkpoints": Checkpoint,
@@ -39,26 +39,26 @@ SHAPES: dict[str, type[BaseModel]] = {
     "canaries": Canary,
 }
 AT_ONCE = 4_000
-"""Records in one entry, which stays below the longest line."""
+"""Records per entry, which keeps an entry below the line limit."""
 JOBS, CYCLES = 2_000, 20
-"""The newest whose ends, or steps, are adopted: canaries and nights look back no further."""
+"""Newest jobs and cycles whose ends, or steps, are adopted: canaries and nights look back no further."""
 COPY_BACK = (
-    "put a copy of ledger.sqlite3 from before back; or, after a look at it, begin a new log by what the ledger says "
-    "now: `assay audit renew`"
+    "restore an earlier copy of ledger.sqlite3; or, after inspecting it, begin a new log from the ledger: "
+    "`assay audit renew`"
 )
 
 
 def require_log(ledger: AuditedLedger) -> None:
-    """Raises TamperedError where the log is empty and the ledger is not: the log was taken away."""
+    """Raises TamperedError if the log is empty but the ledger is not: the log was removed."""
     looked_at = (tables.ALIASES, tables.JOBS, *_tables().values())
     if ledger.audit.head is None and any(ledger.rows(select(table).limit(1)) for table in looked_at):
-        error = TamperedError(f"the log {ledger.audit.path} is empty, and the ledger was used before")
+        error = TamperedError(f"the audit log {ledger.audit.path} is empty, but the ledger has records")
         error.hint = EMPTY
         raise error
 
 
 def adopt(ledger: AuditedLedger, note: str) -> None:
-    """Logs every record that counts from now on. Raises TamperedError where an earlier log says otherwise."""
+    """Logs every record that counts from now on. Raises TamperedError if an earlier log disagrees."""
     _compare_with_earlier(ledger)
     aliases: dict[str, JsonValue] = {
         row.name: row.manifest for row in ledger.rows(select(tables.ALIASES).order_by(tables.ALIASES.c.name))
@@ -92,7 +92,10 @@ def _all_rows(ledger: AuditedLedger) -> Iterable[JsonValue]:
 
 
 def _compare_with_earlier(ledger: AuditedLedger) -> None:
-    """What an earlier version logged whole: moves of aliases, decisions, approvals, the beginnings of canaries."""
+    """Compares the ledger with records that an earlier version logged whole.
+
+    These are alias moves, decisions, approvals and the starts of canaries.
+    """
     rows = {row.name: row.manifest for row in ledger.rows(select(tables.ALIASES))}
     for name, said in ledger.in_force.aliases.items():
         if rows.get(name) != said:
@@ -138,7 +141,7 @@ def _differs(found: str) -> None:
 
 
 def put_right(ledger: AuditedLedger) -> list[str]:
-    """What was found and put right; empty where everything was right. Raises TamperedError for what cannot be."""
+    """Returns the differences it repaired, empty for an intact ledger. Raises TamperedError if some remain."""
     found = ledger.mismatches(texts=LOOKED_AT)
     if not found:
         return []
@@ -161,11 +164,11 @@ def put_right(ledger: AuditedLedger) -> list[str]:
 
 
 LOOKED_AT = 16
-"""Of the newest records of a kind, how many texts are read at a start; each is compared again when it is used."""
+"""Newest records of each kind whose text is compared at a start; each is compared again on use."""
 
 
 def _whole_records(ledger: AuditedLedger) -> dict[str, dict[str, dict[str, str]]]:
-    """The rows of the records that the log carries whole, by table and key: each as the newest entry about it says."""
+    """Returns the rows that the log carries whole, by table and key, each from the newest entry about it."""
     kinds = {kind: (name, _tables()[name], whole) for name, (kind, whole) in KINDS.items() if whole}
     found: dict[str, dict[str, dict[str, str]]] = {}
     for entry in ledger.audit.entries():

@@ -1,11 +1,10 @@
-"""In the core's ledger, the audit log says which records count, in which words and in which order.
+"""The daemon's ledger, in which the audit log decides which records count, with which text and in which order.
 
-What always holds: a record that decides about a model (`KINDS`), a step of training, the rollouts of an evaluation, the
-end of a job and every move of an alias are in the log before they are here, in one transaction with the log's newest
-line; where the entry cannot be written, nothing is. What is read comes from the log: an alias is what the log says,
-a list of records is the log's list, and the text of each is compared with the digest in the log. So a row that somebody
-wrote does not exist, and one that was changed or removed is refused by name (`TamperedError`), whoever asks, a worker
-too. Writing again what is there changes nothing and logs nothing.
+Invariants: a record that decides about a model (`KINDS`), a training step, the rollouts of an evaluation, the end of a
+job and every alias move are logged before they are stored, in one transaction with the log's newest line; if the entry
+cannot be written, nothing is. Reads follow the log: aliases and lists of records are the log's, and each text is
+compared with its digest. A forged row is therefore invisible, and a changed or removed one is refused by name
+(`TamperedError`), for workers too. Writing an identical record again changes and logs nothing.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ from policies.in_force import InForce
 
 R = TypeVar("R", bound=BaseModel)
 MANY = 500
-"""Rows in one statement."""
+"""Rows per statement."""
 
 
 class TamperedError(LedgerError):
-    """The ledger does not hold what the audit log says: nothing is done by it."""
+    """The ledger differs from the audit log; nothing is done with it."""
 
     def __init__(self, found: str) -> None:
         super().__init__(
             f"the ledger is not what the audit log says: {found}",
-            hint="nothing is decided or put into service by it; start the daemon again: it puts right what the log "
-            "carries, and says what to do about the rest",
+            hint="nothing is decided or put into service with it; restart the daemon: it repairs what the log carries, "
+            "and says what to do about the rest",
         )
 
 
 class AuditedLedger(SqliteLedger):
-    """Writes to the log `audit` first, and closes it with the ledger. Raises what both raise."""
+    """A ledger that writes to the log `audit` first and closes it too. Raises what ledger and log raise."""
 
     def __init__(
         self,
@@ -86,22 +85,22 @@ class AuditedLedger(SqliteLedger):
         super().close()
 
     def rows(self, query: Select[Any]) -> Sequence[Any]:
-        """What the file has, whatever the log says."""
+        """Returns rows of the file, unchecked against the log."""
         return self._rows(query)
 
     def query(self, statement: str, *values: str) -> Sequence[Any]:
-        """The rows of a statement, whatever the log says."""
+        """Returns the rows of an SQL statement, unchecked against the log."""
         with self._database.reading() as connection:
             return connection.exec_driver_sql(statement, values).all()
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """One transaction, past the log: only to bring the two together."""
+        """One transaction that bypasses the log; only for reconciling ledger and log."""
         return self._database.writing()
 
     # whether rows are as the log says
     def mismatches(self, texts: int | None = 0) -> list[str]:
-        """What is not as the log says, each in a sentence. `texts` is how many of the newest records of each kind are
-        compared with their digests, all of them if None."""
+        """Returns each difference from the log as a sentence. `texts` is how many of the newest records of each kind
+        are compared with their digests, all of them if None."""
         found = list(self._mismatches(texts))
         if found:
             with self.audit.lock:  # what is being written now is in the ledger first, and then in the log
@@ -109,7 +108,7 @@ class AuditedLedger(SqliteLedger):
         return found
 
     def require_whole(self) -> None:
-        """Raises TamperedError where the ledger or the log was changed beside us."""
+        """Raises TamperedError if another program changed the ledger or the log."""
         found = self.mismatches()
         if found:
             self._refuse("; ".join(found[:5]))
@@ -122,7 +121,7 @@ class AuditedLedger(SqliteLedger):
         yield from mismatches(self.query, self.in_force, texts)
 
     def _refuse(self, found: str) -> None:
-        """Puts it into the log, once; raises TamperedError."""
+        """Logs the difference, once, and raises TamperedError."""
         if found not in self._said:
             self._said.add(found)
             with suppress(AuditError, LedgerError):
@@ -141,7 +140,7 @@ class AuditedLedger(SqliteLedger):
         return self._vouched(shape, table, self.in_force.keys(table.name, *columns.values())[:limit])
 
     def _vouched(self, shape: type[R], table: Table, keys: Sequence[str]) -> list[R]:
-        """Those records, each as the log says. Raises TamperedError."""
+        """Returns the records with these keys, each as logged. Raises TamperedError."""
         found = self._read_vouched(shape, table, keys)
         if isinstance(found, str):
             with self.audit.lock:  # it may have been written just now
@@ -175,8 +174,8 @@ class AuditedLedger(SqliteLedger):
         return bool(attested(self.data, manifest))
 
     def require_attested(self, manifest: str) -> None:
-        """Raises AuditError where a checkpoint's attestation is not the one that it came on record with, whole and
-        signed by the trainer."""
+        """Raises AuditError unless the checkpoint's attestation is the recorded one, complete and signed by the
+        trainer."""
         said = self.in_force.attestations.get(manifest, "")
         if attested(self.data, manifest) != said:
             raise AuditError(f"the attestation of {manifest[:12]} is gone, or is another one", hint=BACK)
@@ -187,8 +186,8 @@ class AuditedLedger(SqliteLedger):
     def ended_jobs(
         self, *, weights: str | None = None, after: int = -1, before: int | None = None, limit: int | None = None
     ) -> list[Job]:
-        """Lists those that ended, as the log says, newest first: by these weights, after that entry and before that
-        one. It is not in the protocol."""
+        """Returns ended jobs per the log, newest first, optionally of these weights. `after` and `before` are log entry
+        numbers (exclusive, inclusive). Not part of the protocol."""
         known = self.in_force.records.get("jobs", {})
         keys = [key for key in self.in_force.keys("jobs", weights) if after < known[key].number]
         if before is not None:
@@ -262,7 +261,7 @@ class AuditedLedger(SqliteLedger):
         kind: str,
         **what: JsonValue,
     ) -> None:
-        """Writes and logs in one: a kill leaves both or neither."""
+        """Writes and logs atomically: a kill leaves both or neither."""
 
         def put(change: Callable[[Connection], object], line: bytes | None) -> None:
             with self._database.writing() as connection:
@@ -301,7 +300,7 @@ class AuditedLedger(SqliteLedger):
             super().put_rollouts(judged)
             return
         if len(of) > 1:
-            raise LedgerError("the answers of an evaluation come run by run", hint="report this")
+            raise LedgerError("the answers of an evaluation must be written one run at a time", hint="report this")
         [(_, cycle, step)] = of
         rows = [rollout_row(one) for one in judged]
         keys = [row["key"] for row in rows]
@@ -329,7 +328,7 @@ class AuditedLedger(SqliteLedger):
         return updated
 
     def _put_job(self, job: Job) -> tuple[Job, bool]:
-        """Returns the job as it is now, and whether it ended with this."""
+        """Returns the stored job, and True if this call ended it."""
         with self._jobs:
             stored = self.job(job.id)
             updated = job if stored is None else moved_on(stored, job)
@@ -359,13 +358,11 @@ class AuditedLedger(SqliteLedger):
             return updated, True
 
     def put_artifact(self, artifact: Artifact) -> None:
-        """Raises LedgerError where its job has ended without one."""
+        """Stores an artifact. Raises LedgerError if its job has already ended without one."""
         with self._jobs:
             job = self.job(artifact.job)
             if job is not None and job.state.ended and self.artifact(artifact.id) is None:
-                raise LedgerError(
-                    f"{job.id} has ended already: {job.state.value}", hint="what was found for it is not kept"
-                )
+                raise LedgerError(f"{job.id} has ended already: {job.state.value}", hint="the result is discarded")
             super().put_artifact(artifact)
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
@@ -388,5 +385,5 @@ class AuditedLedger(SqliteLedger):
 
 
 def _digest_of_all(payloads: Iterable[str]) -> str:
-    """Of texts, newest first."""
+    """Returns the SHA-256 of the texts, which are given newest first."""
     return hashlib.sha256("\n".join(payloads).encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Holds the rows of a ledger against what its audit log says is in force.
+"""Compares the rows of a ledger with the records that its audit log declares in force.
 
-What always holds: nothing is changed. `Query` gives what the file has, by whatever connection; so the daemon compares
-what it uses, and a command everything, from beside the daemon and without the library that the daemon writes with.
+Invariants: nothing is changed. `Query` reads the file through any connection: the daemon compares what it uses, and a
+command compares everything from outside the daemon, without the daemon's database library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from policies.envelopes import canonical
 from policies.in_force import Bound, InForce
 
 Query = Callable[..., Sequence[Any]]
-"""Takes a statement and what stands for its question marks; the rows."""
+"""Runs a statement with values for its question marks and returns the rows."""
 KINDS: dict[str, tuple[str, str]] = {
     "checkpoints": ("checkpoint", "record"),
     "evaluations": ("evaluation", ""),
@@ -27,19 +27,19 @@ KINDS: dict[str, tuple[str, str]] = {
     "cycles": ("cycle", ""),
     "artifacts": ("artifact", ""),
 }
-"""By table: the kind of its entries, and under which name they have the whole record; without one they have its digest
-alone."""
+"""Per table: the kind of its log entries, and the field that carries the whole record (empty: only a digest is logged).
+"""
 PARTS = {"cycles": ("id", "kind", "seed", "plan")}
-"""What counts of a record that goes on changing; all of it otherwise."""
+"""Fields that count in a record that keeps changing; for other tables all fields count."""
 NOT_OF_THE_END = ("spent_seconds", "validation")
-"""Fields of a job that change after it has ended."""
+"""Job fields that change after the job has ended."""
 AT_ONCE = 500
-"""Rows in one statement."""
+"""Rows per statement."""
 
 
 def mismatches(rows: Query, in_force: InForce, texts: int | None) -> Iterator[str]:
-    """What is not as the log says, each in a sentence. `texts` is how many of the newest records of each kind are
-    compared with their digests; all of them, the ends of jobs too, if None."""
+    """Yields each difference from the log as a sentence. `texts` is how many of the newest records of each kind are
+    compared with their digests; None compares all, ends of jobs included."""
     aliases = dict(map(tuple, rows("SELECT name, manifest FROM aliases")))
     for name in sorted({*aliases, *in_force.aliases}):
         found, said = aliases.get(name), in_force.aliases.get(name)
@@ -70,7 +70,7 @@ def _changed(rows: Query, in_force: InForce, table: str, keys: Sequence[str]) ->
 def texts_of(
     rows: Query, in_force: InForce, table: str, keys: Sequence[str]
 ) -> Iterator[tuple[str, Bound, str | None]]:
-    """Each key with what the log says, and the text that the ledger has of it."""
+    """Yields each key with its logged digest and the ledger's text of the record, None if missing."""
     for start in range(0, len(keys), AT_ONCE):
         part = keys[start : start + AT_ONCE]
         marks = ",".join("?" * len(part))
@@ -82,7 +82,7 @@ def texts_of(
 
 
 def steps_digest(rows: Query, cycle: str) -> str:
-    """A chain over the steps of a cycle, in their order; empty without any."""
+    """Returns a hash chain over the steps of a cycle in order; empty if there are none."""
     chain = ""
     for (payload,) in rows("SELECT payload FROM steps WHERE cycle = ? ORDER BY sequence", cycle):
         chain = chained(chain, payload)
@@ -94,12 +94,12 @@ def chained(chain: str, payload: str) -> str:
 
 
 def bound_row(table: str, key: str, sha256: str, group: str, **more: str) -> dict[str, JsonValue]:
-    """What an entry says of a record that counts from then on."""
+    """Builds the part of a log entry that puts a record in force."""
     return {"table": table, "key": key, "sha256": sha256, "group": group, **more}
 
 
 def digest_in(table: str, payload: str) -> str:
-    """SHA-256 of what counts of a record's text."""
+    """Returns the SHA-256 of the parts of a record's text that count."""
     if table == "jobs":
         value = json.loads(payload)
         payload = canonical({name: value[name] for name in value if name not in NOT_OF_THE_END}).decode()

@@ -1,9 +1,8 @@
-"""Opens the SQLite file: one connection writes, a few read, and every failure is explained.
+"""Opens the SQLite file with one writing and several reading connections, and explains every failure.
 
-What always holds: a `writing` block is one transaction, on disk when the block has ended (WAL, synchronous=FULL) and
-not there at all when it raised. Only one thread writes at a time. Readers see what was committed before they began, and
-never wait for the writer. Readers do not checkpoint: SQLite before 3.51.3 can damage a WAL that two connections
-checkpoint at once.
+Invariants: a `writing` block is one transaction, on disk when the block ends (WAL, synchronous=FULL) and fully absent
+if it raised. One thread writes at a time. Readers see what was committed before they began and never wait for the
+writer. Readers do not checkpoint: SQLite before 3.51.3 can damage a WAL that two connections checkpoint concurrently.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from appliance.ledger.schema import SCRIPTS, bring_up_to_date
 READERS = 4
 BUSY_MILLISECONDS = 5_000
 WHOLE_BYTES = 1 << 30
-"""Up to which size a ledger is read whole when it is opened: some seconds."""
+"""Largest ledger that is read completely when opened (takes some seconds), in bytes."""
 
 
 class Database:
-    """Is an open ledger file, made when there is none. Raises LedgerError for a file that is something else."""
+    """An open ledger file, created if missing. Raises LedgerError for a file of another kind."""
 
     def __init__(self, path: Path, scripts: Path = SCRIPTS) -> None:
         self.path = path
@@ -119,8 +118,10 @@ def _use_wal(connection: Connection, path: Path) -> None:
 
 
 def _require_whole(connection: Connection, path: Path) -> None:
-    """Reads every page: a damaged one is found now, and not by the night that needs it. Of a ledger that takes long to
-    read, the rollouts are left out: a damaged page of theirs is found by whoever reads it. Raises LedgerError."""
+    """Reads every page, so that damage shows now and not during a night. Raises LedgerError.
+
+    Rollouts are skipped in a ledger larger than `WHOLE_BYTES`; damage there shows when they are read.
+    """
     checked = [""]
     if path.stat().st_size > WHOLE_BYTES:
         checked = [f"('{name}')" for name in inspect(connection).get_table_names() if name != "rollouts"]

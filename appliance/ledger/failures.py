@@ -1,4 +1,4 @@
-"""Tells a person what SQLite's failures mean: each becomes a LedgerError that says what to do."""
+"""Translates SQLite failures into LedgerErrors with a hint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup 
 
 
 class ReadOnlyError(LedgerError):
-    """Says that the file system takes no writes: nothing of a record was written."""
+    """The file system is read-only; nothing of the record was written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(read_only_disk.said(path.parent), hint=read_only_disk.HINT)
@@ -24,7 +24,7 @@ class ReadOnlyError(LedgerError):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turns what SQLite raises inside into LedgerError; everything else passes."""
+    """Converts SQLite and OS errors raised inside the block into LedgerError; others pass."""
     try:
         yield
     except DBAPIError as error:
@@ -46,13 +46,13 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
     match code:
         case sqlite3.SQLITE_FULL:
             return LedgerError(
-                f"the disk that holds {path} is full; nothing of this record was written",
+                f"the disk of {path} is full; nothing of this record was written",
                 hint="free some space there and try again: what was recorded before is intact",
             )
         case sqlite3.SQLITE_IOERR:
             return LedgerError(
                 f"the disk failed while the ledger {path} was used ({error}); nothing of this record was written",
-                hint="see to the disk (full, quota, broken?) and try again: what was recorded before is intact",
+                hint="check the disk (full, quota, broken?) and try again: what was recorded before is intact",
             )
         case sqlite3.SQLITE_NOTADB:
             return LedgerError(
@@ -63,8 +63,8 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
             return LedgerError(f"the ledger {path} is damaged: {error}", hint=DAMAGED)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return LedgerError(
-                f"another program holds the ledger {path}",
-                hint="close whatever else has it open (a SQLite browser, a backup) and try again",
+                f"the ledger {path} is locked by another program",
+                hint="close other programs that have it open (a SQLite browser, a backup) and try again",
             )
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return LedgerError(

@@ -1,7 +1,7 @@
-"""What a worker may ask of the ledger: the calls of its phase, about its own work, and nothing else.
+"""Grants of workers: which ledger calls each phase may make, about its own work only.
 
-What always holds: who trains writes no evaluation, who evaluates writes no checkpoint and moves no alias, and no worker
-decides, approves, asks for a job, or says what is in service. A call that is not listed here is refused.
+Invariants: training writes no evaluation; evaluation writes no checkpoint and moves no alias; no worker decides,
+approves, submits a job or changes what is in service. A call that is not listed here is refused.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:  # a worker has no database
     from appliance.ledger.leases import Leases
 
 Rule = Callable[[Any, Ledger], bool]
-"""Whether a call with these arguments is within the grant; `ledger` says what is on record."""
+"""True if a call with these arguments is within the grant; the ledger tells what is on record."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _BUNDLE = re.compile(r"artifacts/[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _DECIDED_ONCE = frozenset({"again", "tasksets", "left_out", "start", "candidate"})
-"""What training adds to a cycle's plan, and nobody changes afterwards; and how each of its stages ended, and what it
-knew of levels before and after them."""
+"""Plan entries that training writes once and nobody changes later. `_ENDED` and `_STAGE` match how each stage ended,
+and the level estimates before and after each stage."""
 _TRAINED = ("training", "stage")
 _ENDED = re.compile(r"stage_[1-9][0-9]?")
 _STAGE = re.compile(rf"{_ENDED.pattern}|difficulty_[0-9]{{1,9}}")
@@ -35,17 +35,17 @@ _STAGE = re.compile(rf"{_ENDED.pattern}|difficulty_[0-9]{{1,9}}")
 
 @dataclass(frozen=True)
 class Grant:
-    """The calls that a connection takes, by name; each with the rule that its arguments have to meet."""
+    """Calls that a connection accepts, by name, each with a rule for its arguments."""
 
     work: str
-    """What it is for, in a refusal."""
+    """Name of the work in a refusal."""
     calls: Mapping[str, Rule]
 
     def refusal(self, request: Any, ledger: Ledger) -> str:
-        """Says why the call is refused; empty when it is not."""
+        """Returns why the call is refused; empty if it is allowed."""
         rule = self.calls.get(request.call)
         if rule is None:
-            return f"{self.work} does not call {request.call}"
+            return f"{self.work} may not call {request.call}"
         return "" if rule(request, ledger) else f"{self.work} may not write this with {request.call}"
 
 
@@ -61,12 +61,12 @@ _OF_A_NIGHT = _BOTH | dict.fromkeys(
 
 
 def grant_of(work: Sequence[str]) -> Grant:
-    """The grant of what a worker is started for: `train` or `evaluate` and a cycle's id, or `jobs`."""
+    """Returns the grant for a worker's arguments: `train` or `evaluate` and a cycle's id, or `jobs`."""
     return jobs() if work[0] == "jobs" else {"train": training, "evaluate": evaluation}[work[0]](work[1])
 
 
 def training(cycle: str) -> Grant:
-    """Steps, rollouts and attested checkpoints of this cycle; its candidate."""
+    """Grant of a training worker: steps, rollouts and attested checkpoints of this cycle, and its candidate."""
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known, given = ledger.cycle(cycle), request.cycle
@@ -109,7 +109,7 @@ def training(cycle: str) -> Grant:
 
 
 def evaluation(cycle: str) -> Grant:
-    """The answers of this cycle's two models, and the one evaluation of them."""
+    """Grant of an evaluation worker: the answers of this cycle's two models, and their one evaluation."""
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known = ledger.cycle(cycle)
@@ -135,8 +135,10 @@ def evaluation(cycle: str) -> Grant:
 
 
 def jobs() -> Grant:
-    """The attempts at jobs that are on record and have not ended, and their bundles, each under its job's name. Solved
-    is a job whose bundle, with a verdict that passed, is on record."""
+    """Grant of a jobs worker: attempts at recorded, unended jobs, and one bundle under each job's name.
+
+    A job counts as solved once its bundle, with a passing verdict, is on record.
+    """
 
     def is_open(job: str, ledger: Ledger) -> bool:
         known = ledger.job(job)
@@ -174,19 +176,18 @@ def jobs() -> Grant:
 
 
 def _holds(job: str, ledger: Ledger) -> bool:
-    """Whether the worker that asks has the job's lease; what has no leases asks for none."""
+    """True if the calling worker has the job's lease, or the ledger uses no leases."""
     leases: Leases | None = getattr(ledger, "leases", None)
     return leases is None or leases.holds(work_of(job))
 
 
 def _are_digests(given: object) -> bool:
-    """Whether these are the file of kept rollouts that is there, and the one that is to replace it."""
+    """True for at most two digests: the current file of kept rollouts and its replacement."""
     return isinstance(given, list) and len(given) <= 2 and all(_DIGEST.fullmatch(str(one)) for one in given)
 
 
 def _goes_on(known: Cycle | None, given: Cycle, changes: str = "") -> bool:
-    """Whether an unfinished cycle says only how far it has come: what it is stays, and so does what is in its plan but
-    for what `changes`."""
+    """True if an unfinished cycle only records progress: identity and existing plan entries stay, except `changes`."""
     if known is None or known.state is not CycleState.RUNNING:
         return False
     same = (known.id, known.kind, known.seed, known.created) == (given.id, given.kind, given.seed, given.created)
@@ -195,7 +196,7 @@ def _goes_on(known: Cycle | None, given: Cycle, changes: str = "") -> bool:
 
 
 def _are_of(judged: Sequence[Judged], work: str, purpose: Purpose) -> bool:
-    """Whether these are rollouts of this work, for this purpose; their ids cannot take the place of another's."""
+    """True if all rollouts belong to this work and purpose, with ids that cannot collide with another's."""
     examined = f"{work}.{Purpose.EVALUATION.value}."
     return all(
         (one.rollout.cycle, one.rollout.purpose) == (work, purpose)

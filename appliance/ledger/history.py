@@ -1,4 +1,4 @@
-"""Collects the evaluations that a decision has to know beside its own: its candidate's, and the quarter's."""
+"""Collects the past evaluations that a promotion decision must take into account."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from appliance.records.evaluations import Evaluation
 from policies.statistics.sequential import quarter_of
 
 FIRST = 128
-"""How many are read at first; twice as many until the quarter's beginning is among them."""
+"""Evaluations in the first read; the number doubles until the start of the quarter is included."""
 
 
 def history_of(evaluation: Evaluation, ledger: Ledger) -> list[Evaluation]:
-    """Returns every evaluation of the quarter of the candidate's first and since, and all of the candidate's.
+    """Returns all evaluations since the quarter of the candidate's first one, and all of the candidate's.
 
-    In no particular order; each once.
+    Each appears once, in no particular order.
     """
     own = ledger.evaluations(candidate=evaluation.candidate.weights, limit=1000)
     first = min([*(one.created for one in own), evaluation.created])

@@ -1,10 +1,10 @@
-"""Leases work to workers: a commit counts only while the lease that it was made under holds.
+"""Leases work to workers: a commit counts only while the lease it was made under is valid.
 
-What always holds: each lease has a fencing token (`attempt`) that grows, a deadline on a clock that nobody can set, and
-the boot that it was given in. Every transaction of a worker looks at its leases first, inside the transaction: whoever
-was stopped past the deadline, or whose work was leased to another since, writes nothing (`LeaseLostError`). Only the
-core gives leases; it alone writes without one. How often in a row the infrastructure died at a work is kept here, so
-that it is known after a start, too; an end of the core by itself is no such death, a machine that went down is.
+Invariants: each lease has a growing fencing token (`attempt`), a deadline on a clock that cannot be set, and the boot
+it was given in. Every transaction of a worker checks its leases first, inside the transaction: a worker past its
+deadline, or whose work was leased again, writes nothing (`LeaseLostError`). Only the core gives leases, and only the
+core writes without one. Consecutive infrastructure deaths per work are stored here and survive a restart; a machine
+that went down counts as one, an orderly end of the core does not.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ from appliance.ledger.tables import LEASES
 from appliance.system.clock import RunningClock
 
 LEASE_SECONDS = 60.0
-"""That a worker has to renew its lease; it does so every `ledger.RENEW_SECONDS`."""
+"""Lifetime of a lease in seconds; workers renew theirs every `ledger.RENEW_SECONDS`."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class LeaseLostError(LedgerError):
-    """Says that a worker is too late: its lease ran out, or its work is another's by now."""
+    """A worker is too late: its lease expired, or its work was leased to another worker."""
 
 
 @dataclass
 class Holder:
-    """A worker, as the core knows it: what it holds by fencing token, and whether it may be given more."""
+    """A worker as the core sees it: its leases by fencing token, and whether it may get more."""
 
     owner: str
-    """For people."""
+    """Name for messages."""
     may_claim: Callable[[], bool] = lambda: True
     may_wait: Callable[[], bool] = lambda: True
-    """Whether it may stay for a job that has yet to come."""
+    """True if the worker may wait for a future job."""
     held: dict[str, int] = field(default_factory=dict)
     last: str = ""
-    """The work that it was given last."""
+    """Work that was leased to the worker last."""
     sent_away: bool = False
-    """Whether it asked for work and was told to end, because nothing may begin now."""
+    """True once the worker asked for work and was told to end, because nothing may begin now."""
     gone: bool = False
-    """Whether its process has ended: it gets nothing more."""
+    """True once the process has ended: the worker gets nothing more."""
 
 
 class Leases:
-    """The leases of one ledger. Its methods may be called from any thread; `acting` says for whom this thread works."""
+    """The leases of one ledger, thread-safe; `acting` sets the holder on whose behalf a thread works."""
 
     def __init__(self, database: Database, clock: Callable[[], float] | None = None) -> None:
         self._database = database
@@ -64,12 +64,12 @@ class Leases:
 
     @property
     def holder(self) -> Holder | None:
-        """For whom this thread writes; None for the core itself."""
+        """The holder on whose behalf this thread writes; None for the core itself."""
         return getattr(self._acting, "holder", None)
 
     @contextmanager
     def acting(self, holder: Holder | None) -> Iterator[None]:
-        """Has everything that this thread writes meanwhile depend on the leases of that holder."""
+        """Makes every write of this thread inside the block depend on the holder's leases."""
         before, self._acting.holder = self.holder, holder
         try:
             yield
@@ -77,7 +77,7 @@ class Leases:
             self._acting.holder = before
 
     def take(self, work: str, holder: Holder) -> None:
-        """Leases it to the holder, and with that to nobody else."""
+        """Leases the work to this holder exclusively."""
         row = {
             "work": work,
             "attempt": 1,
@@ -96,11 +96,11 @@ class Leases:
         holder.last = work
 
     def holds(self, work: str) -> bool:
-        """Whether this thread may write about that work."""
+        """True if this thread may write about the work."""
         return self.holder is None or work in self.holder.held
 
     def renew(self) -> None:
-        """Gives the acting holder's leases a new deadline. Raises LeaseLostError where one is lost."""
+        """Extends the deadlines of the acting holder's leases. Raises LeaseLostError if one is lost."""
         holder = self.holder
         if holder is None or not holder.held:
             return
@@ -109,8 +109,8 @@ class Leases:
             connection.execute(update(LEASES).where(mine).values(deadline=self.clock() + self.seconds))
 
     def release(self, holder: Holder, *, in_order: bool = False) -> None:
-        """Ends what it holds, as far as that is still its own. `in_order` says that the worker came to an end of it by
-        itself: whatever dies at it later is the first to die again."""
+        """Ends the leases that the holder still has. `in_order` means that the worker finished by itself: the count of
+        consecutive deaths starts again."""
         held, holder.held = holder.held, {}
         if not held:
             return
@@ -121,7 +121,7 @@ class Leases:
                 connection.execute(update(LEASES).where(mine).values(**ended))
 
     def overdue(self, holder: Holder) -> str:
-        """The work whose lease it did not renew in time; empty while there is none."""
+        """Returns the work whose lease the holder failed to renew in time; empty if none."""
         now = self.clock()
         with self._database.reading() as connection:
             for work, attempt in holder.held.copy().items():
@@ -131,7 +131,7 @@ class Leases:
         return ""
 
     def died(self, work: str, *, progress: bool) -> int:
-        """Counts a death at it: one of the infrastructure, and the first one after progress. Returns the count."""
+        """Counts an infrastructure death at the work and returns the count, which restarts at 1 after `progress`."""
         with self.acting(None), self._database.writing() as connection:
             first = insert_or(LEASES).values(work=work, attempt=0, owner="", boot="", deadline=None, deaths=0)
             connection.execute(first.on_conflict_do_nothing())
@@ -145,13 +145,15 @@ class Leases:
             return 0 if row is None else int(row.deaths)
 
     def revive(self, work: str) -> None:
-        """Forgets the deaths at it."""
+        """Resets the death count of the work."""
         with self.acting(None), self._database.writing() as connection:
             connection.execute(update(LEASES).where(LEASES.c.work == work).values(deaths=0))
 
     def open(self, unended: Sequence[str]) -> None:
-        """Clears up, under the data folder's lock, what the process before left: nobody holds anything. A machine that
-        went down while a work was leased counts as a death at it."""
+        """Drops all leases of an earlier process; requires the data folder's lock.
+
+        A machine that went down while work was leased counts as a death at this work.
+        """
         with self._database.writing() as connection:
             went_down = LEASES.c.deadline.is_not(None) & (LEASES.c.boot != self._boot)
             connection.execute(update(LEASES).where(went_down).values(deaths=LEASES.c.deaths + 1))
@@ -164,7 +166,7 @@ class Leases:
         return connection.execute(select(LEASES).where(LEASES.c.work == work)).first()
 
     def _check(self, connection: Connection) -> None:
-        """Raises LeaseLostError unless every lease of the acting holder holds; inside its transaction."""
+        """Raises LeaseLostError unless all leases of the acting holder are valid; runs inside the transaction."""
         holder = self.holder
         if holder is None:
             return
@@ -172,7 +174,7 @@ class Leases:
         for work, attempt in holder.held.items():
             row = self._row(connection, work)
             if row is None or row.attempt != attempt or row.deadline is None or row.boot != self._boot:
-                _refuse(holder, work, "it is another's by now")
+                _refuse(holder, work, "another worker has it")
             if row.deadline < now:
                 _refuse(holder, work, "it was not renewed in time")
 
@@ -180,5 +182,5 @@ class Leases:
 def _refuse(holder: Holder, work: str, why: str) -> None:
     raise LeaseLostError(
         f"{holder.owner} has lost its lease of {work}: {why}; nothing of this was written",
-        hint="another worker goes on from the last record",
+        hint="another worker resumes from the last record",
     )

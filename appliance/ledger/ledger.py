@@ -1,8 +1,8 @@
-"""The protocol says what the rest of the product may ask of the ledger.
+"""Protocol of the ledger: every record that the rest of the product may read or write.
 
-Exactly one process writes: the one that holds the data folder's lock. A worker process has the same protocol through a
-socket (`appliance.ledger.remote`), and every call returns only when the record is on disk. Writing the same record
-again changes nothing; writing a different one under the same key raises LedgerError, except where `put` says "update".
+Exactly one process writes: the holder of the data folder's lock. A worker process gets the same protocol through a
+socket (`appliance.ledger.remote`). Every call returns only when the record is on disk. Writing an identical record
+again changes nothing; a different one under the same key raises LedgerError, unless the method says "updates".
 """
 
 from __future__ import annotations
@@ -22,48 +22,49 @@ from policies.contract.decision import Decision
 from runtime.errors import HintedError
 
 RENEW_SECONDS = 10.0
-"""Between two renewals of its leases by a worker."""
+"""Interval at which a worker renews its leases, in seconds."""
 
 
 class LedgerError(HintedError):
-    """Says that the ledger cannot be used; the message says why and `hint` what to do."""
+    """The ledger cannot be used, or refused a call; the message says why, `hint` what to do."""
 
 
 class Ledger(Protocol):
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
-        """Inserts or updates; a cycle that has ended stays as it ended, whatever is written."""
+        """Inserts or updates a cycle; one that has ended never changes."""
 
     def cycle(self, cycle: str) -> Cycle | None: ...
 
     def cycles(self, limit: int = 20) -> list[Cycle]:
-        """Lists them, newest first."""
+        """Returns cycles, newest first."""
 
     # training steps
     def commit_step(self, record: StepRecord) -> None:
-        """Writes tasks, rollouts, verdicts and groups of one step in one transaction, whole or not at all.
+        """Writes tasks, rollouts, verdicts and groups of one step in a single transaction.
 
-        A step that is already there is left as it is: its rollouts are never counted twice."""
+        A step that is already recorded stays unchanged: its rollouts are never counted twice.
+        """
 
     def recorded_steps(self, cycle: str) -> list[int]:
-        """Lists them, ascending."""
+        """Returns the numbers of the recorded steps, ascending."""
 
     def step(self, cycle: str, step: int) -> StepRecord | None: ...
 
     def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
-        """Lists `StepRecord.tasks` of all steps, in their order."""
+        """Returns `StepRecord.tasks` of all steps, in step order."""
 
     def step_metrics(self, cycle: str) -> list[dict[str, float]]:
-        """Lists `StepRecord.metrics` in the order of steps, with `step` among them."""
+        """Returns `StepRecord.metrics` in step order, each with a `step` entry."""
 
     # other rollouts (evaluation, validation, jobs)
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
-        """Writes them in one transaction; a rollout whose id is there is left as it is."""
+        """Writes rollouts in one transaction; a recorded id stays unchanged."""
 
     def rollout(self, rollout: str) -> Judged | None: ...
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
-        """Lists them, newest first."""
+        """Returns rollouts, newest first."""
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:
         """Counts rollouts by purpose."""
@@ -77,13 +78,14 @@ class Ledger(Protocol):
     def put_checkpoint(self, checkpoint: Checkpoint) -> None: ...
 
     def is_attested(self, manifest: str) -> bool:
-        """Says whether the trainer's attestation of that checkpoint is there; a worker's comes on record only then."""
+        """True if the trainer's attestation of the checkpoint is present; a worker's checkpoint is recorded only
+        then."""
 
     def checkpoint(self, manifest: str) -> Checkpoint | None:
-        """Finds it by digest, or by a unique prefix of six digits or more. Raises LedgerError for an ambiguous one."""
+        """Returns a checkpoint by digest or unique prefix of six or more digits. Raises LedgerError if ambiguous."""
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[Checkpoint]:
-        """Lists them, newest first."""
+        """Returns checkpoints, newest first."""
 
     def put_evaluation(self, evaluation: Evaluation) -> None: ...
 
@@ -94,7 +96,7 @@ class Ledger(Protocol):
     def put_decision(self, decision: Decision) -> None: ...
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
-        """Lists them, newest first."""
+        """Returns decisions, newest first."""
 
     def put_approval(self, approval: Approval) -> None: ...
 
@@ -102,46 +104,48 @@ class Ledger(Protocol):
 
     # what is in service
     def alias(self, name: str) -> str | None:
-        """Returns the checkpoint that `champion`, `candidate` or `previous` stands for."""
+        """Returns the checkpoint behind `champion`, `candidate` or `previous`."""
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Moves several at once, in one transaction, and keeps the history."""
+        """Moves several aliases in one transaction and records the move in the history."""
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
     def put_canary(self, canary: Canary) -> None:
-        """Inserts or updates."""
+        """Inserts or updates a canary."""
 
     def canaries(self, limit: int = 20) -> list[Canary]:
-        """Lists them, newest first; at most the first has not ended."""
+        """Returns canaries, newest first; only the first can be unfinished."""
 
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:
-        """Inserts, or updates how far the work on it is, and nothing else of it. Returns the job as it then is.
+        """Inserts a job, or updates only its progress. Returns the stored job.
 
-        A job that has ended stays as it ended, whatever is written; what is returned shows it to whoever is late."""
+        A job that has ended never changes; the returned job shows this to a late worker.
+        """
 
     def job(self, job: str) -> Job | None: ...
 
     def jobs(self, limit: int = 50) -> list[Job]:
-        """Lists them, newest first."""
+        """Returns jobs, newest first."""
 
     def next_job(self, *, part: JobPart = "any") -> Job | None:
-        """Returns the one of the highest priority that waits or is worked on, and the oldest of those; replays of
-        earlier jobs come after everybody's own.
+        """Returns the oldest queued or running job of the highest priority; replays of earlier jobs come last.
 
-        Of the solvers' part only those that they have not tried, of the model's only those that they have."""
+        `part` "solvers" considers only jobs that the solvers have not tried, "model" only jobs that they have.
+        """
 
     def claim_job(self, *, part: JobPart = "any", seconds: float = 0.0) -> Job | None:
-        """Leases the next job to the worker that asks, and ends the lease that it had; waits for one so long.
+        """Leases the next job to the calling worker, ending its earlier lease; waits up to `seconds` for one.
 
-        Returns None where none came, or the worker is to end because something else is to be done first."""
+        Returns None if none arrived, or if the worker must end because other work comes first.
+        """
 
     def renew_leases(self) -> None:
-        """Gives the leases of the worker that asks a new deadline. Raises LedgerError where one is lost."""
+        """Extends the calling worker's leases. Raises LedgerError if one is lost."""
 
     def unended_jobs(self) -> list[Job]:
-        """Lists those that wait, are worked on or were set aside, oldest first."""
+        """Returns queued, running and parked jobs, oldest first."""
 
     def job_counts(self) -> dict[str, int]:
         """Counts jobs by state."""
@@ -156,7 +160,7 @@ class Ledger(Protocol):
     def put_event(self, event: Event) -> None: ...
 
     def events(self, *, after: int = 0, limit: int = 200) -> list[tuple[int, Event]]:
-        """Lists (sequence number, event), ascending, those after the number given."""
+        """Returns (sequence number, event) pairs after the given number, ascending."""
 
     def newest_event(self) -> int:
-        """Returns the number of the newest event; 0 when there is none."""
+        """Returns the sequence number of the newest event; 0 if there is none."""

@@ -1,4 +1,4 @@
-"""Gives a data folder one owner: an exclusive lock that the kernel drops with its process, however that ends."""
+"""Exclusive lock of a data folder, which the kernel releases when the owning process ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from appliance.system.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner, o
 
 
 class DataLockedError(LedgerError):
-    """Says that another process owns this data folder."""
+    """Another process owns this data folder."""
 
     def __init__(self, data: Path, owner: LockOwner) -> None:
         use = "use it (`assay status`), stop it first, or choose another folder with --data"
@@ -26,9 +26,9 @@ class DataLockedError(LedgerError):
 
 @contextmanager
 def data_lock(data: Path, purpose: str = "") -> Iterator[Path]:
-    """Holds `<data>/run/lock`, and gives its path; in it is the owner's pid for people to read, and its purpose.
+    """Locks `<data>/run/lock` and yields its path; the file contains the owner's pid and purpose.
 
-    Raises DataLockedError at once when it is taken, LedgerError when the folder cannot be written.
+    Raises DataLockedError immediately if it is taken, LedgerError if the folder is not writable.
     """
     path = data / "run" / "lock"
     try:
@@ -52,6 +52,6 @@ def data_lock(data: Path, purpose: str = "") -> Iterator[Path]:
 
 
 def require_unlocked(data: Path) -> None:
-    """Looks whether another process works on the folder, and makes nothing there. Raises DataLockedError then."""
+    """Raises DataLockedError if another process owns the folder; creates nothing there."""
     if (owner := owner_of(data / "run" / "lock")) is not None:
         raise DataLockedError(data, owner)

@@ -1,9 +1,8 @@
-"""Counts a cycle's rollouts by purpose, taskset and level. SQLite adds them up: however many there are, none is loaded.
+"""Counts a cycle's rollouts by purpose, taskset and level in SQL, without loading any rollout.
 
-What always holds: a rollout counts once, under the level that its task has in the step that it was committed with, or
-among the questions that were kept back; one whose task is in neither has no level. It broke, it passed, or it failed in
-one of the ways that `PassCount` names, or with a wrong answer. A branch does not count: it begins where an attempt met
-something hard.
+Invariants: a rollout counts once, under the level of its task in the step it was committed with or among the held-out
+questions; otherwise it has no level. It ended in an infrastructure error, passed, or failed in one of the ways that
+`PassCount` names or with a wrong answer. Branches do not count: they begin where an attempt met something hard.
 """
 
 from __future__ import annotations
@@ -82,5 +81,5 @@ ORDER BY purpose, family, level
 
 
 def counting(cycle: str, kept: Mapping[str, int]) -> TextClause:
-    """Its rows have the fields of `PassCount`. `kept` has the levels of questions that were kept back, by task."""
+    """Query whose rows have the fields of `PassCount`. `kept` gives the levels of held-out questions, by task."""
     return text(_COUNTING).bindparams(cycle=cycle, kept=json.dumps(dict(kept)))

@@ -1,6 +1,6 @@
-"""Finds a record by the first digits of its name, where only one has them.
+"""Finds a record by a unique prefix of its name.
 
-What always holds: fewer than `LEAST` digits name nothing, and digits that several names begin with name none of them.
+Invariants: fewer than `LEAST` digits match nothing, and an ambiguous prefix matches nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from appliance.ledger.ledger import LedgerError
 LEAST = 6
 PREFIX = re.compile(rf"[0-9a-f]{{{LEAST},64}}")
 CYCLE_PREFIX = re.compile(rf"[a-z]+-\d{{{LEAST}}}[0-9a-z-]{{0,64}}")
-"""A kind of cycles and the beginning of when it began: `night-202611`."""
+"""Kind of a cycle and the first digits of its start time: `night-202611`."""
 ROLLOUT_PREFIX = re.compile(rf"[a-z]+-(?:[a-z]+-)?[0-9a-f]{{{LEAST}}}[0-9a-z._-]{{0,200}}")
-"""The beginning of its cycle's id, or its job's, and of what follows in a rollout's."""
+"""Prefix of a rollout's id, which begins with the id of its cycle or job."""
 MOST_LISTED = 5
-"""Names in a message."""
+"""Maximum number of names listed in a message."""
 
 
 class AmbiguousPrefixError(LedgerError):
@@ -37,15 +37,13 @@ def is_rollout_prefix(typed: str) -> bool:
 
 
 def too_short(typed: str) -> bool:
-    """Whether it would be looked for if it were longer."""
+    """True if this would be a prefix if it were longer."""
     return re.fullmatch(rf"[0-9a-fA-F]{{1,{LEAST - 1}}}", typed) is not None
 
 
 def only_one(kind: str, prefix: str, names: Sequence[str]) -> str | None:
-    """The name that begins so, None where there is none. Raises AmbiguousPrefixError, which lists them, for several."""
+    """Returns the only name, None if there is none. Raises AmbiguousPrefixError, which lists them, for several."""
     if len(names) > 1:
         listed = ", ".join([*names[:MOST_LISTED], *(["and more"] if len(names) > MOST_LISTED else [])])
-        raise AmbiguousPrefixError(
-            f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits of the one that you mean"
-        )
+        raise AmbiguousPrefixError(f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits")
     return names[0] if names else None

@@ -1,6 +1,6 @@
-"""Reads a ledger from beside the daemon: the file is opened so that nothing can be written.
+"""Opens a ledger read-only from outside the daemon.
 
-What always holds: nothing is migrated and nothing locked; a ledger of another version is refused, with what to do.
+Invariants: nothing is migrated, nothing locked; a ledger of another schema version is refused with a hint.
 """
 
 from __future__ import annotations
@@ -20,24 +20,22 @@ from appliance.ledger.schema import NEWEST
 from appliance.ledger.sqlite import SqliteLedger
 
 SECONDS = 5.0
-"""That a read waits for a writer."""
+"""Time that a read waits for a writer, in seconds."""
 
 
 class ReadOnlyLedger(SqliteLedger):
-    """Context manager. Raises LedgerError where there is no ledger, or one of another version."""
+    """Read-only ledger, a context manager. Raises LedgerError if the file is missing or of another schema version."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():
-            raise LedgerError(
-                f"there is no ledger {path}", hint="name the data folder with --data, or start the daemon"
-            )
+            raise LedgerError(f"no such ledger: {path}", hint="name the data folder with --data, or start the daemon")
         self._database = _ReadOnlyDatabase(path)  # type: ignore[assignment]
         with self._database.reading() as connection:
             found = str(connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one())
         if found != NEWEST:
             raise LedgerError(
-                f"the ledger {path} is of version {found}, and this program reads {NEWEST}",
-                hint="start the daemon once: it brings the ledger up to date"
+                f"the ledger {path} has schema version {found}, and this program reads {NEWEST}",
+                hint="start the daemon once: it migrates the ledger"
                 if found < NEWEST
                 else "use the newer version of Assay that wrote it",
             )
@@ -58,7 +56,7 @@ class _ReadOnlyDatabase:
             yield connection
 
     def writing(self) -> NoReturn:
-        raise LedgerError(f"the ledger {self.path} is only read here", hint="report this")
+        raise LedgerError(f"the ledger {self.path} is open read-only", hint="report this")
 
     def close(self) -> None:
         self._engine.dispose()

@@ -1,10 +1,9 @@
-"""Serves the ledger through a connection: a worker has the protocol, and only the core has the file.
+"""Serves the ledger through a connection: workers get the protocol, only the core has the file.
 
-What always holds: the calls that exist are the methods of the `Ledger` protocol and no others, and those that are
-outside the connection's grant (`grants`) are refused; arguments and results are checked against its type hints on both
-sides; a call returns when the record is on disk. A frame is JSON and nothing else: no object is unpickled, and what it
-holds is counted before anything is built of it. A frame that was not sent to its end is dropped, so a worker may be
-killed at any moment. A call that was interrupted makes its line unusable: the next reply could be another call's.
+Invariants: only the methods of the `Ledger` protocol can be called, within the connection's grant (`grants`); both
+sides check arguments and results against the type hints; a call returns when the record is on disk. A frame is JSON
+only: nothing is unpickled, and its size is bounded before anything is built from it. An incomplete frame is dropped, so
+a worker may be killed at any moment. An interrupted call makes its line unusable: the next reply could belong to it.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_FRAME = 64 << 20
 
 
 class _Bounds(NamedTuple):
-    """The most that a frame holds: bytes, values (by its commas), tables and lists, fields (by its colons)."""
+    """Upper bounds of a frame: bytes, values (commas), tables and lists, fields (colons)."""
 
     size: int
     values: int
@@ -50,13 +49,13 @@ class _Bounds(NamedTuple):
 
 
 _ROLLOUTS = _Bounds(MAX_FRAME, 4_000_000, 200_000, 400_000)
-"""Of what carries rollouts with a number or two for each token."""
+"""Bounds of calls with rollouts, which have one or two numbers per token."""
 _OTHERS = _Bounds(1 << 20, 20_000, 5_000, 10_000)
 _LARGE = ("commit_step", "put_rollouts", "put_evaluation")
 _NAMED = re.compile(rb'\{"call":"([a-z_]+)"[,}]')
-"""How a frame begins: its call is known before the rest is read."""
+"""Start of a frame: gives the call's name before the rest is parsed."""
 _GONE = "the daemon has ended; start it again with `assay serve`: what was recorded is intact"
-_NOT_ITS_OWN = "a worker writes what its phase makes; people put models into service and ask for jobs"
+_NOT_ITS_OWN = "a worker writes only results of its phase; people submit jobs and put models into service"
 
 
 class _Refusal(FrozenModel):
@@ -65,7 +64,7 @@ class _Refusal(FrozenModel):
 
 
 class _Call:
-    """Describes one method of the protocol: its signature, and the shapes of a request and of a reply."""
+    """One method of the protocol: its signature, and the shapes of a request and a reply."""
 
     def __init__(self, name: str, method: Callable[..., Any]) -> None:
         hints = get_type_hints(method)
@@ -86,7 +85,7 @@ class _Call:
 
 
 def _failing_fast(hint: Any) -> Any:
-    """A list or table that is given up at its first wrong item."""
+    """Returns the type of a list whose validation stops at the first wrong item."""
     return Annotated[list[get_args(hint)[0]], FailFast()] if get_origin(hint) is Sequence else hint  # type: ignore[misc]
 
 
@@ -103,7 +102,7 @@ def _requests() -> TypeAdapter[Any]:
 
 
 class _Line:
-    """Is the worker's end. It makes one call at a time; its threads may share it."""
+    """The worker's end of the connection. One call at a time; threads may share it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -115,8 +114,8 @@ class _Line:
             frame = call.request(call=call.name, **arguments).model_dump_json().encode()
         except (ValidationError, PydanticSerializationError) as error:
             raise LedgerError(
-                f"{call.name} was asked for what JSON cannot hold: {error}",
-                hint="a figure is not finite, a text is not Unicode, or an argument has another type",
+                f"{call.name}: an argument cannot be represented in JSON: {error}",
+                hint="check for a number that is not finite, a text that is not Unicode, or a wrong type",
             ) from error
         if len(frame) > MAX_FRAME:
             raise LedgerError(f"a call of {len(frame)} bytes is too long", hint="write fewer rollouts at a time")
@@ -134,9 +133,9 @@ class _Line:
                 self._connection.send_bytes(frame)
                 answer = self._connection.recv_bytes(MAX_FRAME)
             except EOFError as error:
-                raise LedgerError("the ledger's process has closed the line", hint=_GONE) from error
+                raise LedgerError("the daemon closed the ledger connection", hint=_GONE) from error
             except OSError as error:
-                raise LedgerError(f"the line to the ledger broke: {error.strerror or error}", hint=_GONE) from error
+                raise LedgerError(f"the ledger connection broke: {error.strerror or error}", hint=_GONE) from error
             self._usable = True
             return answer
 
@@ -154,15 +153,14 @@ RemoteLedger = cast(
     Callable[[Connection], Ledger],
     type("RemoteLedger", (_Line,), {name: _method(call) for name, call in _calls().items()}),
 )
-"""A Ledger over a connection. Every method may raise LedgerError: the core's own, or that the core has gone."""
+"""A Ledger over a connection. Every method may raise LedgerError: the core's own, or because the core has ended."""
 
 
 def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant, holder: Holder | None = None) -> None:
-    """Answers calls within the grant until the other side closes or dies; blocks, and closes the connection. What is
-    written meanwhile counts while the leases of the `holder` hold.
+    """Answers calls within the grant until the peer closes or dies; blocks, then closes the connection.
 
-    A request that is no call of the protocol, or not within the grant, is refused with a LedgerError on the other side;
-    one that is too long, or was cut off, ends the connection.
+    Writes count only while the leases of `holder` are valid. A request outside the protocol or the grant raises
+    LedgerError on the other side; one that is too long or truncated ends the connection.
     """
     with connection:
         while True:
@@ -180,17 +178,17 @@ def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
     named = _NAMED.match(frame)
     call_name = "" if named is None else named[1].decode()
     if not (_ROLLOUTS if call_name in _LARGE else _OTHERS).hold(frame):
-        return _refusal(f"a call of {len(frame)} bytes holds too much", "write fewer rollouts at a time")
+        return _refusal(f"a call of {len(frame)} bytes has too many values", "write fewer rollouts at a time")
     if call_name in _calls() and call_name not in grant.calls:
-        return _refusal(f"{grant.work} does not call {call_name}", _NOT_ITS_OWN)
+        return _refusal(f"{grant.work} may not call {call_name}", _NOT_ITS_OWN)
     try:
         request = _requests().validate_json(frame)
     except ValidationError as error:
         first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         return _refusal(
-            f"this is no call to a ledger: {where}: {first['msg']}",
-            "a figure in it is not finite, or worker and daemon are of different versions: start the daemon again",
+            f"invalid ledger call: {where}: {first['msg']}",
+            "restart the daemon if its version differs from the worker's; otherwise a number in the call is not finite",
         )
     call = _calls()[request.call]
     try:
@@ -200,7 +198,7 @@ def _answer(ledger: Ledger, frame: bytes, grant: Grant) -> bytes:
     except (LedgerError, AuditError) as error:
         return _refusal(str(error), error.hint)
     answer = call.reply(value=value).model_dump_json().encode()
-    return answer if len(answer) <= MAX_FRAME else _refusal("that answer is too long", "ask for fewer records")
+    return answer if len(answer) <= MAX_FRAME else _refusal("the answer is too long", "request fewer records")
 
 
 def _refusal(message: str, hint: str) -> bytes:

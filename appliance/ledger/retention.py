@@ -1,9 +1,8 @@
-"""Drops what nobody needs any more of old rollouts: the tokens of their conversations, and the words of their calls.
+"""Drops the bulk of old rollouts: the tokens of their conversations and the texts of their calls.
 
-What always holds: only rollouts of training and validation, of cycles that have ended, lose anything. Who tried what,
-in how many turns, with how many calls of which tool and how each ended, and with which verdict, stays; and so does all
-that an evaluation, a decision, an approval or a bundle rests on. What is dropped is named by the caller, and goes in
-small transactions, between which others write.
+Invariants: only training and validation rollouts of ended cycles lose anything. Task, turns, calls per tool with their
+status, and verdict stay, and so does everything that an evaluation, decision, approval or bundle rests on. The caller
+names the cycles; small transactions let other writers in between.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from appliance.records.rollouts import Purpose
 
 PURPOSES = (Purpose.TRAIN.value, Purpose.VALIDATION.value)
 AT_ONCE = 200
-"""Rollouts in one transaction."""
+"""Rollouts per transaction."""
 _WITH_TOKENS = """
     FROM rollouts WHERE cycle = :cycle AND purpose IN :purposes
     AND json_array_length(payload, '$.rollout.nodes[0].ids') > 0
@@ -40,12 +39,13 @@ class Dropped(NamedTuple):
 
 
 def _bytes(text: str) -> str:
-    """Counts the bytes of a text; SQLite's `length` counts its characters."""
+    """SQL expression for the byte length of a text; SQLite's `length` counts characters."""
     return f"length(CAST({text} AS BLOB))"
 
 
 def drop_tokens(database: Database, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-    """Empties the conversations of those cycles' rollouts; what that is, or with `dry_run` would be."""
+    """Empties the conversations of these cycles' rollouts; returns the amount dropped (or, with `dry_run`,
+    droppable)."""
     rollouts = size = 0
     found = text(f"SELECT sequence, {_bytes('payload')} - {_bytes(_EMPTIED)} AS size" + _WITH_TOKENS)
     found = found.bindparams(bindparam("purposes", PURPOSES, expanding=True))

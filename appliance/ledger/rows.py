@@ -1,4 +1,4 @@
-"""Keeps records as rows of SQLite, written once or updated, and reads them again."""
+"""Stores records as SQLite rows, written once or updated, and reads them back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Rows:
-    """Writes and reads rows: a record's JSON is the truth; one call is one transaction."""
+    """Reads and writes rows: the record's JSON is authoritative; each call is one transaction."""
 
     _database: Database
 
@@ -41,13 +41,15 @@ class Rows:
         return found[0] if found else None
 
     def _keys(self, table: Table, prefix: str, limit: int) -> list[str]:
-        """Of the rows whose key begins so: a range of the index, whatever is in the prefix."""
+        """Returns keys that begin with `prefix`, by an index range, for any characters."""
         query = select(table.c.key).where(table.c.key >= prefix, table.c.key < f"{prefix}{chr(sys.maxunicode)}")
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
 
     def _begins(self, get: Callable[[str], R | None], table: Table, name: str, prefix: str, what: str) -> R | None:
-        """What `get` has of that name, or of the only one that begins with `prefix`, where that is one. Raises
-        AmbiguousPrefixError where several do."""
+        """Returns the record of that name, or the only one that begins with a non-empty `prefix`.
+
+        Raises AmbiguousPrefixError if several do.
+        """
         exact = get(name)
         if exact is not None or not prefix:
             return exact
@@ -74,26 +76,26 @@ class Rows:
         except ValidationError as error:
             raise LedgerError(
                 f"a {shape.__name__} in {self._database.path} cannot be read: {error.errors()[0]['msg']}",
-                hint="the file was changed by something else; put back a backup of it",
+                hint="another program changed the file; restore a backup",
             ) from error
 
 
 def payload_of(record: BaseModel) -> str:
-    """Returns the record's JSON. Raises LedgerError for a record that could not be read again, before it is written."""
+    """Returns the record's JSON. Raises LedgerError for a record that could not be read back."""
     try:
         payload = record.model_dump_json()
         type(record).model_validate_json(payload)
     except (PydanticSerializationError, ValidationError) as error:
         raise LedgerError(
-            f"this {type(record).__name__} cannot be kept: JSON cannot hold what is in it ({error})",
-            hint="a figure in it is not finite, or a text is not Unicode: correct what made it",
+            f"this {type(record).__name__} cannot be stored: JSON cannot represent it ({error})",
+            hint="a number in it is not finite, or a text is not Unicode: correct the code that made it",
         ) from error
     return payload
 
 
 def changed_in(stored: str, **fields: object) -> str:
-    """Returns a record's text with other values in these fields. All else stays as whoever wrote it had it, an earlier
-    version too: the log has a digest of that."""
+    """Returns a record's text with these fields replaced. The rest stays as written, also by an earlier version: the
+    log has its digest."""
     return json.dumps({**json.loads(stored), **fields}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -103,7 +105,7 @@ def stored_in(connection: Connection, table: Table, key: str) -> str | None:
 
 
 def put_row(connection: Connection, table: Table, row: Mapping[str, str]) -> None:
-    """Inserts, or updates in place: the order of arrival stays."""
+    """Inserts a row or updates it in place: the order of arrival stays."""
     changed = connection.execute(update(table).where(table.c.key == row["key"]), dict(row))
     if changed.rowcount == 0:
         connection.execute(insert(table), dict(row))
@@ -111,6 +113,6 @@ def put_row(connection: Connection, table: Table, row: Mapping[str, str]) -> Non
 
 def differs(table: Table, key: str) -> LedgerError:
     return LedgerError(
-        f"the ledger holds another record as {key[:20]} in {table.name}: it is never overwritten",
-        hint="give the new record an id of its own",
+        f"the ledger has a different record {key[:20]} in {table.name}, and never overwrites one",
+        hint="give the new record another id",
     )

@@ -1,9 +1,9 @@
-"""Finds the revision of the schema that a file has, and brings it to the newest.
+"""Finds the schema revision of a ledger file and migrates it to the newest.
 
-What always holds: a migration is one transaction, so a file has the old schema or the new one; before an existing file
-is migrated a copy lies beside it, named by its revision and the date; a file of a newer version, or of another program,
-is left exactly as it is. However often it is tried, one copy of the same bytes lies there, none after a migration that
-failed, and nothing half.
+Invariants: a migration is one transaction, so a file has the old schema or the new one; before an existing file is
+migrated, a copy named by revision and date is put beside it; a file of a newer version or another program is left
+untouched. However often it is retried, one copy of the same bytes remains, none after a failed migration, and never a
+partial one.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from appliance.system.clock import file_stamp
 
 SCRIPTS = Path(__file__).parent / "migrations"
 NEWEST = "0006"
-"""Head of the packaged migrations; a test holds it to that. Alembic is only loaded when a file has another one."""
+"""Head of the packaged migrations (a test checks this). Alembic is loaded only if a file has another revision."""
 APPLICATION_ID = 0x41535359
-"""Stands in the file's header, so that another program's database is never taken for a ledger."""
+"""SQLite application id in the file header, which tells a ledger from another program's database."""
 SPARE_BYTES = 16 << 20
-"""Free beside the copy and what a migration writes anew, which is as much as the ledger at most."""
+"""Free bytes required beyond the copy and what a migration rewrites, at most the ledger's size."""
 
 
 def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS) -> None:
@@ -40,7 +40,7 @@ def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS
 
 
 def _revision(connection: Connection, path: Path) -> str | None:
-    """Returns None for an empty file. Raises LedgerError for a database that is not a ledger."""
+    """Returns the file's revision, None for an empty file. Raises LedgerError for a foreign database."""
     application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
     tables = inspect(connection).get_table_names()
     if application == 0 and not tables:
@@ -93,8 +93,7 @@ _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READON
 
 
 def _back_up(connection: Connection, path: Path, found: str, newest: str) -> Path:
-    """Makes a complete copy beside the file, as of now, on disk when this returns. Raises LedgerError without room for
-    it."""
+    """Copies the whole ledger beside the file and syncs it to disk. Raises LedgerError without room for it."""
     every = f"{path.name}.before-migration-from-{found}-"
     backup = path.with_name(f"{every}{file_stamp()}")
     partial = backup.with_name(f"{backup.name}.partial")
@@ -124,14 +123,14 @@ def _require_room(path: Path, found: str, newest: str) -> None:
     free, needed = shutil.disk_usage(path.parent).free, 2 * there + SPARE_BYTES
     if free < needed:
         raise LedgerError(
-            f"the ledger {path} is to be brought from schema {found} to {newest}, which takes {needed >> 20} MiB more, "
-            f"and {free >> 20} are free",
-            hint="make room there and start again; the ledger is unchanged, and the version that wrote it can use it",
+            f"the migration of {path} from schema {found} to {newest} needs {needed >> 20} MiB, and {free >> 20} are "
+            "free",
+            hint="free some space and start again; the ledger is unchanged, and the version that wrote it can use it",
         )
 
 
 def _remove_partial(path: Path) -> None:
-    """Removes what a copy that was not finished left, with what SQLite has beside it."""
+    """Removes unfinished copies, including SQLite's files beside them."""
     for left in path.parent.glob(f"{path.name}.before-migration-from-*.partial*"):
         left.unlink(missing_ok=True)
 

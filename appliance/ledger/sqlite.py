@@ -1,7 +1,7 @@
-"""The ledger on SQLite has the protocol of `appliance.ledger.ledger`, method by method.
+"""SQLite implementation of the protocol in `appliance.ledger.ledger`.
 
-What always holds: a record that was written can be read again and is equal to what was given (a figure that JSON cannot
-hold, such as NaN, is refused); one call is one transaction.
+Invariants: a written record can be read back and equals what was given (a number that JSON cannot represent, such as
+NaN, is refused); one call is one transaction.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from policies.contract.decision import Decision
 
 
 class SqliteLedger(JobRows, NightRows):
-    """Opens the file at `path`, or makes it. One process at a time may hold it; its threads may share it.
+    """Opens or creates the file at `path`. One process at a time may use it; its threads may share it.
 
-    Raises LedgerError when the file is damaged, is something else, or was written by a newer version.
+    Raises LedgerError if the file is damaged, is something else, or was written by a newer version.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class SqliteLedger(JobRows, NightRows):
         self.close()
 
     def close(self) -> None:
-        """Tidies up: everything is on disk before. Every later call raises LedgerError."""
+        """Closes the file; everything is already on disk. Every later call raises LedgerError."""
         self._database.close()
 
     # cycles
@@ -72,10 +72,10 @@ class SqliteLedger(JobRows, NightRows):
         return self._one(Cycle, tables.CYCLES, cycle)
 
     def find_cycle(self, name: str) -> Cycle | None:
-        """Finds it by its id, or by the beginning of one, its kind and the first digits, where only one cycle has it.
-        It is not in the protocol: no worker asks.
+        """Returns a cycle by id or by a unique prefix (kind and first digits). Not part of the protocol.
 
-        Raises AmbiguousPrefixError."""
+        Raises AmbiguousPrefixError.
+        """
         prefix = name.lower() if is_cycle_prefix(name.lower()) else ""
         return self._begins(self.cycle, tables.CYCLES, name, prefix, "cycle")
 
@@ -122,10 +122,10 @@ class SqliteLedger(JobRows, NightRows):
         return self._one(Judged, tables.ROLLOUTS, rollout)
 
     def find_rollout(self, name: str) -> Judged | None:
-        """Finds it by its id, or by the beginning of one where only one rollout has it. It is not in the protocol: no
-        worker asks.
+        """Returns a rollout by id or by a unique prefix. Not part of the protocol.
 
-        Raises AmbiguousPrefixError."""
+        Raises AmbiguousPrefixError.
+        """
         prefix = name.lower() if is_rollout_prefix(name.lower()) else ""
         return self._begins(self.rollout, tables.ROLLOUTS, name, prefix, "rollout")
 
@@ -157,12 +157,12 @@ class SqliteLedger(JobRows, NightRows):
         return {str(purpose): int(count) for purpose, count in self._rows(query)}
 
     def pass_counts(self, cycle: str, kept: Mapping[str, int] = MappingProxyType({})) -> list[PassCount]:
-        """Counts a cycle's rollouts by purpose, taskset and level; `kept` has levels of tasks that are in no step. Not
-        in the protocol, for no worker asks."""
+        """Counts a cycle's rollouts by purpose, taskset and level; `kept` gives levels of tasks that are in no step.
+        Not part of the protocol."""
         return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle, kept))]
 
     def drop_tokens(self, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-        """Empties the conversations of old training rollouts (`retention`). Not in the protocol: no worker asks."""
+        """Empties the conversations of old training rollouts (`retention`). Not part of the protocol."""
         return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
@@ -216,7 +216,7 @@ class SqliteLedger(JobRows, NightRows):
         self._put_once(tables.APPROVALS, approval.digest(), approval, candidate=approval.candidate)
 
     def approvals(self, *, candidate: str | None = None) -> list[Approval]:
-        """Lists them, newest first."""
+        """Returns approvals, newest first."""
         return self._newest(Approval, tables.APPROVALS, None, candidate=candidate)
 
     # what is in service
@@ -225,7 +225,7 @@ class SqliteLedger(JobRows, NightRows):
         return found[0].manifest if found else None
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Raises what `require_checkpoints` raises."""
+        """Moves aliases in one transaction. Raises what `require_checkpoints` raises."""
         self.require_checkpoints(aliases)
         with self._database.writing() as connection:
             put_aliases(connection, aliases, reason, at)
@@ -235,12 +235,12 @@ class SqliteLedger(JobRows, NightRows):
         for name, digest in aliases.items():
             if digest is not None and self._one(Checkpoint, tables.CHECKPOINTS, digest) is None:
                 raise LedgerError(
-                    f"{name} cannot stand for {digest[:12]}: the ledger holds no such checkpoint",
-                    hint="see `assay model ls` for those that there are",
+                    f"the alias {name} cannot be {digest[:12]}: no such checkpoint in the ledger",
+                    hint="`assay model ls` lists checkpoints",
                 )
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]:
-        """Lists them, newest first; each move has its `reason`, `at`, and the names that it set."""
+        """Returns alias moves, newest first, each with `reason`, `at` and the names it set."""
         query = select(tables.ALIAS_MOVES.c.payload).order_by(tables.ALIAS_MOVES.c.sequence.desc()).limit(limit)
         moves = [json.loads(row.payload) for row in self._rows(query)]
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]
@@ -262,8 +262,7 @@ class SqliteLedger(JobRows, NightRows):
         return [(row.sequence, self._read(Event, row.payload)) for row in rows]
 
     def newest_of_kind(self, kind: str, among: int) -> Event | None:
-        """Finds the newest event of a kind, among so many newest ones of all kinds. Not in the protocol: no worker
-        asks."""
+        """Returns the newest event of a kind among the `among` newest events. Not part of the protocol."""
         sequence, payload = tables.EVENTS.c.sequence, tables.EVENTS.c.payload
         own = payload.startswith(f'{{"kind":{json.dumps(kind)},', autoescape=True)  # a record's first field comes first
         newest = select(payload).where(sequence > self.newest_event() - among, own).order_by(sequence.desc()).limit(1)
@@ -292,7 +291,7 @@ def put_aliases(connection: Connection, aliases: dict[str, str | None], reason: 
 
 
 def step_rows(record: StepRecord) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The row of a step, and those of its rollouts."""
+    """Returns the row of a step, and the rows of its rollouts."""
     step = {
         "cycle": record.cycle,
         "step": record.step,
@@ -338,7 +337,7 @@ def rollout_row(judged: Judged) -> dict[str, Any]:
 
 def _refuse_counted(connection: Connection, keys: Sequence[str]) -> None:
     if len(set(keys)) != len(keys):
-        raise LedgerError("a step holds the same rollout twice", hint="report this: its material cannot be trusted")
+        raise LedgerError("a step contains the same rollout twice", hint="report this: its data cannot be trusted")
     for start in range(0, len(keys), 500):
         found = connection.execute(
             select(tables.ROLLOUTS.c.key).where(tables.ROLLOUTS.c.key.in_(keys[start : start + 500]))

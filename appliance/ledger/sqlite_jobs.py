@@ -1,8 +1,7 @@
-"""Keeps jobs and artifacts in the ledger on SQLite.
+"""Jobs and artifacts in the SQLite ledger.
 
-What always holds: a job that has ended stays as it ended, whatever is written later, to the letter: a later version
-of this program writes only the fields that change after the end. Work on a job changes nothing of what was asked; an
-artifact is never exchanged.
+Invariants: a job that has ended keeps its text to the letter; only the fields that may change after the end are
+rewritten, also by a later version. Work on a job never changes the request; an artifact is never replaced.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ OF_THE_WORK = (
     "solved_by",
     "updated",
 )
-"""The fields of a job that change while it is worked on."""
+"""Job fields that change while the job is worked on."""
 USUAL_PRIORITY = 5
-"""Of jobs from before there were priorities."""
+"""Priority of jobs recorded before priorities existed."""
 MOST_WAIT_SECONDS = 3_600.0
 JOB = "job-"
-"""What the ids of jobs begin with that somebody asked for."""
+"""Prefix of the ids of submitted jobs."""
 
 
 class JobRows(Rows):
@@ -62,14 +61,14 @@ class JobRows(Rows):
         return updated
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
-        """Sets a person's statement on what was asked, also after the job has ended; None takes it off. It is not in
-        the protocol: no worker has one.
+        """Sets a person's statement about the request, also after the job has ended; None removes it.
 
-        Raises LedgerError where there is no such job."""
+        Not part of the protocol. Raises LedgerError if there is no such job.
+        """
         with self._database.writing() as connection:
             stored = stored_in(connection, JOBS, job)
             if stored is None:
-                raise LedgerError(f"there is no job {job!r}", hint="`assay jobs ls` lists them")
+                raise LedgerError(f"no such job: {job!r}", hint="`assay jobs ls` lists jobs")
             given = None if validation is None else json.loads(payload_of(validation))
             text = changed_in(stored, validation=given)
             updated = self._read(Job, text)
@@ -80,10 +79,10 @@ class JobRows(Rows):
         return self._one(Job, JOBS, job)
 
     def find_job(self, name: str) -> Job | None:
-        """Finds it by its id, or by the first digits of one, with `job-` before them or without, where only one job
-        has them. It is not in the protocol: no worker asks.
+        """Returns a job by id or by unique first digits, with or without `job-`. Not part of the protocol.
 
-        Raises AmbiguousPrefixError."""
+        Raises AmbiguousPrefixError.
+        """
         digits = name.lower().removeprefix(JOB)
         return self._begins(self.job, JOBS, name, f"{JOB}{digits}" if is_prefix(digits) else "", "job")
 
@@ -101,7 +100,7 @@ class JobRows(Rows):
         return found[0] if found else None
 
     def claim_job(self, *, part: JobPart = "any", seconds: float = 0.0) -> Job | None:
-        """For the core itself, which needs no lease, it is `next_job`."""
+        """Leases the next job to the acting worker; for the core, which needs no lease, same as `next_job`."""
         holder = self.leases.holder
         if holder is None:
             return self.next_job(part=part)
@@ -128,7 +127,7 @@ class JobRows(Rows):
         self.leases.renew()
 
     def tell_waiting(self) -> None:
-        """Has everybody who waits for a job look again."""
+        """Wakes every worker that waits for a job."""
         with self._news:
             self._told += 1
             self._news.notify_all()
@@ -138,12 +137,12 @@ class JobRows(Rows):
         return {str(state): int(count) for state, count in self._rows(query)}
 
     def unended_jobs(self) -> list[Job]:
-        """Lists those that wait, are worked on or were set aside, oldest first."""
+        """Returns queued, running and parked jobs, oldest first."""
         waiting = JOBS.c.state.in_([JobState.QUEUED.value, JobState.RUNNING.value, JobState.SET_ASIDE.value])
         return self._records(Job, select(JOBS.c.payload).where(waiting).order_by(JOBS.c.sequence))
 
     def job_files(self) -> set[str]:
-        """Lists the digests of all files that belong to a job."""
+        """Returns the digests of all files that belong to a job."""
         each = sql.json_each(JOBS.c.payload, "$.files").table_valued("value")
         query = select(sql.json_extract(each.c.value, "$.sha256")).select_from(JOBS).join(each, true())
         return {digest for (digest,) in self._rows(query)}
@@ -155,12 +154,12 @@ class JobRows(Rows):
         return self._one(Artifact, ARTIFACTS, artifact)
 
     def artifacts(self, limit: int = 50) -> list[Artifact]:
-        """Lists them, newest first."""
+        """Returns artifacts, newest first."""
         return self._newest(Artifact, ARTIFACTS, limit)
 
 
 def moved_on(stored: Job, given: Job) -> Job:
-    """Returns the stored job, as far as the work on it has come since; one that has ended only learns what it took."""
+    """Returns the stored job with the progress of `given`; an ended job takes over only the time spent."""
     spent = max(stored.spent_seconds, given.spent_seconds)
     if stored.state.ended:
         return stored.model_copy(update={"spent_seconds": spent})

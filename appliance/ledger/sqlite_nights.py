@@ -1,4 +1,4 @@
-"""Keeps nights, and what the schedule has to know, in the ledger on SQLite. No worker asks for either."""
+"""Nights and schedule state in the SQLite ledger; workers access neither."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from appliance.records.nights import Night, ScheduleState
 from appliance.records.record import Record
 
 ONLY = "schedule"
-"""The key of the one row of its table."""
+"""Key of the single row of the schedule table."""
 
 
 class NightRows(Rows):
     def put_night(self, night: Night) -> None:
-        """Inserts or updates."""
+        """Inserts or updates a night."""
         self._write(NIGHTS, night.key, night)
 
     def night(self, key: str) -> Night | None:
         return self._one(Night, NIGHTS, key)
 
     def nights(self, limit: int = 20) -> list[Night]:
-        """Lists them, newest first: in the order in which they came on record."""
+        """Returns nights in order of arrival, newest first."""
         return self._newest(Night, NIGHTS, limit)
 
     def put_schedule(self, state: ScheduleState) -> None:
         self._write(SCHEDULE, ONLY, state)
 
     def _write(self, table: Table, key: str, record: Record) -> None:
-        """Writes it past the audit log, which has what decides about models."""
+        """Bypasses the audit log, which covers only decisions about models."""
         with self._database.writing() as connection:
             put_row(connection, table, {"key": key, "payload": payload_of(record)})
 

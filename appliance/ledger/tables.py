@@ -1,7 +1,7 @@
-"""Defines the tables, one for each kind of record: the columns that are asked for, and the whole record as JSON.
+"""Tables, one per kind of record: the queried columns, and the whole record as JSON.
 
-`sequence` orders by arrival, which is what "newest" means; `key` is what makes a record itself, and is unique. The
-payload is the truth; the other columns repeat a part of it so that SQLite can look for it.
+`sequence` orders by arrival, which is what "newest" means; `key` identifies a record and is unique. The payload is
+authoritative; the other columns repeat parts of it for SQLite's searches.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ ROLLOUTS = _keyed(
     Index("rollouts_newest_by_outcome", "outcome", "sequence", "family", "purpose", "step"),
     Index("rollouts_newest_by_purpose", "purpose", "sequence", "family", "outcome", "step"),
 )
-"""`step_sequence`: the training step that it was committed with."""
+"""Rollouts; `step_sequence` is the training step that a rollout was committed with."""
 _RAREST = (ROLLOUTS.c.cycle, ROLLOUTS.c.family, ROLLOUTS.c.outcome, ROLLOUTS.c.purpose)
-"""Columns of which one value is in few rollouts come first: one family of many, but nearly all are for training."""
+"""Columns by selectivity, best first: a taskset is one of many, but nearly all rollouts are for training."""
 SEALED_SETS = _keyed("sealed_sets")
 CHECKPOINTS = _keyed("checkpoints", _text("cycle", index=True))
 EVALUATIONS = _keyed("evaluations", _text("candidate", index=True))
@@ -71,7 +71,7 @@ EVENTS = _stored("events")
 NIGHTS = _keyed("nights")
 SCHEDULE = _keyed("schedule")
 AUDIT_HEAD = Table("audit_head", METADATA, Column("only", Integer, primary_key=True), _text("line"))
-"""The newest line of the audit log: one row, or none."""
+"""Newest line of the audit log: one row, or none."""
 LEASES = Table(
     "leases",
     METADATA,
@@ -82,18 +82,19 @@ LEASES = Table(
     Column("deadline", Float),
     Column("deaths", Integer, nullable=False),
 )
-"""Who is at which work: `cycle ID` or `job ID`. `attempt` is the fencing token; without a deadline nobody is at it.
-`deaths` counts how often in a row the infrastructure died at it without progress."""
+"""Leases by work, `cycle ID` or `job ID`. `attempt` is the fencing token; without a deadline the work is free. `deaths`
+counts consecutive infrastructure deaths without progress."""
 
 
 def looked_for(asked: Collection[Column[Any]]) -> Column[Any] | None:
-    """The one of these columns of rollouts whose index a page is looked for in; None where none has one.
+    """Returns the column of rollouts whose index should find a page; None if none of them has one.
 
-    SQLite has no figures about a ledger, so it takes any index that has one of the columns: of those for training that
-    broke it looked through all that are for training."""
+    SQLite has no statistics of a ledger and takes any matching index: for infrastructure errors in training it scanned
+    all training rollouts.
+    """
     return next((column for column in _RAREST if any(column is one for one in asked)), None)
 
 
 def unindexed(column: Column[Any]) -> ColumnElement[Any]:
-    """The same value, for which SQLite takes no index (sqlite.org/optoverview.html, section 2)."""
+    """Returns an equal expression for which SQLite uses no index (sqlite.org/optoverview.html, section 2)."""
     return UnaryExpression(column, operator=custom_op("+"))

@@ -1,10 +1,10 @@
-"""Which nights there are: windows of local time, as instants. Pure.
+"""Computes the schedule windows of a calendar as instants. Pure.
 
-What always holds: each local date that exists has at most one window, and each that it has is of some length, also
-where the clock is set forward or back in it. A beginning that the clock skips is the moment of the skip; an end that it
-skips is as much later as the clock was set forward; a window that the skip would leave nothing of keeps its length. Of
-an hour that comes twice a window has both: it opens at the first and closes at the second. A date that a zone leaves
-out (Pacific/Apia, 2011-12-30) has no window.
+Invariants: each existing local date has at most one window, and each window has a positive length, even where the clock
+is set forward or back in it. A start that the clock skips becomes the moment of the skip; a skipped end moves later by
+as much as the clock was set forward; a window that the skip would swallow keeps its length. A window includes both
+passes of an hour that repeats: it opens at the first and closes at the second. A date that a zone leaves out
+(Pacific/Apia, 2011-12-30) has no window.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ class Occasion(NamedTuple):
     """One night of the calendar."""
 
     key: str
-    """The local date, or of a cron line the local minute: what no two nights share."""
+    """Unique key of the night: the local date, or the local minute of a cron line."""
     opens: datetime
     closes: datetime | None
-    """UTC; None where it has no end."""
+    """End in UTC; None for a night without an end."""
 
 
 class NightCalendar(Protocol):
-    """Says when nights are."""
+    """A calendar of nights."""
 
     @property
     def zone(self) -> ZoneInfo: ...
 
     @property
     def text(self) -> str:
-        """Says it in words, with the zone."""
+        """Description for people, with the time zone."""
 
     def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
-        """Those that open from `start` on and before `end`, ascending."""
+        """Yields nights that open from `start` (inclusive) to `end` (exclusive), ascending."""
 
 
 @dataclass(frozen=True)
 class NightlyWindow:
-    """Windows on some days of the week. Those past midnight belong to the day on which they open."""
+    """Windows on some days of the week. A window past midnight belongs to the day on which it opens."""
 
     begins: time
     ends: time
@@ -68,7 +68,7 @@ class NightlyWindow:
             day += _DAY
 
     def on(self, day: date) -> Occasion | None:
-        """The window that opens on that local date; None where there is none."""
+        """Returns the window that opens on that local date, or None."""
         if WEEKDAYS[day.weekday()] not in self.weekdays or not has_date(self.zone, day):
             return None
         begins = datetime.combine(day, self.begins)
@@ -80,12 +80,13 @@ class NightlyWindow:
 
 
 def has_date(zone: ZoneInfo, day: date) -> bool:
-    """Whether a clock there ever shows that date."""
+    """True if clocks in the zone ever show that date."""
     return first_moment(datetime.combine(day, time()), zone).astimezone(zone).date() == day
 
 
 def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The first instant at which a clock there shows that time, or a later one where it is skipped; UTC."""
+    """Returns the first instant (UTC) at which a clock there shows that time, or the end of the skip if it is
+    skipped."""
     if _exists(wall, zone):
         return wall.replace(tzinfo=zone).astimezone(UTC)
     # Read by the offset of before the skip it lies behind the skip, by the offset of after it before the skip.
@@ -102,7 +103,8 @@ def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def last_moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The last instant at which a clock there shows that time; one that is skipped counts by the offset before; UTC."""
+    """Returns the last instant (UTC) at which a clock there shows that time; a skipped time uses the offset before the
+    skip."""
     fold = 1 if _exists(wall, zone) else 0
     return wall.replace(tzinfo=zone, fold=fold).astimezone(UTC)
 
@@ -112,7 +114,7 @@ def _exists(wall: datetime, zone: ZoneInfo) -> bool:
 
 
 def machine_zone(localtime: Path = Path("/etc/localtime")) -> ZoneInfo:
-    """The zone of this machine: `TZ`, else its file, else UTC."""
+    """Returns the time zone of this machine: `TZ`, else its file, else UTC."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if named and not named.startswith("/"):
         try:
@@ -139,7 +141,7 @@ def zone_name(zone: ZoneInfo) -> str:
 def occasions_at(
     calendar: NightCalendar, now: datetime, reach: timedelta, longest: timedelta = 2 * _DAY
 ) -> list[Occasion]:
-    """Those that are open: each until it closes, and one without an end for `reach`; ascending."""
+    """Returns the open nights, ascending: each until it closes, one without an end for `reach`."""
     around = calendar.opening(now - max(longest, reach), now + timedelta(seconds=1))
     return [one for one in around if one.opens <= now < (one.closes or one.opens + reach)]
 
@@ -147,7 +149,7 @@ def occasions_at(
 def coming(
     calendar: NightCalendar, now: datetime, count: int, within: timedelta = timedelta(days=400)
 ) -> Sequence[Occasion]:
-    """The next ones that open after `now`; fewer where there are fewer `within`."""
+    """Returns the next nights that open after `now`, fewer than `count` if there are fewer `within`."""
     found: list[Occasion] = []
     start = now + timedelta(seconds=1)
     while len(found) < count and start < now + within:

@@ -1,7 +1,7 @@
-"""Nights by a cron line, for those who have one: each begins at a minute and has no end; and the calendar in force.
+"""Nights by a cron line, each beginning at a minute and without an end; and the configured calendar.
 
-What always holds: the line is read as a clock on the wall would be; a minute that the clock skips has its night at the
-moment of the skip, also where that is midnight; a local minute that comes twice has one night, at the first.
+Invariants: the line is matched against the local wall clock; a minute that the clock skips has its night at the moment
+of the skip, even at midnight; a local minute that repeats has one night, at its first pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appliance.nights.parsing import parse_cron, parse_window
 from appliance.nights.settings import DEFAULT_WINDOW, ScheduleSettings
 
 MOST = 100_000
-"""Times that are looked at: a line for every minute has as many in two months."""
+"""Fire times examined at most: two months of a line that fires every minute."""
 SKIP = timedelta(hours=3)
 """More than any clock is set forward within a date."""
 
@@ -56,7 +56,7 @@ class CronTimes:
 
 
 def calendar_of(schedule: ScheduleSettings) -> NightCalendar:
-    """The calendar that is configured."""
+    """Returns the configured calendar."""
     zone = ZoneInfo(schedule.timezone) if schedule.timezone is not None else machine_zone()
     if schedule.cron is not None:
         return CronTimes(schedule.cron, zone)

@@ -1,12 +1,12 @@
-"""What is to be done about one night now: facts in, one action out. Pure.
+"""Decides what to do about one night now: facts in, one action out. Pure.
 
-What always holds: a night that has a cycle never begins another one; a person's own cycle is waited for and never
-stopped; while anything holds a night, nothing of it works; a night ends once its window is over.
+Invariants: a night that has a cycle never begins another one; a person's own cycle is waited for and never stopped;
+while anything holds a night, none of its work runs; a night ends once its window is over.
 
     open -> running <-> held            within the window
     open -> missed                      it never began
     running, held -> done               its cycle has ended
-    running, held -> stopped            the window, or the budget, ended first: the cycle goes on with the next night
+    running, held -> stopped            the window, or the budget, ended first: the next night resumes the cycle
     any of them -> stopped, missed      the clock was set back so far that other nights come first
     missed -> open                      its window is open after all (the clock was set back), or it is made up
 """
@@ -24,13 +24,13 @@ from appliance.records.nights import Night, NightState
 class NightStep(StrEnum):
     NOTHING = "nothing"
     WAIT = "wait"
-    """It cannot begin yet."""
+    """The night cannot begin yet."""
     BEGIN = "begin"
-    """With a cycle of its own."""
+    """Begin a new cycle for the night."""
     GO_ON = "go_on"
-    """With the unfinished cycle of a night."""
+    """Resume the unfinished cycle of an earlier or this night."""
     HOLD = "hold"
-    """Nothing of it works now; it goes on within its window."""
+    """Stop working for now; the night may resume within its window."""
     CLOSE = "close"
 
 
@@ -39,35 +39,35 @@ class Action:
     step: NightStep
     reason: str = ""
     at_once: bool = False
-    """Whether the worker ends now, and not at the end of its step."""
+    """True if the worker ends immediately rather than at the end of its step."""
     state: NightState | None = None
-    """With `close`: how the night ended."""
+    """Final state of the night, with `close`."""
 
 
 @dataclass(frozen=True)
 class NightFacts:
     night: Night
     is_open: bool
-    """Whether its window, or the time in which it is made up, is open."""
+    """True while the window, or the time for making the night up, is open."""
     early: bool
-    """Whether that has still to open: the clock was set back."""
+    """True if the window has yet to open because the clock was set back."""
     far: bool
-    """Whether other nights may come before it does."""
+    """True if other nights may come before the window opens."""
     late: bool
-    """Whether it could no longer begin under the rule of catching up."""
+    """True if the catch-up rule no longer lets the night begin."""
     unfinished: str
-    """The id of the unfinished cycle; empty without one."""
+    """Id of the unfinished cycle; empty if none."""
     of_a_night: bool
-    """Whether that is a night's, and no person asked it to go on at any hour."""
+    """True if the unfinished cycle is a night's and no person released it to run at any hour."""
     paused: str
-    """Who or what paused the schedule; empty when it is not."""
+    """Reason why the schedule is paused; empty if it is not."""
     use: Use | None
     quiet: bool
-    """Whether the machine has been free for long enough."""
+    """True if the machine has been free for long enough."""
 
 
 def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
-    """Says what is to be done about the night."""
+    """Returns the action for the night."""
     night = facts.night
     if night.state in (NightState.DONE, NightState.STOPPED):
         return Action(NightStep.NOTHING)
@@ -99,15 +99,13 @@ def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
 
 
 def waits_for_person(cycle: str) -> str:
-    """Why a night waits while a person's own cycle is unfinished."""
+    """Returns why a night waits while a person's own cycle is unfinished."""
     return f"cycle {cycle}, which a person started, is not finished"
 
 
 def _window_over(night: Night) -> Action:
     if night.cycle:
-        return Action(
-            NightStep.CLOSE, "its window is over: the cycle goes on with the next night", state=NightState.STOPPED
-        )
+        return Action(NightStep.CLOSE, "its window is over: the next night resumes the cycle", state=NightState.STOPPED)
     return Action(NightStep.CLOSE, night.reason or "its window is over", state=NightState.MISSED)
 
 
@@ -118,14 +116,14 @@ def _held(facts: NightFacts) -> Action | None:
     if facts.use is not None:
         return Action(step, facts.use.reason, at_once=facts.use.at_once)
     if not facts.quiet:
-        return Action(step, "somebody used this machine a moment ago")
+        return Action(step, "this machine was in use a moment ago")
     return None
 
 
 def budget_spent(night: Night, rules: ScheduleSettings) -> str:
-    """Which budget of the night is used up, in a sentence; empty when none is."""
+    """Returns which budget of the night is used up, as a sentence; empty if none."""
     if rules.max_hours is not None and night.seconds >= 3600 * rules.max_hours:
-        return f"it has worked for {rules.max_hours:g} hours: the cycle goes on with the next night"
+        return f"it has worked for {rules.max_hours:g} hours: the next night resumes the cycle"
     if rules.max_energy is not None and night.joules is not None and night.joules >= 3.6e6 * rules.max_energy:
-        return f"it has taken {rules.max_energy:g} kWh: the cycle goes on with the next night"
+        return f"it has used {rules.max_energy:g} kWh: the next night resumes the cycle"
     return ""

@@ -1,8 +1,8 @@
-"""Looks at this machine for the rules of nights: who computes on a GPU, who types, the load, the energy taken.
+"""Measures the use of this machine for the schedule: GPU programs, terminal input, load, energy.
 
-What always holds: nothing is changed, each program that is asked has a deadline, and what cannot be read is None. Our
-own processes, and those that they started, are nobody else. In a container, whose numbers of processes are others than
-the driver's, only those that are seen there can be somebody else.
+Invariants: nothing is changed, each program that is run has a timeout, and unreadable values are None. Processes of
+this program and their descendants never count as somebody else. In a container, whose process numbers differ from the
+driver's, only processes visible there can count.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from appliance.nights.idle import MachineSnapshot
 
 SECONDS = 10.0
 OUTERMOST = "pid:[4026531836]"
-"""The namespace of processes that is no container's (Linux, include/linux/proc_ns.h)."""
+"""Process namespace of the host, outside any container (Linux, include/linux/proc_ns.h)."""
 Ask = Callable[[Sequence[str]], str | None]
 
 
 def ask(command: Sequence[str]) -> str | None:
-    """What the program prints; None where it is not there, fails, or does not answer in time."""
+    """Returns a program's output; None if it is missing, fails, or times out."""
     found = shutil.which(command[0])
     if found is None:
         return None
@@ -44,7 +44,7 @@ def ask(command: Sequence[str]) -> str | None:
 
 
 class MachineEyes:
-    """Each call of `look` is one snapshot. Without `typed`, nobody is asked who types. One thread at a time."""
+    """Takes one snapshot per call of `look`; input is only measured with `typed`. One thread at a time."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class MachineEyes:
         return min(seen, default=None)
 
     def _terminals(self) -> list[float]:
-        """Of each terminal that somebody has open, how long ago something was read from it."""
+        """Returns for each open terminal the seconds since something was read from it."""
         seen = []
         for place in ("dev/pts/[0-9]*", "dev/tty[1-9]"):
             for terminal in self._root.glob(place):
@@ -98,8 +98,10 @@ class MachineEyes:
         return seen
 
     def _sessions(self) -> list[float]:
-        """Of each session of a person that logind knows: 0 while it is in use, else for how long it is idle. Infinite
-        when there is none; nothing when only terminals could say."""
+        """Returns idle seconds per personal logind session: 0 while in use, infinite if there is none.
+
+        Empty if only terminals can tell.
+        """
         listed = self._run(("loginctl", "list-sessions", "--no-legend"))
         if listed is None:
             return []
@@ -113,7 +115,7 @@ class MachineEyes:
 def others_on_gpu(
     listed: str, own: frozenset[int], is_here: Callable[[int], bool] = lambda pid: True
 ) -> tuple[str, ...]:
-    """Reads lines of `pid, name`: those that are not ours, and that are processes here."""
+    """Parses `pid, name` lines and returns the visible processes that are not ours."""
     found = []
     for line in listed.split("\n"):
         pid, _, name = line.partition(",")
@@ -124,13 +126,12 @@ def others_on_gpu(
 
 
 def _shown(character: str) -> str:
-    """Whoever named a program cannot write on a terminal with it."""
+    """Escapes an unprintable character: program names are untrusted and may reach a terminal."""
     return character if character.isprintable() else repr(character)[1:-1]
 
 
 def idle_seconds(session: str, now: float) -> float | None:
-    """Reads what `loginctl show-session` prints of a graphical session; None for one of another sort, whose terminal
-    says more."""
+    """Parses `loginctl show-session` of a graphical session; None for other kinds, whose terminal is more precise."""
     fields = _fields(session)
     if _is_over(session) or fields.get("Type") not in ("x11", "wayland", "mir"):
         return None
@@ -145,14 +146,13 @@ def _fields(session: str) -> dict[str, str]:
 
 
 def _is_over(session: str) -> bool:
-    """Whether nobody sits there: it is no person's, or its person left and only programs stayed. False for one that
-    nothing is known of."""
+    """True if nobody sits at the session: a system session, or its person logged out. False if unknown."""
     fields = _fields(session)
     return fields.get("Class", "user") != "user" or fields.get("State") == "closing"
 
 
 def _is_outermost(root: Path) -> bool:
-    """Whether a process has the same number here as for the driver."""
+    """True if process numbers here equal the driver's."""
     try:
         return str((root / "proc/self/ns/pid").readlink()) == OUTERMOST
     except OSError:
@@ -160,7 +160,7 @@ def _is_outermost(root: Path) -> bool:
 
 
 def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
-    """This process and all that it started."""
+    """Returns the ids of this process and all its descendants."""
     children: dict[int, list[int]] = {}
     for status in (root / "proc").glob("[0-9]*/stat"):
         try:
@@ -179,7 +179,7 @@ def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
 
 
 class EnergyMeter:
-    """Adds up what the processors' packages count (RAPL) and what GPUs draw, from look to look."""
+    """Accumulates the energy of processor packages (RAPL) and GPUs between calls."""
 
     def __init__(self, clock: Callable[[], float], run: Ask = ask, root: Path = Path("/")) -> None:
         self._clock = clock
@@ -192,7 +192,7 @@ class EnergyMeter:
         self._drawn: float | None = None
 
     def joules(self) -> float | None:
-        """Since the first call; None where nothing can be read."""
+        """Returns the energy since the first call, in joules; None if nothing can be read."""
         now = self._clock()
         watts = self._watts()
         known = watts is not None
@@ -211,8 +211,8 @@ class EnergyMeter:
         return self._joules if known else None
 
     def _watts(self) -> float | None:
-        """What all GPUs draw now; what they drew last where nobody answers this once, so that no look costs a budget
-        nothing."""
+        """Returns the current draw of all GPUs, or the last known one after a failed query, so that energy is never
+        missed."""
         drawn = self._run(("nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"))
         if drawn is None:
             return self._drawn
@@ -227,7 +227,7 @@ class EnergyMeter:
 
 
 def _is_platform(zone: Path) -> bool:
-    """Whether it counts the whole machine, its packages with it."""
+    """True if the zone covers the whole machine, including its packages."""
     try:
         return (zone / "name").read_text().strip() == "psys"
     except OSError:

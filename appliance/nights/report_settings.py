@@ -1,4 +1,4 @@
-"""Whom a night's end is told to, as it is configured in `[report]`. No secret stands in it, only where one is kept."""
+"""Recipients of night reports, configured in `[report]`; secrets are given by location, never by value."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from runtime.model import FrozenModel, UnitName
 
 class EmailSettings(FrozenModel):
     host: str = ""
-    """The SMTP server; empty: no e-mail is sent."""
+    """SMTP server; empty sends no e-mail."""
     port: Annotated[int, UnitName("TCP port")] = Field(587, ge=1, le=65_535)
-    """Its port."""
+    """Port of the SMTP server."""
     security: Literal["starttls", "tls", "none"] = "starttls"
-    """How the connection is protected. `none` is only for a server on this machine, or without a password."""
+    """Protection of the connection. `none` is only for a server on this machine, or without a password."""
     sender: str = ""
-    """The address that it comes from."""
+    """Sender address."""
     to: tuple[str, ...] = ()
-    """The addresses that it goes to."""
+    """Recipient addresses."""
     user: str = ""
-    """The name for the server; empty: nobody logs in."""
+    """User name for the server; empty skips the login."""
     password: str = ""
-    """Where the password is: a file, or the name of a systemd credential."""
+    """Location of the password: a file, or the name of a systemd credential."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
         if self.host and not (self.sender and self.to):
             raise ValueError("e-mail needs a sender and at least one address in `to`")
         if self.user and not self.password:
-            raise ValueError("a user needs a password: name the file, or the credential, that it is in")
+            raise ValueError("a user needs a password: name the file, or the credential, that has it")
         if self.security == "none" and self.user and not is_local(self.host):
             raise ValueError("a password is never sent unprotected: set security to starttls or tls")
         return self
@@ -40,16 +40,16 @@ class EmailSettings(FrozenModel):
 
 class ReportSettings(FrozenModel):
     webhook: str = ""
-    """The URL that gets a POST with JSON when a night has ended; empty: none."""
+    """URL that receives a POST with JSON after each night; empty disables it."""
     webhook_token: str = ""
-    """Where its bearer token is: a file, or the name of a systemd credential; empty: none is sent."""
+    """Location of the webhook's bearer token: a file, or the name of a systemd credential; empty sends none."""
     ntfy: str = ""
-    """The URL of a topic of ntfy, such as https://ntfy.example.org/nights; empty: none."""
+    """URL of an ntfy topic, such as https://ntfy.example.org/nights; empty disables it."""
     ntfy_token: str = ""
-    """Where its access token is: a file, or the name of a systemd credential; empty: none is sent."""
+    """Location of the ntfy access token: a file, or the name of a systemd credential; empty sends none."""
     email: EmailSettings = EmailSettings()
     timeout: Annotated[float, UnitName("seconds")] = Field(20.0, gt=0, le=120)
-    """How long each of them may take."""
+    """Time limit per notice, in seconds."""
 
     @field_validator("webhook", "ntfy")
     @classmethod
@@ -60,7 +60,7 @@ class ReportSettings(FrozenModel):
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError("write a URL that begins with https:// or http://")
         if parts.username or parts.password:
-            raise ValueError("leave the password out of the URL: name the file that it is in, as the token")
+            raise ValueError("leave the password out of the URL: name a file that has it, as the token")
         return url
 
     @model_validator(mode="after")
@@ -73,7 +73,7 @@ class ReportSettings(FrozenModel):
 
 
 def is_local(host: str) -> bool:
-    """Whether a host is this machine."""
+    """True if the host is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

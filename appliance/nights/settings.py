@@ -1,4 +1,4 @@
-"""When nights begin and end, and what keeps them from running, as it is configured in `[schedule]`."""
+"""Schedule settings, `[schedule]`: when nights begin and end, and what keeps them from running."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ DEFAULT_WINDOW = "01:00-06:30"
 
 
 class IdleSettings(FrozenModel):
-    """When the machine is free for a night."""
+    """Conditions under which the machine counts as free for a night."""
 
     gpu: bool = True
-    """Nothing of a night runs while another program computes on a GPU."""
+    """Hold the night while another program computes on a GPU."""
     max_load: Annotated[float | None, UnitName("processors")] = Field(None, gt=0)
-    """The load average of one minute above which no night begins or goes on; otherwise none is too high."""
+    """One-minute load average above which no night begins or resumes; unset means no limit."""
     session: Annotated[float | None, UnitName("minutes")] = Field(None, gt=0)
-    """Nothing of a night runs until nobody has typed at this machine for so long; otherwise nobody is asked about."""
+    """Minutes without input at this machine before a night may run; unset ignores input."""
     quiet: Annotated[float, UnitName("minutes")] = Field(5.0, ge=0)
-    """How long the machine has to be free again before a night goes on."""
+    """Minutes that the machine must be free again before a night resumes."""
 
 
 class ScheduleSettings(FrozenModel):
     enabled: bool = True
-    """Whether nights begin by the clock; otherwise only with `assay cycle start`."""
+    """Begin nights by the clock; when false, only `assay cycle start` begins a cycle."""
     nightly: str | None = None
-    """The window in which a night works, such as 22:00-06:00; otherwise 01:00-06:30, unless `cron` says when."""
+    """Window in which a night works, such as 22:00-06:00; unset means 01:00-06:30, unless `cron` is set."""
     weekdays: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
-    """The days on which a window opens."""
+    """Days on which a window opens."""
     cron: str | None = None
-    """When a night begins, instead of `nightly`: minute, hour, day, month, weekday. Such a night has no end."""
+    """Cron line that begins nights, instead of `nightly`: minute, hour, day, month, weekday. Such a night has no end.
+    """
     timezone: str | None = None
-    """The time zone of `nightly` and `cron`, such as Europe/Berlin; otherwise the machine's."""
+    """Time zone of `nightly` and `cron`, such as Europe/Berlin; unset means the machine's."""
     catch_up: CatchUp = "same_night"
-    """What becomes of a night that could not begin on time: `none` is given up after half an hour, `same_night` begins
-    while its window is open, `next_start` is also made up later, by day, for as long as its window is."""
+    """Treatment of a night that could not begin on time: `none` gives up after half an hour, `same_night` begins while
+    its window is open, `next_start` may also make it up later, by day, for the length of its window."""
     max_hours: Annotated[float | None, UnitName("hours")] = Field(None, gt=0)
-    """The most that a night works."""
+    """Longest working time of a night."""
     max_energy: Annotated[float | None, UnitName("kWh")] = Field(None, gt=0)
-    """The most that processors and GPUs take in a night, where this machine measures it."""
+    """Most energy of processors and GPUs per night, if this machine measures it."""
     stop_within: Annotated[float, UnitName("minutes")] = Field(10.0, gt=0)
-    """How long a night that has to stop may take to come to the end of its step."""
+    """Time that a stopping night may take to finish its step."""
     idle: IdleSettings = IdleSettings()
 
     @field_validator("nightly")
@@ -78,11 +79,11 @@ class ScheduleSettings(FrozenModel):
             try:
                 ZoneInfo(timezone)
             except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-                raise ValueError(f"{timezone!r} is no time zone that this machine knows") from error
+                raise ValueError(f"unknown time zone {timezone!r}") from error
         return timezone
 
     @model_validator(mode="after")
     def _one_of_them(self) -> Self:
         if self.nightly is not None and self.cron is not None:
-            raise ValueError("nightly and cron both say when a night begins: keep one of them")
+            raise ValueError("nightly and cron exclude each other: set one of them")
         return self

@@ -1,7 +1,7 @@
-"""From an evaluation in the ledger to a decision, and from a decision to what is in service.
+"""Turns an evaluation into a decision, and a decision into alias moves.
 
 Pure: records in, records out. The caller reads the ledger, writes the decision there, and only then moves the aliases
-named here. `policies` does the judging; this module only says what the evidence is.
+named here. `policies` does the judging; this module only collects the evidence.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from policies.statistics.sequential import quarter_of
 from runtime.errors import HintedError
 
 CHAMPION, PREVIOUS, CANDIDATE, CANARY = "champion", "previous", "candidate", "canary"
-"""The aliases: what is in service, what was before it, what waits for a decision, what is tried beside the champion."""
+"""Names of the aliases: in service, in service before, waiting for a decision, on trial beside the champion."""
 
 
 class PromotionError(HintedError):
-    """What is asked for may not happen; `hint` says what would have to come first."""
+    """A requested promotion or rollback is not allowed; `hint` says what must come first."""
 
     exit_code = 4
 
@@ -49,12 +49,12 @@ def decision_on(
     id: str,  # noqa: A002 - the record's own name
     made_at: str,
 ) -> Decision:
-    """What the policy says about the evaluation's candidate.
+    """Returns the policy's decision about the evaluation's candidate.
 
-    `in_service` is the champion now, None before there is one. `history` are the evaluations of the quarter and of
-    the candidate, in any order, with or without this one (`appliance.ledger.history`). `approvals` and `decisions` are
-    those recorded about the candidate, in any order: one counts when it is on a decision about this evaluation under
-    this policy. `made_at` is UTC in ISO 8601.
+    `in_service` is the current champion, None before the first. `history` are the evaluations of the quarter and of the
+    candidate, in any order, with or without this one (`appliance.ledger.history`). `approvals` and `decisions` are
+    those recorded about the candidate, in any order: an approval counts if it is for a decision about this evaluation
+    under this policy. `made_at` is UTC in ISO 8601.
     """
     evidence = evidence_of(
         evaluation, in_service=in_service, history=history, approvals=approvals, decisions=decisions, policy=policy
@@ -71,7 +71,7 @@ def evidence_of(
     decisions: Sequence[Decision],
     policy: Policy,
 ) -> Evidence:
-    """The evidence that the gates are shown. Only the sampled results count; greedy ones are stated elsewhere."""
+    """Collects the evidence for the gates. Only sampled results count; greedy ones are reported elsewhere."""
     candidate, champion = evaluation.candidate, evaluation.champion
     return _of_night(evaluation, in_service=in_service).model_copy(
         update={
@@ -114,7 +114,7 @@ def evidence_of(
 
 
 def _of_night(evaluation: Evaluation, *, in_service: str | None) -> Evidence:
-    """What one night says by itself."""
+    """Collects the evidence of one night alone."""
     candidate, champion = evaluation.candidate, evaluation.champion
     return Evidence(
         evaluation=evaluation.id,
@@ -133,8 +133,10 @@ def _of_night(evaluation: Evaluation, *, in_service: str | None) -> Evidence:
 
 
 def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBack | None:
-    """That the candidate was taken out of service after it got there on this evaluation, or on another one since this
-    one was made; the newest time."""
+    """Returns the latest withdrawal of the candidate from service; None if there was none.
+
+    A withdrawal counts after promotion on this evaluation, or on another one made since this one.
+    """
     first: dict[str, TakenBack] = {}
     own: list[TakenBack] = []
     for decision in sorted(decisions, key=lambda one: one.made_at):
@@ -153,14 +155,16 @@ def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBa
 
 
 def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:
-    """The evaluations of the same candidate against the same champion, this one among them; oldest first."""
+    """Returns the evaluations of the same candidate against the same champion, this one included; oldest first."""
     among = {one.id: one for one in (*history, evaluation) if _models(one) == _models(evaluation)}
     return sorted(among.values(), key=lambda one: (one.created, one.id))
 
 
 def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> list[Evaluation]:
-    """The nights before on which the same two met and whose answers a decision on this one counts; oldest first. One
-    that the policy's gates would not have believed on its own night counts on no later one."""
+    """Returns earlier evaluations of the same pair whose answers count in this decision; oldest first.
+
+    A night whose evidence the policy's gates would have rejected at the time is left out.
+    """
     return [
         night
         for night in meetings(evaluation, history)
@@ -171,9 +175,9 @@ def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy
 
 
 def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
-    """Where the two models stand among all that met for the first time in the same quarter.
+    """Returns the rank of this pair among all pairs that first met in the same quarter.
 
-    A model that was evaluated against itself met nobody.
+    A model that was evaluated against itself does not count.
     """
     firsts: dict[tuple[str, str], tuple[str, str]] = {}
     for one in (*history, evaluation):
@@ -191,9 +195,9 @@ def _models(evaluation: Evaluation) -> tuple[str, str]:
 
 
 def aliases_on_promotion(decision: Decision, *, in_service: str | None) -> dict[str, str | None]:
-    """Which aliases move when the decision is carried out, for `Ledger.set_aliases`.
+    """Returns the alias moves that carry out a decision, for `Ledger.set_aliases`.
 
-    Raises PromotionError unless the decision promotes, and unless it was made against what is in service.
+    Raises PromotionError unless the decision promotes and was made against the model in service.
     """
     if decision.outcome is not DecisionOutcome.PROMOTE:
         raise PromotionError(
@@ -209,27 +213,26 @@ def aliases_on_promotion(decision: Decision, *, in_service: str | None) -> dict[
 
 
 def aliases_on_rollback(*, in_service: str | None, previous: str | None) -> dict[str, str | None]:
-    """Which aliases move when the champion before comes back. Raises PromotionError when there is none.
+    """Returns the alias moves that put the previous champion back. Raises PromotionError if there is none.
 
-    `previous` is then empty: a second rollback must not put back, past every gate, what the first one took away.
+    `previous` becomes empty: a second rollback must not bring back, past every gate, the model that the first removed.
     """
     if previous is None:
         raise PromotionError(
-            "there is no earlier champion to go back to",
-            hint="promote another candidate instead; `assay model ls` shows what there is",
+            "no earlier champion to roll back to", hint="promote another candidate instead; `assay model ls` lists them"
         )
     if previous == in_service:
-        raise PromotionError("the earlier champion is in service already", hint="nothing has to be done")
+        raise PromotionError("the earlier champion is already in service", hint="nothing to do")
     return {CHAMPION: previous, PREVIOUS: None}
 
 
 def _asked(results: ModelResults) -> str:
-    """Digest of the questions in the order asked, as a sealed set's own."""
+    """Returns the digest of the questions in the order asked, computed as for a sealed set."""
     return hashlib.sha256("\n".join(item.task for item in results.items).encode()).hexdigest()
 
 
 def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
-    """The champion's items with the candidate's result beside each; an answer that is not there counts as lost."""
+    """Pairs the champion's items with the candidate's results; a missing answer counts as lost."""
     answers = {item.task: item.passed for item in candidate}
     return tuple(
         PairedItem(

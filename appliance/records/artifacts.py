@@ -1,4 +1,4 @@
-"""An artifact says what came out of a job: the bundle on disk, and what carries each part of its statement."""
+"""Artifacts of jobs: the bundle on disk, and what carries each part of its statement."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from verifiers.contract.statement import StatementPart
 from verifiers.contract.verdict import Verdict
 
 MEANING = "that the check says what the question means"
-"""The part of every statement that only a person can carry."""
+"""Part of every statement that only a person can vouch for."""
 
 
 class Artifact(Record):
-    """Is a bundle on disk: what came out of a job, with the evidence."""
+    """A bundle on disk: the result of a job, with its evidence."""
 
     id: str
     job: str
     folder: str
-    """Relative to the data folder."""
+    """Path relative to the data folder."""
     manifest: str
     """SHA-256 of the bundle's manifest file."""
     answer: str
     weights: str
-    """Digest of the weights that answered; empty where a solver did and no model was asked."""
+    """Digest of the weights that answered; empty if a solver answered."""
     verdict: Verdict
     solved_by: str = "policy model"
     statement: tuple[StatementPart, ...] = ()
@@ -30,8 +30,8 @@ class Artifact(Record):
 
 
 def solved_by_then(job: Job, artifact: Artifact) -> Job:
-    """Returns the job as its artifact ends it, whatever stopped it once that was on record: a kill, the deadline, a
-    person. The work was done by then, in time."""
+    """Returns the job as solved by its recorded artifact, even if a kill, the deadline or a person stopped it
+    afterwards."""
     update = {
         "state": JobState.SOLVED,
         "reason": "verified before it was stopped",

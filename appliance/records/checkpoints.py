@@ -1,4 +1,4 @@
-"""A checkpoint of the policy model is recorded as the ledger knows it."""
+"""Checkpoints of the policy model, as recorded in the ledger."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Literal
 from appliance.records.record import Record
 
 TrainingStage = Literal["warm_start", "stage", "training", "imported"]
-"""What made a model: `stage` is a stage of a training that others followed."""
+"""Origin of a model: `stage` is a stage of a training that later stages followed."""
 
 
 class Checkpoint(Record):
-    """Is a complete, verified folder of weights. Its name is the SHA-256 of its manifest file."""
+    """A complete, verified folder of weights, named by the SHA-256 of its manifest file."""
 
     manifest: str
     parent: str | None
@@ -19,8 +19,8 @@ class Checkpoint(Record):
     stage: TrainingStage
     step: int
     recipe: str
-    """Digest of the configuration that made it."""
+    """Digest of the configuration that produced it."""
     metrics: dict[str, float]
     folder: str
-    """Relative to the data folder."""
+    """Path relative to the data folder."""
     created: str

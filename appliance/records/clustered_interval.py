@@ -1,9 +1,9 @@
-"""The 95 % interval of a share of attempts, of which several are at one question and so are alike. Pure.
+"""95 % interval of a pass rate whose attempts are clustered by question. Pure.
 
-It is Wilson's, with the effective number of attempts in place of their number: m (1 - m) divided by the variance of the
-mean over questions (Korn and Graubard, Survey Methodology 24, 1998; clustered by question as in 2411.00640, section
-2.2). As there, it is less where few questions tell that variance (Student's t, one degree of freedom fewer than
-questions); and never more than the attempts.
+Wilson's interval, with the effective number of attempts in place of their number: m (1 - m) divided by the variance of
+the mean over questions (Korn and Graubard, Survey Methodology 24, 1998; clustered by question as in 2411.00640, section
+2.2). As there, it shrinks when few questions estimate that variance (Student's t, one degree of freedom fewer than
+questions); it never exceeds the number of attempts.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from typing import NamedTuple, Self
 
 ALPHA = 0.05
 NORMAL_FROM = 1_000
-"""Degrees of freedom from which Student's t is the normal distribution, to a thousandth."""
+"""Degrees of freedom from which Student's t equals the normal distribution, to a thousandth."""
 
 
 class AttemptSums(NamedTuple):
-    """Sums over questions, of each of which `n` attempts have a verdict and `x` of them passed: they add up."""
+    """Sums over questions with `n` judged attempts each, `x` of them passed; sums can be added."""
 
     questions: int = 0
     attempts: int = 0
     passed: int = 0
     passed_squared: int = 0
-    """x², summed."""
+    """Sum of x²."""
     both: int = 0
-    """x n, summed."""
+    """Sum of x n."""
     attempts_squared: int = 0
-    """n², summed."""
+    """Sum of n²."""
 
     @classmethod
     def of(cls, counts: Sequence[tuple[int, int]]) -> Self:
-        """Of (attempts, passed) of each question."""
+        """Builds the sums from (attempts, passed) of each question."""
         return cls(
             len(counts),
             sum(n for n, _ in counts),
@@ -50,7 +50,7 @@ class AttemptSums(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the share that passed; everything where there is no attempt."""
+        """Interval of the pass rate; (0, 1) without attempts."""
         if not self.attempts:
             return 0.0, 1.0
         share = self.passed / self.attempts
@@ -61,7 +61,7 @@ class AttemptSums(NamedTuple):
 
 
 def clustered(mean: float, variance: float, questions: int, attempts: int) -> tuple[float, float]:
-    """The interval of a mean over so many questions, whose variance is that of the mean. Needs a question."""
+    """Returns the interval of a mean over `questions` (at least one); `variance` is that of the mean."""
     z = NormalDist().inv_cdf(1 - ALPHA / 2)
     effective = float(questions)
     if variance > 1e-12:
@@ -77,7 +77,7 @@ def clustered(mean: float, variance: float, questions: int, attempts: int) -> tu
 
 @lru_cache(maxsize=10_000)
 def student_t(degrees: int) -> float:
-    """The end of Student's two-sided 95 % interval; the normal one's with many degrees of freedom.
+    """Returns the bound of Student's two-sided 95 % interval; the normal one for many degrees of freedom.
 
     >>> round(student_t(1), 3), round(student_t(4), 3), round(student_t(30), 3)
     (12.706, 2.776, 2.042)
@@ -92,7 +92,7 @@ def student_t(degrees: int) -> float:
 
 
 def _within(t: float, degrees: int) -> float:
-    """The chance that Student's t lies between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    """Returns the probability that Student's t lies between -t and t (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
     angle = math.atan(t / math.sqrt(degrees))
     sine, square, odd = math.sin(angle), math.cos(angle) ** 2, degrees % 2
     term = total = math.cos(angle) if odd else 1.0

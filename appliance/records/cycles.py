@@ -1,4 +1,4 @@
-"""A cycle is one night, from the champion to a decision about a candidate."""
+"""Cycles: one run each, from the champion to a decision about a candidate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from appliance.records.record import Record
 
 KEPT_ROLLOUTS = "kept_rollouts"
-"""In a plan: the SHA-256 of the file of rollouts under way, and of the one before it."""
+"""Plan key: SHA-256 of the file with unfinished rollouts, and of the one before it."""
 
 
 class CycleState(StrEnum):
@@ -18,9 +18,9 @@ class CycleState(StrEnum):
     DONE = "done"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    """A person called it off."""
+    """Cancelled by a person."""
     SET_ASIDE = "set_aside"
-    """The infrastructure died at it again and again; a person may have it tried once more."""
+    """Parked after repeated infrastructure deaths; a person may retry it."""
 
     @property
     def ended(self) -> bool:
@@ -28,21 +28,21 @@ class CycleState(StrEnum):
 
     @property
     def rests(self) -> bool:
-        """Whether nobody will work on it unless a person says so."""
+        """True if nobody will work on the cycle unless a person asks for it."""
         return self is not CycleState.RUNNING
 
 
 class Cycle(Record):
-    """Is one night: from the champion to a decision about a candidate."""
+    """One run from the champion to a decision about a candidate."""
 
     id: str
     kind: Literal["demo", "night", "evaluation", "training"]
-    """An evaluation trains nothing: its candidate is in its plan. A training has stages there."""
+    """Kind of cycle. An evaluation trains nothing: its plan names the candidate. A training has stages in its plan."""
     seed: int
     plan: dict[str, Any]
-    """The settings in force, so that a resumed cycle goes on as it began."""
+    """Settings in force at the start, so that a resumed cycle continues unchanged."""
     phase: str
-    """prepare, warm_start, training, evaluation, decision, done."""
+    """Current phase: prepare, warm_start, training, evaluation, decision, done."""
     state: CycleState
     created: str
     updated: str

@@ -1,4 +1,4 @@
-"""An evaluation says what candidate and champion did on the same sealed items; an approval, what a person decided."""
+"""Evaluations of candidate and champion on the same sealed items, and people's approvals of decisions."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ from policies.contract.evidence import Measurements
 from runtime.sandbox import Tier, Usage
 
 CHAMPION_RUN, CANDIDATE_RUN = SAMPLED_RUNS = (0, 1)
-"""The numbers of the runs of an evaluation that a decision counts. The greedy ones are two more."""
+"""Numbers of the sampled runs of an evaluation, which a decision counts; the two greedy runs follow."""
 UNSOLVABLE_RUN, REFUSAL_RUN = 4, 5
-"""In which the candidate is asked what cannot be solved, and what has to be refused: with checks of their own."""
+"""Runs in which the candidate gets unsolvable questions, and requests it must refuse, each with its own checks."""
 
 
 class ItemResult(Record):
     task: str
     family: str
     passed: bool | None
-    """None when the verdict was `infra_error`: such an item counts for neither side."""
+    """None for verdict `infra_error`: the item counts for neither side."""
     calls: int
     failed_calls: int
     question: str = ""
-    """A digest of what is asked, whatever the words; empty in records of earlier versions."""
+    """Digest of the question independent of its wording; empty in records of earlier versions."""
 
 
 class ModelResults(Record):
-    """Says what one model did on one sealed set."""
+    """Results of one model on one sealed set."""
 
     weights: str
     temperature: float
-    """1.0 sampled, 0.0 greedy."""
+    """Sampling temperature: 1.0 sampled, 0.0 greedy."""
     items: tuple[ItemResult, ...]
     tokens: int
     seconds: float
     usage: Usage = Usage()
-    """Of all its rollouts together."""
+    """Resources used by all its rollouts together."""
     tiers: dict[Tier, int] = Field(default_factory=dict)
-    """Rollouts by the most isolation that they came to need."""
+    """Number of rollouts by the strongest isolation tier they needed."""
 
 
 class Evaluation(Record):
-    """Compares candidate and champion on the same sealed items, sampled (decides) and greedy (stated beside it)."""
+    """Comparison of candidate and champion on the same sealed items: sampled (decides) and greedy (reported)."""
 
     id: str
     cycle: str
@@ -54,20 +54,20 @@ class Evaluation(Record):
     candidate_greedy: ModelResults
     champion_greedy: ModelResults
     measurements: Measurements = Measurements()
-    """What was measured beside the answers."""
+    """Measurements beside the answers."""
     created: str
     policy: str = ""
-    """Digest of the policy that was in force; it can only be decided on under that one. Empty: not recorded."""
+    """Digest of the policy in force, the only one that may decide on it. Empty: not recorded."""
 
     @model_validator(mode="before")
     @classmethod
     def _of_earlier_versions(cls, data: Any) -> Any:
-        """An earlier version called the measurements `gathered`."""
+        """Accepts `gathered`, the earlier name of the measurements."""
         return renamed(data, gathered="measurements")
 
 
 class Approval(Record):
-    """Is a person's signed statement on one decision."""
+    """A person's signed statement on one decision."""
 
     decision: str
     """Digest of the decision that the person was shown."""
@@ -76,7 +76,8 @@ class Approval(Record):
     person: str
     created: str
     key: str = ""
-    """Fingerprint of the key that signed it; empty for one from before statements were signed, which counts no more."""
+    """Fingerprint of the signing key; empty for an approval from before statements were signed, which no longer counts.
+    """
     nonce: str = ""
     envelope: str = ""
-    """The signed statement itself, so that its signature can be checked again whenever a decision rests on it."""
+    """The signed statement, so that its signature can be checked whenever a decision rests on it."""

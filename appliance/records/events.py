@@ -1,4 +1,4 @@
-"""Events show progress to people."""
+"""Progress events for people."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from appliance.records.record import Record
 
 SEPARATION = "separation"
-"""The kind that says what was thrown out as a copy of what is kept apart: figures by `door/check`."""
+"""Kind of the event that counts removed copies of held-out questions: figures by `door/check`."""
 
 
 class Event(Record):
-    """Is one line of progress, for people and for the TUI; never acted on."""
+    """One line of progress, for people and the TUI; never acted on."""
 
     kind: str
     text: str

@@ -1,4 +1,4 @@
-"""A job is what people ask for: a question, its files, and whether a person vouches for its check."""
+"""Jobs that people submit: a question, its files, and a person's validation of the check."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class JobState(StrEnum):
     RUNNING = "running"
     SOLVED = "solved"
     UNSOLVED = "unsolved"
-    """Nothing that was tried was verified, or the deadline or the budget ended it first."""
+    """No attempt was verified before attempts, deadline or budget ran out."""
     FAILED = "failed"
-    """The infrastructure failed, not the agent."""
+    """Ended by an infrastructure error, not by the agent."""
     CANCELLED = "cancelled"
-    """A person did not want it any more."""
+    """Cancelled by a person."""
     SET_ASIDE = "set_aside"
-    """The infrastructure died at it again and again; a person may have it tried once more."""
+    """Parked after repeated infrastructure deaths; a person may retry it."""
 
     @property
     def ended(self) -> bool:
@@ -31,27 +31,27 @@ class JobState(StrEnum):
 
     @property
     def rests(self) -> bool:
-        """Whether nobody will work on it unless a person says so."""
+        """True if nobody will work on the job unless a person asks for it."""
         return self.ended or self is JobState.SET_ASIDE
 
 
 JobPart = Literal["any", "solvers", "model"]
-"""What is left to do of a job: the solvers have yet to try it, or only a model can; or either."""
+"""Part of a job that is left: the solvers have yet to try it, only a model can, or either."""
 
 
 def work_of(job: str) -> str:
-    """What a job is leased as."""
+    """Returns the name under which a job is leased."""
     return f"job {job}"
 
 
 MAX_JOB_FILES = 16
 MAX_JOB_FILE_BYTES = 8 << 20
 MAX_JOB_BYTES = 24 << 20
-"""All files of a job together."""
+"""Size limit for all files of a job together, in bytes."""
 
 
 class JobFile(Record):
-    """Is a file in the working folder of the agent's sandbox; its bytes lie in the data folder, by digest."""
+    """A file in the working folder of the agent's sandbox; the data folder stores its bytes by digest."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -59,7 +59,7 @@ class JobFile(Record):
 
 
 class Validation(Record):
-    """Is a person's signed statement on whether a spec says what was meant."""
+    """A person's signed statement on whether a spec says what was meant."""
 
     verdict: Literal["meant", "not_meant"]
     shown: str
@@ -67,9 +67,9 @@ class Validation(Record):
     person: str
     created: str
     key: str
-    """Fingerprint of the key that signed it."""
+    """Fingerprint of the signing key."""
     envelope: str
-    """The signed statement itself, so that it can be checked again, also by whoever gets the bundle."""
+    """The signed statement, so that it can be checked again, also by recipients of the bundle."""
 
 
 class Job(Record):
@@ -80,44 +80,44 @@ class Job(Record):
     attempts: int = Field(default=16, ge=1, le=1024)
     seed: int = 0
     priority: int = Field(default=5, ge=0, le=9)
-    """Higher ones first; among equals the older."""
+    """Priority from 0 to 9, higher first; among equals the older job goes first."""
     deadline: str | None = None
-    """When it is given up, UTC in ISO 8601."""
+    """Time at which the job is given up, UTC in ISO 8601."""
     budget_seconds: float | None = Field(default=None, gt=0)
-    """Of work on it, over all its attempts and restarts of the daemon."""
+    """Working time limit in seconds, over all attempts and daemon restarts."""
     spent_seconds: float = 0.0
     state: JobState
     step: str = ""
-    """What is being done now, for people; empty when nothing is."""
+    """Current activity, for people; empty if none."""
     tries_done: int = 0
     """Attempts and solvers that ended so far."""
     solvers_done: bool = False
-    """Whether every solver had its try; what is left then takes a model."""
+    """True once every solver had its try; what is left then needs a model."""
     weights: str = ""
-    """Digest of the weights that work on it or have; empty before it was begun."""
+    """Digest of the weights that work or worked on the job; empty before the start."""
     reason: str = ""
     tried: tuple[str, ...] = ()
-    """For an unsolved job: the distinct answers that were tried and why each failed."""
+    """Distinct answers of an unsolved job, and why each failed."""
     artifact: str | None = None
     solved_by: str = ""
     """`policy model`, or the solver that found it, with its version."""
     validation: Validation | None = None
-    """Of its check, by a person."""
+    """A person's validation of the check."""
     retry_of: str | None = None
-    """The job that this one tries again, with another seed."""
+    """Job that this one retries with another seed."""
     replay_of: str | None = None
-    """The earlier job that a canary works again with this one."""
+    """Earlier job that a canary replays with this one."""
     created: str
     updated: str
 
     @model_validator(mode="before")
     @classmethod
     def _of_earlier_versions(cls, data: Any) -> Any:
-        """An earlier version called the validation `meaning`."""
+        """Accepts `meaning`, the earlier name of the validation."""
         return renamed(data, meaning="validation")
 
     @property
     def kind(self) -> str:
-        """Says what people know it as; the spec's own kind says which verifier decides."""
+        """Kind shown to people; the spec's own kind selects the verifier."""
         job = kind_of(self.spec).job
         return "data" if self.files and job == "question" else job

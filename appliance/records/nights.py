@@ -1,4 +1,4 @@
-"""A night on record, so that no date has two and none is lost without a word; and what people said of the schedule."""
+"""Recorded nights, one per date and none lost silently, and people's instructions to the schedule."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from appliance.records.record import Record
 
 class NightState(StrEnum):
     OPEN = "open"
-    """Its window is open, and it waits for something."""
+    """The window is open and the night waits."""
     RUNNING = "running"
     HELD = "held"
-    """Begun, and stopped for now: somebody uses the machine, or paused it."""
+    """Begun and stopped for now: somebody uses the machine, or paused the schedule."""
     DONE = "done"
-    """Its cycle has ended, however."""
+    """The cycle has ended, with any result."""
     STOPPED = "stopped"
-    """Its window or its budget was over first; the cycle goes on with the next night."""
+    """The window or the budget ended first; the next night resumes the cycle."""
     MISSED = "missed"
-    """It never began."""
+    """The night never began."""
 
     @property
     def ended(self) -> bool:
@@ -26,44 +26,44 @@ class NightState(StrEnum):
 
 
 class Night(Record):
-    """Is one date of the calendar, and what became of it."""
+    """One date of the calendar, and the outcome of its night."""
 
     key: str
-    """The local date on which its window opens; of a cron line its local minute."""
+    """Local date on which the window opens; for a cron line the local minute."""
     opens: str
     closes: str
-    """UTC, ISO 8601; empty where a night has no end."""
+    """End in UTC, ISO 8601; empty for a night without an end."""
     state: NightState
     cycle: str = ""
     begins_as: str = ""
-    """The id of the cycle that it was about to begin, written before that is: after a kill in between it is its own."""
+    """Id of the cycle about to begin, written first: after a kill in between, that cycle belongs to the night."""
     newest_before: str = ""
-    """Of earlier versions, which asked it whose a newer cycle is; it does not say that."""
+    """Unused; earlier versions derived the owner of a newer cycle from it."""
     begins: bool = False
-    """It has begun, or was about to."""
+    """True once the night has begun, or was about to."""
     made_up: bool = False
-    """It runs outside of its window, because it was missed."""
+    """True if the night was missed and runs outside its window."""
     paused: bool = False
-    """It waits because a person paused the schedule."""
+    """True if it waits because a person paused the schedule."""
     reason: str = ""
-    """What it waits for, or why it ended."""
+    """Reason for waiting or ending."""
     seconds: float = 0.0
-    """At work."""
+    """Working time in seconds."""
     joules: float | None = None
-    """Taken meanwhile; None where nothing measures it."""
+    """Energy used while working, in joules; None if not measured."""
     reported: bool = False
     updated: str
 
 
 class ScheduleState(Record):
-    """Is what the schedule has to know over restarts."""
+    """State that the schedule keeps across restarts."""
 
     calendar: str
-    """The calendar in words and its zone, as it was when nights were counted from `since` on."""
+    """Text of the calendar, with its zone, under which nights are counted from `since` on."""
     since: str
-    """Nights before this are nobody's loss."""
+    """Time from which nights count; earlier ones are never missed."""
     paused: bool = False
     until: str = ""
-    """When the pause ends; empty: when a person says so."""
+    """End of the pause; empty if a person must end it."""
     released: str = ""
-    """A night's cycle that a person asked to go on at any hour."""
+    """A night's cycle that a person released to run at any hour."""

@@ -1,4 +1,4 @@
-"""Every record is frozen, closed to unknown fields, and has a digest over its JSON."""
+"""Base class of records: frozen, closed to unknown fields, with a digest over the JSON."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from runtime.model import FrozenModel
 class Record(FrozenModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Has a list or table of a record given up at its first wrong item: a list of all that is wrong with what a
-        stranger sends would be a thousand times larger than it."""
+        """Stops validating a list or table at its first wrong item: hostile input could otherwise yield an error list a
+        thousand times its size."""
         schema = handler(source)
         _fail_fast(schema)
         return schema
 
     def digest(self) -> str:
-        """Computes SHA-256 over the record's JSON, in the order of declaration: equal records have equal digests."""
+        """Returns the SHA-256 of the record's JSON in declaration order: equal records have equal digests."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
 
 class FiniteRecord(Record):
-    """Has finite numbers only: JSON, in which it is kept, has no others."""
+    """A record without NaN and infinity, which JSON cannot represent."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -43,8 +43,7 @@ def _fail_fast(schema: Any) -> None:
 
 
 def renamed(data: Any, **names: str) -> Any:
-    """Returns a record's fields as they came in, those of earlier versions (old=new) under the name of today, where
-    that is not there itself."""
+    """Returns a record's input with fields of earlier versions (old=new) renamed, unless the new name is present."""
     if not isinstance(data, dict) or not names.keys() & data.keys():
         return data
     earlier = {names[name]: value for name, value in data.items() if name in names}

@@ -1,7 +1,7 @@
-"""A rollout says what the agent did: messages of tokens and tool calls.
+"""Rollouts: the agent's messages as tokens, and its tool calls.
 
-What a model or a guest wrote is in them as data (`ToolCall.code`, `ToolCall.output`, `Rollout.answer`): hostile text,
-to be escaped wherever it is shown.
+Text from a model or a guest (`ToolCall.code`, `ToolCall.output`, `Rollout.answer`) is hostile data, to be escaped
+wherever it is shown.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Role(StrEnum):
 
 
 class ToolStatus(StrEnum):
-    """Says how a tool call ended: the runtime's statuses, and two for calls that never reached a sandbox."""
+    """Result of a tool call: the runtime's statuses, and two for calls that never reached a sandbox."""
 
     OK = "ok"
     EXCEPTION = "exception"
@@ -43,71 +43,71 @@ class ToolStatus(StrEnum):
 
     @property
     def failed(self) -> bool:
-        """Says whether GRPO-RoC counts the call as failed (2508.20722, section 2.2.3)."""
+        """True if GRPO-RoC counts the call as failed (2508.20722, section 2.2.3)."""
         return self is not ToolStatus.OK
 
     @property
     def ran(self) -> bool:
-        """Says whether any code of the call was run."""
+        """True if any code of the call ran."""
         return self not in (ToolStatus.PARSE_ERROR, ToolStatus.LIMIT, ToolStatus.CALLS)
 
 
 class ToolCall(Record):
     code: str = ""
-    """Of a call of `python`; of one that could not be read, what the model wrote."""
+    """Code of a `python` call; the model's raw text for an unparsable call."""
     tool: str = "python"
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Of a call of another tool: plain JSON."""
+    """Arguments of a call of another tool, as plain JSON."""
     status: ToolStatus
     output: str = ""
     error: str = ""
     seconds: float = 0.0
     tier: Tier | None = None
     sandbox: str = ""
-    """Identity of the sandbox that ran it; empty only for a call that was never run."""
+    """Identity of the sandbox that ran it; empty only for a call that never ran."""
 
     @property
     def asks_world(self) -> bool:
-        """Says whether it was made of the task's world."""
+        """True for a call of a tool of the task's world."""
         return self.tool != "python"
 
     @property
     def asked(self) -> str:
-        """Says what was called, as people read it: the code, or the tool with its arguments in JSON."""
+        """The call as people read it: the code, or the tool with its arguments in JSON."""
         return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}" if self.asks_world else self.code
 
 
 class WeightSpan(Record):
-    """Names the version of the weights that drew a run of a message's tokens."""
+    """Version of the weights that drew a run of a message's tokens."""
 
     version: str
     """A checkpoint's digest, or `<cycle>@<step>` while training."""
     start: int
     end: int
-    """Indices into the message's `ids`, the end not included."""
+    """End index (exclusive) into the message's `ids`."""
 
 
 class Message(Record):
-    """Is a node of the message graph: a run of tokens that the policy model sampled or that was forced on it."""
+    """Node of the message graph: tokens that the policy model sampled, or that were given to it."""
 
     parent: int | None
-    """Index of the node before it. None for the first, and for one that begins a new training sample: its tokens are
-    the conversation so far, written anew for the model. A path from such a node is what the model read."""
+    """Index of the previous node. None for the first, and for a node that begins a new training sample: its tokens are
+    the conversation so far, rendered anew. A path from such a node is what the model read."""
     role: Role
     ids: tuple[int, ...]
     sampled: bool
     """True for the policy model's own tokens: the only ones that are trained on."""
     logprobs: tuple[float, ...] = ()
-    """One for each token of a sampled node, under the distribution it was drawn from."""
+    """Log-probability of each token of a sampled node, under the distribution it was drawn from."""
     weights: tuple[WeightSpan, ...] = ()
-    """Who drew the tokens of a sampled node: spans in order, without gaps."""
+    """Weights that drew the tokens of a sampled node: spans in order, without gaps."""
     call: ToolCall | None = None
-    """On tool nodes: the call whose result these tokens show."""
+    """Tool call whose result these tokens show; tool nodes only."""
 
 
 class RolloutEnd(StrEnum):
     ANSWERED = "answered"
-    """The last turn called no tool. Whether it holds an answer is another matter."""
+    """The last turn called no tool; it may or may not contain an answer."""
     TOKENS = "tokens"
     TURNS = "turns"
     INFRA_ERROR = "infra_error"
@@ -122,7 +122,7 @@ class Purpose(StrEnum):
 
 class Rollout(Record):
     id: str
-    """Unique for (cycle, purpose, step, task, sample): the ledger refuses to count one twice."""
+    """Unique for (cycle, purpose, step, task, sample): the ledger refuses to count a rollout twice."""
     cycle: str
     step: int
     task: str
@@ -132,23 +132,23 @@ class Rollout(Record):
     nodes: tuple[Message, ...]
     ended: RolloutEnd
     answer: str | None
-    """The final answer's text when the last turn holds exactly one."""
+    """Text of the final answer if the last turn has exactly one."""
     answers: int
-    """How many final answers the last turn holds; anything but one earns nothing."""
+    """Number of final answers in the last turn; only one can earn a reward."""
     seconds: float
     usage: Usage = Usage()
-    """What its session used; all zeros where it ran nothing."""
+    """Resources used by its session; all zeros if it ran nothing."""
     branch_of: str | None = None
-    """The rollout that it left to go on from an earlier state; None for one that began at the question."""
+    """Rollout that it branched from at an earlier state; None if it began at the question."""
     branch_at: int = 0
-    """Its first node of its own: those before are the other rollout's, and were sampled there."""
+    """First own node: the nodes before were sampled in the other rollout."""
     branch_token: int = 0
-    """Of that node, the first token of its own: it may have left in the middle of a turn."""
+    """First own token of that node: a branch may begin in the middle of a turn."""
 
     @model_validator(mode="before")
     @classmethod
     def _spans_of_earlier_versions(cls, data: Any) -> Any:
-        """A rollout of an earlier version names one version of the weights, which drew all that was sampled."""
+        """Converts a rollout of an earlier version, whose single weights version drew all sampled tokens."""
         if not isinstance(data, dict) or "weights" not in data:
             return data
         data = {**data, "nodes": [*data.get("nodes", ())]}
@@ -161,12 +161,12 @@ class Rollout(Record):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Lists those of the weights that drew its tokens, each once, in the order in which they came."""
+        """Versions of the weights that drew its tokens, in order of first use."""
         return tuple(dict.fromkeys(span.version for node in self.nodes for span in node.weights))
 
     @property
     def weights(self) -> str:
-        """Names the version that drew its last token; empty where none was drawn."""
+        """Version that drew its last token; empty if none was drawn."""
         return self.versions[-1] if self.versions else ""
 
     @property
@@ -175,7 +175,7 @@ class Rollout(Record):
 
     @property
     def own_calls(self) -> tuple[ToolCall, ...]:
-        """Lists those that were made for it; a branch has others from the rollout that it left."""
+        """Calls made for this rollout; a branch also contains calls of the rollout it left."""
         return tuple(node.call for node in self.nodes[self.branch_at :] if node.call is not None)
 
     @property
@@ -188,7 +188,7 @@ class Rollout(Record):
 
     @property
     def samples(self) -> tuple[tuple[Message, ...], ...]:
-        """Splits the nodes into training samples: each is a sequence of tokens that the model read as it stands."""
+        """Training samples: sequences of nodes whose tokens the model read as they stand."""
         starts = [place for place, node in enumerate(self.nodes) if node.parent is None]
         return tuple(self.nodes[start:end] for start, end in pairwise([*starts, len(self.nodes)]))
 
@@ -198,18 +198,18 @@ class Rollout(Record):
 
     @property
     def pruned(self) -> bool:
-        """Says whether its tokens and the words of its calls were dropped (`appliance.ledger.retention`); of one that
-        never began there was nothing to drop, and earlier versions dropped all nodes."""
+        """True if its tokens and the texts of its calls were dropped (`appliance.ledger.retention`), or it never began.
+        Earlier versions dropped all nodes."""
         return not self.tokens
 
     @property
     def sampled_tokens(self) -> int:
-        """Counts those that were drawn for it; what a branch has from its beginnings is counted there."""
+        """Number of tokens drawn for this rollout; those that a branch inherited count in the rollout it left."""
         return sum(len(ids) for ids in self.own_turns)
 
     @property
     def own_turns(self) -> tuple[tuple[int, ...], ...]:
-        """Lists the tokens that were drawn for it, turn by turn; those of a branch begin where it left."""
+        """Tokens drawn for this rollout, turn by turn; a branch's begin where it left."""
         return tuple(
             node.ids[self.branch_token :] if place == self.branch_at else node.ids
             for place, node in enumerate(self.nodes)
@@ -218,27 +218,27 @@ class Rollout(Record):
 
     @property
     def branch_turn(self) -> int:
-        """Numbers the turn, from 1, that is the first with tokens of its own."""
+        """Number, from 1, of the first turn with own tokens."""
         return 1 + sum(node.role is Role.ASSISTANT for node in self.nodes[: self.branch_at])
 
     @property
     def shared_tokens(self) -> int:
-        """Counts those that a branch has from the rollout that it left, and that were not drawn again."""
+        """Number of sampled tokens that a branch inherited from the rollout it left."""
         return sum(len(node.ids) for node in self.nodes if node.sampled) - self.sampled_tokens
 
 
 class PartialRollout(Record):
-    """Is what there is of a rollout that has not ended."""
+    """A rollout that has not ended."""
 
     id: str
     cycle: str
     step: int
     nodes: tuple[Message, ...]
-    """Whole ones, in the order in which they came."""
+    """Complete nodes, in order."""
     begun: Message | None = None
-    """What was sampled of the turn under way."""
+    """Tokens sampled so far in the current turn."""
 
     @property
     def drawn(self) -> tuple[Message, ...]:
-        """Lists all of it, the turn under way among it."""
+        """All nodes, the current turn included."""
         return self.nodes if self.begun is None else (*self.nodes, self.begun)

@@ -1,4 +1,4 @@
-"""A canary is a promoted model that answers beside the champion before it takes its place."""
+"""Canaries: promoted models that answer beside the champion before they replace it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from policies.contract.rules import ServiceRules
 
 class CanaryState(StrEnum):
     REPLAY = "replay"
-    """It works earlier jobs again; people's are the champion's."""
+    """The canary replays earlier jobs; people's jobs go to the champion."""
     SHARE = "share"
-    """It answers its share of people's jobs."""
+    """The canary answers its share of people's jobs."""
     PASSED = "passed"
-    """It is champion, or has been."""
+    """The canary became champion."""
     TAKEN_BACK = "taken_back"
 
     @property
@@ -24,7 +24,7 @@ class CanaryState(StrEnum):
 
 
 class Canary(Record):
-    """Is a promoted model beside the champion. What it says is done: whoever finds the aliases otherwise moves them."""
+    """A promoted model on trial beside the champion. The record is authoritative: aliases that disagree are moved."""
 
     id: str
     candidate: str
@@ -32,12 +32,12 @@ class Canary(Record):
     decision: str
     """Id of the decision that promoted it."""
     rules: ServiceRules
-    """Those in force when it began; a later edit of the policy is not about it."""
+    """Rules in force when it began; later policy edits do not apply to it."""
     state: CanaryState
     started: str
     share_since: str = ""
     ended: str = ""
     reason: str = ""
-    """Why it ended."""
+    """Reason for its end."""
     counts: Counts = Counts()
-    """As they were at the end."""
+    """Counts at its end."""

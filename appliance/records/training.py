@@ -1,4 +1,4 @@
-"""A training step rests on judged rollouts and the groups that were made of them."""
+"""Training steps: judged rollouts, and the groups formed of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verifiers.contract.verdict import Outcome, Verdict
 
 
 class Judged(Record):
-    """Is a rollout with its verdict: what learning works on."""
+    """A rollout with its verdict: the input of learning."""
 
     rollout: Rollout
     verdict: Verdict
@@ -21,62 +21,62 @@ class Judged(Record):
 
 
 class RolloutFilter(Record):
-    """Says which rollouts are meant: those that have all that is given."""
+    """Selects rollouts that match all given fields."""
 
     cycle: str | None = None
     job: str | None = None
-    """A job's rollouts carry the job's id as their cycle."""
+    """Job id; a job's rollouts carry it as their cycle."""
     purpose: Purpose | None = None
     step: int | None = Field(default=None, ge=0, lt=1 << 62)
     family: str | None = None
     outcome: Outcome | None = None
     before: str | None = None
-    """The id of a rollout: those that were recorded before it."""
+    """Rollout id: selects rollouts recorded before it."""
 
 
 ANY_ROLLOUT = RolloutFilter()
 
 
 class PassCount(Record):
-    """Counts a cycle's rollouts on the tasks of one taskset and level."""
+    """Counts of a cycle's rollouts on the tasks of one taskset and level."""
 
     cycle: str
     purpose: Purpose
     family: str
     level: int | None
-    """None where the task is kept nowhere: those of jobs, and questions that cannot be solved."""
+    """None if the task has no recorded level: tasks of jobs, and unsolvable questions."""
     rollouts: int
-    """Those with a verdict; what broke is apart."""
+    """Rollouts with a verdict; infrastructure errors are counted apart."""
     passed: int
     broken: int
     state: str = ""
-    """What the sampler thought of the level when training ended, `at the edge`, `solved` or `too hard`; empty where it
-    was not asked by its difficulty."""
+    """Sampler's view of the level when training ended, `at the edge`, `solved` or `too hard`; empty if difficulty was
+    not used."""
     groups: int = 0
-    """Tasks of training steps, each as often as it was asked."""
+    """Tasks of training steps, counted each time they were asked."""
     learned: int = 0
-    """Those of the groups that were learned from: they had right and wrong rollouts."""
+    """Groups with a learning signal: both right and wrong rollouts."""
     no_room: int = 0
-    """Failed: the question alone has more tokens than a conversation may have."""
+    """Failed: the question alone exceeds the token limit of a conversation."""
     cut: int = 0
-    """Failed: no token was left in the middle of the work."""
+    """Failed: tokens ran out in the middle of the work."""
     turns: int = 0
-    """Failed: no tool call was left."""
+    """Failed: tool calls ran out."""
     formless: int = 0
-    """Failed: no answer, or several, or none in the form that is asked for."""
+    """Failed: no answer, several, or none in the required form."""
     malformed: int = 0
-    """Had a tool call that could not be read."""
+    """Rollouts with an unparsable tool call."""
     asked_world: int = 0
-    """Called a tool of the task's world."""
+    """Rollouts that called a tool of the task's world."""
     questions: int = 0
-    """Tasks with a rollout that has a verdict."""
+    """Tasks with at least one judged rollout."""
     passed_squared: int = 0
-    """Summed over them: passed, squared. With the two below it gives the interval of the pass rate, since rollouts of
-    one task are alike."""
+    """Sum over tasks of passed². With the next two sums it gives the interval of the pass rate, since rollouts of one
+    task are alike."""
     both: int = 0
-    """Summed over them: passed times rollouts."""
+    """Sum over tasks of passed times rollouts."""
     rollouts_squared: int = 0
-    """Summed over them: rollouts, squared."""
+    """Sum over tasks of rollouts²."""
 
     @property
     def sums(self) -> AttemptSums:
@@ -86,25 +86,25 @@ class PassCount(Record):
 
     @property
     def wrong(self) -> int:
-        """Failed otherwise: an answer in its form that is wrong."""
+        """Remaining failures: a well-formed answer that is wrong."""
         return self.rollouts - self.passed - self.no_room - self.cut - self.turns - self.formless
 
 
 class SharedPrefix(Record):
-    """Is what the rollouts of one attempt have in common: sampled once, and trained on once."""
+    """Tokens that the rollouts of one attempt share: sampled once, trained on once."""
 
     rollout: str
-    """The one among them with whose tokens it is trained on."""
+    """Rollout with whose tokens the prefix is trained on."""
     node: int
     token: int
-    """Where they part: the first node, and the first of its tokens, that is not of all of them."""
+    """First token, in the first node, at which the rollouts part."""
     leaves: int
-    """How many they are."""
+    """Number of rollouts."""
     advantage: float
 
 
 class Group(Record):
-    """Says of one task's rollouts at one step which were kept, and their advantages."""
+    """Rollouts of one task in one step: which were kept, and their advantages."""
 
     id: str
     cycle: str
@@ -112,23 +112,23 @@ class Group(Record):
     task: str
     rollouts: tuple[str, ...]
     rewards: tuple[float, ...]
-    """One for each rollout; rollouts with `infra_error` are masked and not listed."""
+    """Reward of each rollout; those with `infra_error` are masked and not listed."""
     kept: tuple[int, ...]
-    """Indices into `rollouts`; empty when the group carries no signal."""
+    """Indices into `rollouts`; empty if the group carries no signal."""
     advantages: tuple[float, ...]
-    """One for each kept rollout: of its tokens, but for those of a prefix that it shares."""
+    """Advantage of each kept rollout, for its tokens outside a shared prefix."""
     shared: tuple[SharedPrefix, ...] = ()
-    """One for each kept attempt that branched."""
+    """Shared prefix of each kept attempt that branched."""
     selector: str
     reason: str
 
 
 class StepRecord(Record):
-    """Has everything that one training step rests on, written in one transaction: it is there whole or not at all."""
+    """Everything that one training step rests on, written in one transaction."""
 
     cycle: str
     step: int
-    """The step that this material trains: weights of `step` become weights of `step + 1`."""
+    """Step that this material trains: weights of `step` become weights of `step + 1`."""
     tasks: tuple[dict[str, Any], ...]
     """`Task.model_dump(mode="json")` with the id under `id`."""
     judged: tuple[Judged, ...]

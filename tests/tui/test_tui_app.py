@@ -147,7 +147,7 @@ async def test_what_the_candidate_waits_for_stands_on_now_and_beside_its_decisio
     ledger = appliance.core.ledger
     decision = made.put_night(ledger, appliance.data)
     asked = "waits for your decision: `assay model show candidate`"
-    another = "decided under another policy: `assay model evaluate candidate` compares it anew"
+    another = "decided under another policy: `assay model evaluate candidate` compares it again"
     long = f"held: {HOSTILE} {'and more ' * 60}"
     async with open_app(appliance).run_test(size=size) as pilot:
 

@@ -383,7 +383,7 @@ async def test_a_rollback_takes_out_the_model_whose_digits_were_typed_or_none(ap
         await until(pilot, lambda: isinstance(pilot.app.screen, TypedConfirmation))
         ledger.set_aliases({"champion": third, "previous": second}, "promoted meanwhile", made.at(-2))
         await type_and_enter(pilot, second[:8])
-        await complaint(pilot, "is not what a rollback takes")
+        await complaint(pilot, "would no longer withdraw")
     assert (ledger.alias("champion"), ledger.alias("previous")) == (third, second)
 
 

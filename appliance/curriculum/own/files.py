@@ -1,4 +1,4 @@
-"""Where the owner's tasksets lie in a data folder: `tasksets/NAME.json`. It reads none of them."""
+"""Paths of the owner's tasksets in a data folder, `tasksets/NAME.json`; nothing is read here."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ FOLDER = "tasksets"
 
 
 def file_of(data: Path, name: str) -> Path:
-    """Where that one lies, named without `own/`. Raises UnknownTasksetError for what is no name."""
+    """Returns the path of a taskset, named without `own/`. Raises UnknownTasksetError for an invalid name."""
     if not re.fullmatch(NAME, name):
         raise UnknownTasksetError(
-            f"{name!r} is no name of a taskset", hint="write it in small letters, digits and _, a letter first"
+            f"invalid taskset name {name!r}", hint="use lowercase letters, digits and _, starting with a letter"
         )
     return data / FOLDER / f"{name}.json"
 
 
 def names_in(data: Path) -> list[str]:
-    """Lists them, with `own/`. Raises OSError."""
+    """Returns the names with `own/`, sorted. Raises OSError."""
     folder = data / FOLDER
     return sorted(f"{OWN}/{path.stem}" for path in folder.glob("*.json")) if folder.is_dir() else []

@@ -1,7 +1,7 @@
-"""The owner's tasksets in a data folder: `tasksets/NAME.json`, each as it was added.
+"""Reads the owner's tasksets in a data folder: `tasksets/NAME.json`, each as it was added.
 
-What always holds: a file is there whole or not at all, and its rows are those that its digest names; the daemon alone
-writes here. Whoever works with tasks is handed a catalog that has them.
+Invariants: a file is complete or absent, and its rows match its digest; only the daemon writes here. Code that works
+with tasks gets a catalog that includes them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from curriculum.registry import BUILT_IN
 
 
 def read_own(data: Path, name: str) -> OwnTaskset:
-    """The taskset `own/...`. Raises CurriculumError where there is none or it is not what was added, OSError."""
+    """Reads the taskset `own/...`. Raises CurriculumError if it is missing or changed, OSError."""
     short = name.removeprefix(f"{OWN}/")
     try:
         content = file_of(data, short).read_bytes()
     except FileNotFoundError:
         raise UnknownTasksetError(
-            f"there is no taskset {name!r}", hint="`assay curriculum ls --domain own` lists the owner's"
+            f"no such taskset: {name!r}", hint="`assay curriculum ls --domain own` lists the owner's"
         ) from None
     return own_taskset(content, short)
 
 
 def catalog_in(data: Path, names: Iterable[str] | None = None) -> Catalog:
-    """The tasksets of the code, and the owner's: all of them, or those among `names`. Raises as `read_own` does."""
+    """Returns the catalog of built-in tasksets and the owner's, all or those in `names`. Raises as `read_own`."""
     wanted = names_in(data) if names is None else [name for name in names if name.startswith(f"{OWN}/")]
     return BUILT_IN.with_domain(OWN, [read_own(data, name) for name in wanted]) if wanted else BUILT_IN

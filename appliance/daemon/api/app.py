@@ -1,9 +1,8 @@
-"""The control API: what clients may ask of the core, as JSON over HTTP on a Unix socket.
+"""The control API: requests of clients to the core, as JSON over HTTP on a Unix socket.
 
-What always holds: every answer is JSON but that to `/metrics` and the stream of events, every error is a `Failure` with
-a message, a hint and an exit code; a request is validated whole before anything happens; handlers run outside the event
-loop, so a slow one delays nobody. Routes of one subject are one module; another subject is another, and a line in
-`api_routes`.
+Invariants: every response is JSON except `/metrics` and the event stream, every error is a `Failure` with message, hint
+and exit code; a request is fully validated before anything happens; handlers run outside the event loop, so a slow one
+delays nobody. Each subject has a module of routes and a line in `api_routes`.
 """
 
 from __future__ import annotations
@@ -38,20 +37,20 @@ from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
 
 HTTP_STATUS = {2: 400, 4: 409, 5: 500}
-"""Of each exit code that a command then ends with."""
+"""HTTP status by the exit code that a command then returns."""
 WAKING = (
     *("/v1/cycles", "/v1/trainings", "/v1/jobs", "/v1/jobs/{id}/retry"),
     *("/v1/cycles/{id}/resume", "/v1/jobs/{id}/resume"),
     *("/v1/models/{digest}/approve", "/v1/models/{digest}/evaluate"),
     *("/v1/schedule/pause", "/v1/schedule/resume"),
 )
-"""Posts that may have made new work."""
+"""POST routes that may create work."""
 
 Aliases = TypeAdapter(dict[str, str | None])
 
 
 def api_routes(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[], None]) -> list[ApiRoute]:
-    """Every route but those of the stream of events and of the document that describes them."""
+    """Returns all routes except the event stream and the OpenAPI document."""
     return [
         *service_routes(core, next_cycle, stop),
         *cycle_routes(core),
@@ -68,7 +67,7 @@ def api_routes(core: Core, next_cycle: Callable[[], str | None], stop: Callable[
 def make_app(
     core: Core, *, wake: Callable[[], None], next_cycle: Callable[[], str | None], stop: Callable[[], None]
 ) -> Starlette:
-    """`wake` is called when there may be new work, `stop` when a client asks the daemon to end."""
+    """Builds the app. `wake` is called when there may be new work, `stop` when a client shuts the daemon down."""
     listed = api_routes(core, next_cycle, stop)
     stream = EventStream(core.ledger)
     described = cache(lambda: json.dumps(document([*listed, STREAM])))
@@ -145,7 +144,7 @@ def _answer(handler: Handler, asked: ApiRequest) -> Response:
 async def _no_such_route(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 404
     failure = Failure(
-        message=f"no {request.method} {request.url.path} here",
+        message=f"no such route: {request.method} {request.url.path}",
         hint="see GET /v1/openapi.json, or Control API in docs/operate.md, for the routes",
         exit_code=2,
     )
@@ -153,10 +152,10 @@ async def _no_such_route(request: Request, error: Exception) -> Response:
 
 
 async def _unforeseen(request: Request, error: Exception) -> Response:
-    """Sent to the client; the traceback goes to the daemon's log."""
+    """Reports an unforeseen error to the client; the traceback goes to the daemon's log."""
     failure = Failure(
-        message=f"the daemon met an error that nobody foresaw: {type(error).__name__}",
-        hint="its log has the details; what was asked for may not have happened",
+        message=f"unexpected error in the daemon: {type(error).__name__}",
+        hint="see its log; the request may not have taken effect",
         exit_code=5,
     )
     return _json(failure, 500)

@@ -1,9 +1,8 @@
-"""Server-sent events (HTML Standard, section 9.2): the ledger's events as they come.
+"""Server-sent events (HTML Standard, section 9.2) of the ledger's events.
 
-What always holds: a stream reads the ledger only when its reader took what came before, so nothing is kept for a slow
-one: it is late by as much as it reads slowly, and one that takes nothing for `STALL_SECONDS` is let go and comes back
-with the number of its last event. Streams are bounded in number. An event's text is JSON in one line, so no text in it
-can end a line of the stream.
+Invariants: a stream reads the ledger only after its reader took the previous events, so nothing is buffered for slow
+readers; a reader that takes nothing for `STALL_SECONDS` is dropped and can resume with its last event number. The
+number of streams is bounded. An event is JSON in one line, so no text in it can end a line of the stream.
 """
 
 from __future__ import annotations
@@ -27,26 +26,29 @@ from appliance.records.events import Event
 from appliance.system.slow_readers import STALL_SECONDS, TimedStream
 
 POLL_SECONDS = 0.5
-"""Between two looks at the ledger."""
+"""Interval between looks at the ledger, in seconds."""
 BEAT_SECONDS = 15.0
-"""Between two comments to a stream on which nothing happens, so that a reader that is gone is noticed."""
+"""Interval between comments on an idle stream, in seconds, which reveal a disconnected reader."""
 MOST_STREAMS = 32
 PART = 100
-"""Events that are read at once."""
+"""Events per read."""
 
 
 class EventStream:
-    """The streams of one ledger."""
+    """The event streams of one ledger."""
 
     def __init__(self, ledger: Ledger, *, stall_seconds: float = STALL_SECONDS) -> None:
         self._ledger = ledger
         self.stall_seconds = stall_seconds
         self.open = 0
-        """How many there are."""
+        """Number of open streams."""
 
     async def endpoint(self, request: Request) -> Response:
-        """Events after `Last-Event-ID`, or after `?after=`; without either, those from now on. So does one that no
-        event has yet: its reader has seen another ledger, as before a backup was put back, and would wait for long."""
+        """Streams events after `Last-Event-ID` or `?after=`, by default from now on.
+
+        A number beyond the newest event also starts now: it comes from another ledger, such as one before a backup was
+        restored.
+        """
         asked = ApiRequest({}, {**request.query_params, **_resumed(request)}, b"")
         try:
             after = asked.optional_number("after")
@@ -54,12 +56,12 @@ class EventStream:
             return _refused(Failure(message=str(error), hint=error.hint, exit_code=2), 400)
         newest = await run_in_threadpool(self._ledger.newest_event)
         if self.open >= MOST_STREAMS:  # nobody else is asked between this and the beginning of the stream
-            text = f"{MOST_STREAMS} streams are open"
-            return _refused(Failure(message=text, hint="close one, or ask /v1/events", exit_code=4), 429)
+            text = f"{MOST_STREAMS} event streams are open"
+            return _refused(Failure(message=text, hint="close one, or poll /v1/events", exit_code=4), 429)
         return _Stream(self, newest if after is None else min(after, newest))
 
     async def lines(self, after: int) -> AsyncIterator[bytes]:
-        """What stands in a stream that begins behind that event."""
+        """Yields the stream's bytes, starting after that event."""
         yield b"retry: 2000\n\n"
         loop = asyncio.get_running_loop()
         said = loop.time()
@@ -77,13 +79,13 @@ class EventStream:
 
 
 def framed(one: NumberedEvent) -> bytes:
-    """One event as it stands in the stream."""
+    """Encodes one event for the stream."""
     data = json.dumps(one.event.model_dump(mode="json"))
     return f"id: {one.number}\nevent: event\ndata: {data}\n\n".encode()
 
 
 class _Stream(TimedStream):
-    """One stream, which counts while it lasts."""
+    """One stream, counted while open."""
 
     def __init__(self, owner: EventStream, after: int) -> None:
         super().__init__(owner.lines(after), media_type="text/event-stream", headers={"cache-control": "no-store"})

@@ -1,6 +1,6 @@
-"""Writes the OpenAPI 3.1 document of the control API from its routes and their messages. Pure.
+"""Generates the OpenAPI 3.1 document of the control API from its routes and their messages. Pure.
 
-What always holds: every route is in it, with the types that the handler's answer is made of.
+Invariants: every route is included, with the types of its handler's answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
 
 
 def document(routes: Iterable[ApiRoute]) -> dict[str, Any]:
-    """The whole document, as JSON has it."""
+    """Returns the document as plain JSON data."""
     listed = list(routes)
     answers = {route.answer for route in listed if route.answer is not MetricsText} | {Failure}
     bodies = {route.body for route in listed if route.body not in (None, bytes)}
@@ -46,8 +46,8 @@ def document(routes: Iterable[ApiRoute]) -> dict[str, Any]:
 
 
 def _schemas(answers: Iterable[Any], bodies: Iterable[Any]) -> tuple[dict[Any, Any], dict[str, Any]]:
-    """The schema of each type, and the definitions that they share. A body is described as it is read, an answer as
-    it is written."""
+    """Returns the schema of each type, and shared definitions. Bodies use validation schemas, answers serialization
+    schemas."""
     found: dict[Any, Any] = {}
     defined: dict[str, Any] = {}
     for shape, mode in [*((one, "serialization") for one in answers), *((one, "validation") for one in bodies)]:
@@ -64,7 +64,7 @@ def _schemas(answers: Iterable[Any], bodies: Iterable[Any]) -> tuple[dict[Any, A
 
 
 def _renamed(value: Any, suffix: str) -> Any:
-    """The same schema with that suffix on every reference."""
+    """Returns the schema with the suffix on every reference."""
     if isinstance(value, dict):
         made = {name: _renamed(one, suffix) for name, one in value.items()}
         if isinstance(made.get("$ref"), str):
@@ -76,11 +76,11 @@ def _renamed(value: Any, suffix: str) -> Any:
 
 
 def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
-    said = "What was asked for."
+    said = "Success."
     if route.answer is MetricsText:
         content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
     elif route.streams:
-        said = f"Server-sent events: `id` is an event's number, `data` is it as {route.answer.__name__}."
+        said = f"Server-sent events: `id` is the event's number, `data` the event as {route.answer.__name__}."
         content = {"text/event-stream": {"schema": {"type": "string"}}}
     else:
         content = {"application/json": {"schema": schemas["serialization", route.answer]}}
@@ -91,7 +91,7 @@ def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
         "summary": route.about,
         "responses": {
             "200": {"description": said, "content": content},
-            "default": {"description": "Why it was not done, and what to do.", "content": failure},
+            "default": {"description": "Reason of the refusal, with a hint.", "content": failure},
         },
     }
     if parameters := [*_in_path(route.path), *_in_query(route), *([LAST_SEEN] if route.streams else [])]:

@@ -1,6 +1,6 @@
-"""A request to the control API as its handlers have it, and a route with the types of what goes in and comes out.
+"""Requests to the control API as handlers see them, and routes with their types.
 
-What always holds: a request is read and validated whole before anything happens.
+Invariants: a request is read and fully validated before anything happens.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Answer = BaseModel | Sequence[BaseModel] | Mapping[str, str | None] | MetricsTex
 
 
 class ApiRequest:
-    """One request, read whole: path parameters, query, body."""
+    """A request, read completely: path parameters, query, body."""
 
     def __init__(self, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> None:
         self.path = path
@@ -37,11 +37,11 @@ class ApiRequest:
         self._query = query
 
     def require_known(self, names: Sequence[str]) -> None:
-        """Raises RequestError where the query asks for what nobody here looks at: a mistyped filter filters nothing."""
+        """Raises RequestError for an unknown query parameter: a mistyped filter would filter nothing."""
         for name in self._query:
             if name not in names:
-                hint = f"ask with {', '.join(names)}, or without a query" if names else "ask without a query"
-                raise RequestError(f"{name[:80]!r} in the query means nothing here", hint=hint)
+                hint = f"use {', '.join(names)}, or no query" if names else "leave the query out"
+                raise RequestError(f"unknown query parameter {name[:80]!r}", hint=hint)
 
     def text(self, name: str) -> str | None:
         return self._query.get(name)
@@ -49,16 +49,16 @@ class ApiRequest:
     def needed(self, name: str) -> str:
         value = self._query.get(name)
         if not value:
-            raise RequestError(f"the query lacks {name}", hint=f"add ?{name}=")
+            raise RequestError(f"missing query parameter {name}", hint=f"add ?{name}=")
         return value
 
     def number(self, name: str, default: int, *, high: int) -> int:
-        """A whole number from 0 to `high`."""
+        """Returns an integer parameter from 0 to `high`."""
         text = self._query.get(name)
         if text is None:
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= high):
-            raise RequestError(f"{name} is no whole number from 0 to {high}", hint=f"write {name}={default}")
+            raise RequestError(f"{name}: not a whole number from 0 to {high}", hint=f"write {name}={default}")
         return int(text)
 
     def limit(self, default: int) -> int:
@@ -68,12 +68,12 @@ class ApiRequest:
         return None if self._query.get(name) is None else self.number(name, 0, high=2**62)
 
     def filter(self, shape: type[M]) -> M:
-        """Of the query, what the shape has a field for."""
+        """Parses the query parameters that are fields of `shape`."""
         given = {name: value for name, value in self._query.items() if name in shape.model_fields}
         return _validated(shape, lambda: shape.model_validate_strings(given), "the query")
 
     def envelope(self, shape: type[SignedStatement | ValidationEnvelope] = SignedStatement) -> bytes:
-        """The signed statement in the body."""
+        """Returns the signed statement in the body."""
         return utf8(self.body(shape).envelope)
 
     def body(self, shape: type[M]) -> M:
@@ -90,7 +90,7 @@ def _validated(shape: type[M], made: Callable[[], M], whole: str) -> M:
 
 
 def utf8(text: str) -> bytes:
-    """What a client sent, as it will be checked: half a character is refused there, and is no fault of ours."""
+    """Encodes client text for a signature check, which refuses lone surrogates as the client's fault."""
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -99,28 +99,28 @@ Handler = Callable[[ApiRequest], Answer]
 
 @dataclass(frozen=True)
 class ApiRoute:
-    """What is answered to one method on one path; the types are what the OpenAPI document says."""
+    """A method on a path; its types go into the OpenAPI document."""
 
     method: Literal["GET", "POST"]
     path: str
     handler: Handler
     answer: Any
-    """The type of the answer: a message, a list of them, aliases, or `MetricsText`."""
+    """Type of the answer: a message, a list of them, aliases, or `MetricsText`."""
     about: str
-    """What it does, a sentence for people."""
+    """One sentence for people."""
     body: type[BaseModel] | type[bytes] | None = None
     query: Sequence[str] | type[BaseModel] = ()
-    """Names of the query's parameters, or the shape of a filter; `limit` and `after` are whole numbers."""
+    """Query parameter names, or the shape of a filter; `limit` and `after` are integers."""
     most: int = MAX_BODY_BYTES
-    """Bytes of a body."""
+    """Maximum size of a body, in bytes."""
     needs_query: bool = False
-    """Whether there is no answer without all of the query's parameters."""
+    """True if all query parameters are required."""
     streams: bool = False
-    """Whether the answer is a stream of server-sent events, each of that type."""
+    """True if the answer is a stream of server-sent events of that type."""
 
     @property
     def asked_with(self) -> Sequence[str]:
-        """Names of what its query may have."""
+        """Names of the allowed query parameters."""
         return self.query if isinstance(self.query, Sequence) else (*self.query.model_fields, "limit")
 
 
@@ -133,7 +133,7 @@ def get(
     *,
     needs_query: bool = False,
 ) -> ApiRoute:
-    """A route that only reads."""
+    """Declares a read-only route."""
     return ApiRoute("GET", path, handler, answer, about, query=query, needs_query=needs_query)
 
 
@@ -145,5 +145,5 @@ def post(
     body: type[BaseModel] | type[bytes] | None = None,
     most: int = MAX_BODY_BYTES,
 ) -> ApiRoute:
-    """A route that changes something."""
+    """Declares a route that changes something."""
     return ApiRoute("POST", path, handler, answer, about, body=body, most=most)

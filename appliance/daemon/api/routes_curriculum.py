@@ -1,4 +1,4 @@
-"""Routes of the owner's tasksets and of certificates."""
+"""API routes of the owner's tasksets and of certificates."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def curriculum_routes(core: Core) -> list[ApiRoute]:
             "/v1/own/candidates",
             list[TaskCandidate],
             lambda asked: core.collected.candidates(),
-            "Verified work of the owner's that may become tasks.",
+            "Verified work that may become tasks.",
         ),
         post(
             "/v1/own/collected",
             OwnTasksetView,
             lambda asked: core.collected.collect(asked.body(CollectedRows)),
-            "Adds candidates that were checked, by key, to own/jobs or own/sessions.",
+            "Adds checked candidates, by key, to own/jobs or own/sessions.",
             CollectedRows,
             MOST_BYTES,
         ),
@@ -38,7 +38,7 @@ def curriculum_routes(core: Core) -> list[ApiRoute]:
             "/v1/tasksets",
             OwnTasksetView,
             lambda asked: core.own_work.add(asked.body(OwnContent)),
-            "Keeps the owner's problems.",
+            "Adds a taskset of the owner.",
             OwnContent,
             MOST_BYTES,
         ),
@@ -46,6 +46,6 @@ def curriculum_routes(core: Core) -> list[ApiRoute]:
             "/v1/tasksets/{name:path}/remove",
             OwnTasksetView,
             lambda asked: core.own_work.remove(asked.path["name"]),
-            "Removes them.",
+            "Removes a taskset of the owner.",
         ),
     ]

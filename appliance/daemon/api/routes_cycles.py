@@ -1,4 +1,4 @@
-"""Routes of cycles, trainings and rollouts."""
+"""API routes of cycles, trainings and rollouts."""
 
 from __future__ import annotations
 
@@ -22,22 +22,33 @@ def cycle_routes(core: Core) -> list[ApiRoute]:
         return started
 
     return [
-        get("/v1/cycles", list[Cycle], lambda asked: core.ledger.cycles(asked.limit(20)), "Newest first.", ("limit",)),
-        get("/v1/cycles/{id}", CycleDetail, lambda asked: core.cycles.detail(asked.path["id"]), "One with its steps."),
+        get(
+            "/v1/cycles",
+            list[Cycle],
+            lambda asked: core.ledger.cycles(asked.limit(20)),
+            "Cycles, newest first.",
+            ("limit",),
+        ),
+        get(
+            "/v1/cycles/{id}",
+            CycleDetail,
+            lambda asked: core.cycles.detail(asked.path["id"]),
+            "A cycle with its steps.",
+        ),
         get(
             "/v1/cycles/{id}/passes",
             list[PassCount],
             lambda asked: core.rollouts.pass_counts(asked.path["id"], core.data),
-            "How often its rollouts passed, by purpose, taskset and level.",
+            "Pass counts of its rollouts, by purpose, taskset and level.",
         ),
         get("/v1/rollouts", list[RolloutView], rollouts, "Judged rollouts, newest first.", RolloutFilter),
         get(
             "/v1/rollouts/{id:path}",
             RolloutDetail,
             lambda asked: core.rollouts.rollout_detail(asked.path["id"], core.data),
-            "One rollout with its conversation in words.",
+            "A rollout with its conversation as text.",
         ),
-        post("/v1/cycles", Cycle, start, "Starts a cycle; an unfinished one goes on.", StartCycle),
+        post("/v1/cycles", Cycle, start, "Starts a cycle, or resumes the unfinished one.", StartCycle),
         post(
             "/v1/trainings",
             Cycle,
@@ -49,11 +60,11 @@ def cycle_routes(core: Core) -> list[ApiRoute]:
             "/v1/traces",
             StoredFile,
             lambda asked: core.cycles.put_traces(asked.content),
-            "Keeps conversations that a stage will learn from.",
+            "Stores conversations for a training stage.",
             bytes,
             MOST_TRACES,
         ),
-        post("/v1/cycles/{id}/cancel", Cycle, lambda asked: core.cycles.cancel(asked.path["id"]), "Calls it off."),
+        post("/v1/cycles/{id}/cancel", Cycle, lambda asked: core.cycles.cancel(asked.path["id"]), "Cancels a cycle."),
         post(
             "/v1/cycles/{id}/resume",
             Cycle,

@@ -1,4 +1,4 @@
-"""Routes of the gateway's tokens and of the sessions that are kept."""
+"""API routes of the gateway's tokens and stored sessions."""
 
 from __future__ import annotations
 
@@ -20,16 +20,21 @@ def gateway_routes(core: Core) -> list[ApiRoute]:
             "/v1/gateway/sessions",
             list[SessionRow],
             lambda asked: desk.sessions(asked.limit(50)),
-            "Sessions that are kept, newest first.",
+            "Stored sessions, newest first.",
             ("limit",),
         ),
-        get("/v1/gateway/sessions/{id}", SessionDetail, lambda asked: desk.session(asked.path["id"]), "One of them."),
-        post("/v1/gateway/tokens", MadeToken, make, "Makes a token; its secret is shown this once.", NewToken),
+        get(
+            "/v1/gateway/sessions/{id}",
+            SessionDetail,
+            lambda asked: desk.session(asked.path["id"]),
+            "A stored session.",
+        ),
+        post("/v1/gateway/tokens", MadeToken, make, "Creates a token; its secret is shown only once.", NewToken),
         post(
             "/v1/gateway/tokens/{name}/revoke",
             TokenView,
             lambda asked: desk.revoke_token(asked.path["name"]),
-            "Makes a token worthless.",
+            "Revokes a token.",
         ),
         post(
             "/v1/gateway/sessions/{id}/delete",

@@ -1,4 +1,4 @@
-"""Routes of keys and of the policy."""
+"""API routes of keys and of the policy."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def governance_routes(core: Core) -> list[ApiRoute]:
         return backtest.budget(core.ledger, core.policy, core.now())
 
     return [
-        get("/v1/keys", Keys, lambda asked: core.trust.keys(), "Whose keys are known."),
+        get("/v1/keys", Keys, lambda asked: core.trust.keys(), "Known keys."),
         get("/v1/policy", PolicyInForce, lambda asked: core.trust.policies.in_force(), "The policy in force."),
-        get("/v1/policy/budget", BudgetView, budget, "What the quarter may still do."),
+        get("/v1/policy/budget", BudgetView, budget, "Budget of the quarter."),
         post(
             "/v1/keys",
             KnownKey,
@@ -43,5 +43,5 @@ def governance_routes(core: Core) -> list[ApiRoute]:
             SignedStatement,
         ),
         post("/v1/policy", PolicyInForce, change_policy, "Puts a signed policy into force.", PolicyChange),
-        post("/v1/policy/backtest", Backtest, try_policy, "What these rules would have decided.", PolicyText),
+        post("/v1/policy/backtest", Backtest, try_policy, "Decisions that a policy would have made.", PolicyText),
     ]

@@ -1,4 +1,4 @@
-"""Routes of jobs, their files, validations and artifacts."""
+"""API routes of jobs, their files, validations and artifacts."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from appliance.records.artifacts import Artifact
 from appliance.records.jobs import MAX_JOB_FILE_BYTES, Job
 
 MAX_JOB_BYTES = 8 << 20
-"""A spec with its tests or its sources."""
+"""Maximum size of a submitted job, in bytes: a spec may include tests or sources."""
 
 
 def job_routes(core: Core) -> list[ApiRoute]:
     return [
         get("/v1/jobs", list[Job], lambda asked: status.jobs_of(core, asked.limit(50)), "Newest first.", ("limit",)),
         get(
-            "/v1/jobs/{id}", JobDetail, lambda asked: status.job_detail(core, asked.path["id"]), "One with its bundle."
+            "/v1/jobs/{id}",
+            JobDetail,
+            lambda asked: status.job_detail(core, asked.path["id"]),
+            "A job with its bundle.",
         ),
         get(
             "/v1/validations",
             list[Job],
             lambda asked: core.validations.waiting(asked.limit(50)),
-            "Jobs whose check no person has validated.",
+            "Jobs whose check nobody has validated.",
             ("limit",),
         ),
         get(
@@ -37,18 +40,23 @@ def job_routes(core: Core) -> list[ApiRoute]:
             "/v1/jobs",
             Job,
             lambda asked: status.as_it_stands(core, core.jobs.submit(asked.body(SubmitJob))),
-            "Asks for what can be checked.",
+            "Submits a job.",
             SubmitJob,
             MAX_JOB_BYTES,
         ),
-        post("/v1/jobs/{id}/cancel", Job, lambda asked: core.jobs.cancel(asked.path["id"]), "Calls it off."),
+        post("/v1/jobs/{id}/cancel", Job, lambda asked: core.jobs.cancel(asked.path["id"]), "Cancels a job."),
         post(
             "/v1/jobs/{id}/resume",
             Job,
             lambda asked: core.jobs.resume(asked.path["id"]),
             "Has one go on that was set aside.",
         ),
-        post("/v1/jobs/{id}/retry", Job, lambda asked: core.jobs.retry(asked.path["id"]), "Asks the same once more."),
+        post(
+            "/v1/jobs/{id}/retry",
+            Job,
+            lambda asked: core.jobs.retry(asked.path["id"]),
+            "Retries a job with the next seed.",
+        ),
         post(
             "/v1/jobs/{id}/validation",
             Job,
@@ -60,7 +68,7 @@ def job_routes(core: Core) -> list[ApiRoute]:
             "/v1/files",
             StoredFile,
             lambda asked: core.jobs.put_file(asked.content),
-            "Keeps a file that a job will name.",
+            "Stores a file for a job.",
             bytes,
             MAX_JOB_FILE_BYTES,
         ),

@@ -1,4 +1,4 @@
-"""Routes of models: checkpoints, evaluations, decisions, and what persons decide about them."""
+"""API routes of models: checkpoints, evaluations, decisions, and people's approvals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def model_routes(core: Core) -> list[ApiRoute]:
     def evaluation(asked: ApiRequest) -> Answer:
         found = ledger.evaluation(asked.path["id"])
         if found is None:
-            raise NotThereError(f"there is no evaluation {asked.path['id']!r}", hint="decisions name theirs")
+            raise NotThereError(f"no such evaluation: {asked.path['id']!r}", hint="take its id from a decision")
         return found
 
     def rollback(asked: ApiRequest) -> Answer:
@@ -36,14 +36,20 @@ def model_routes(core: Core) -> list[ApiRoute]:
         return governance.rollback(wanted.person, wanted.reason, wanted.going)
 
     return [
-        get("/v1/checkpoints", list[CheckpointView], checkpoints, "With their aliases.", ("cycle", "before", "limit")),
-        get("/v1/decisions", list[Decision], decisions, "Newest first.", ("candidate", "limit")),
-        get("/v1/evaluations/{id}", Evaluation, evaluation, "One evaluation, item by item."),
+        get(
+            "/v1/checkpoints",
+            list[CheckpointView],
+            checkpoints,
+            "Checkpoints with their aliases.",
+            ("cycle", "before", "limit"),
+        ),
+        get("/v1/decisions", list[Decision], decisions, "Decisions, newest first.", ("candidate", "limit")),
+        get("/v1/evaluations/{id}", Evaluation, evaluation, "An evaluation, item by item."),
         get(
             "/v1/models/compare",
             ModelComparison,
             lambda asked: governance.compare(asked.needed("a"), asked.needed("b")),
-            "Two models on the same sealed questions.",
+            "Compares two models on the same sealed questions.",
             ("a", "b"),
             needs_query=True,
         ),
@@ -65,7 +71,7 @@ def model_routes(core: Core) -> list[ApiRoute]:
             "/v1/models/{digest}/evaluate",
             Cycle,
             lambda asked: core.cycles.evaluate(governance.digest_of(asked.path["digest"])),
-            "Evaluates a model anew beside the champion.",
+            "Evaluates a model against the champion again.",
         ),
         post("/v1/models/rollback", dict[str, str | None], rollback, "Puts the previous champion back.", Rollback),
     ]

@@ -1,4 +1,4 @@
-"""Routes of nights and promotions."""
+"""API routes of the schedule, promotions and notices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.nights.calendar import zone_name
 from appliance.nights.idle import unknown
 
 LONGEST_PAUSE = timedelta(days=36_500)
-TRIAL = Notice("Assay: a trial", "Nothing happened. This is how the end of a night is told.\n", {"trial": True})
+TRIAL = Notice("Assay: test notice", "This is a test: notices of ended nights look like this.\n", {"trial": True})
 
 
 def night_routes(core: Core) -> list[ApiRoute]:
@@ -34,19 +34,19 @@ def night_routes(core: Core) -> list[ApiRoute]:
             "/v1/schedule",
             ScheduleView,
             lambda asked: schedule_view(core, asked.limit(7)),
-            "When nights begin, and whether one is held.",
+            "The schedule, and why nights are held.",
             ("limit",),
         ),
         get(
             "/v1/promotions",
             list[PromotionView],
             lambda asked: promotions(core.ledger, core.trust.policies.of, limit=asked.limit(100)),
-            "Promotions, with what each gained and forgot.",
+            "Promotions with their gains and losses.",
             ("limit",),
         ),
-        post("/v1/schedule/pause", ScheduleView, pause, "Begins no night until then.", PauseSchedule),
-        post("/v1/schedule/resume", ScheduleView, resume, "Nights begin again."),
-        post("/v1/notices/try", NoticesTried, try_notices, "Sends a trial to everybody who is told of nights."),
+        post("/v1/schedule/pause", ScheduleView, pause, "Pauses nights until a time.", PauseSchedule),
+        post("/v1/schedule/resume", ScheduleView, resume, "Ends the pause of nights."),
+        post("/v1/notices/try", NoticesTried, try_notices, "Sends a test notice through every channel."),
     ]
 
 
@@ -75,19 +75,18 @@ def schedule_view(core: Core, limit: int) -> ScheduleView:
 
 
 def until_time(text: str, now: str) -> str:
-    """In UTC. Raises RequestError for what is no time, has no zone, has passed, or is further away than nights can be
-    counted."""
+    """Parses the end of a pause into UTC. Raises RequestError for an invalid, zoneless, past or too distant time."""
     if not text:
         return ""
     try:
         until = datetime.fromisoformat(text)
     except ValueError as error:
-        raise RequestError(f"{text!r} is no time", hint="write it as 2026-12-01T08:00+01:00") from error
+        raise RequestError(f"invalid time {text!r}", hint="write it as 2026-12-01T08:00+01:00") from error
     if until.tzinfo is None:
         raise RequestError(f"{text!r} has no time zone", hint="write it as 2026-12-01T08:00+01:00")
     ahead = until - datetime.fromisoformat(now)
     if ahead <= timedelta():
-        raise RequestError(f"{text!r} has passed", hint="name a later time, or `assay schedule resume`")
+        raise RequestError(f"{text!r} is in the past", hint="name a later time, or `assay schedule resume`")
     if ahead > LONGEST_PAUSE:
         raise RequestError(
             f"{text!r} is more than {LONGEST_PAUSE.days:,} days away",

@@ -1,6 +1,6 @@
-"""Answers what only the screens of `assay tui` ask: the machine, curves of a cycle, lineage, pages of the audit log.
+"""API routes that only the screens of `assay tui` use: machine, curves, lineage, pages of the audit log.
 
-What always holds: pure reading, and no more is read than is shown: a page costs the same however much is on record.
+Invariants: read-only, and only the shown part is read: a page costs the same however much is on record.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from runtime.model import FrozenModel
 
 CHUNK = 1 << 16
 MOST_BYTES = 20_000
-"""Of an entry whose content goes out with it."""
+"""Largest log entry sent with its content, in bytes."""
 
 
 class AuditBefore(FrozenModel):
-    """Which entries of the audit log are asked for."""
+    """Selects entries of the audit log."""
 
     before: int | None = Field(default=None, ge=0)
-    """A number: those below it."""
+    """Only entries with a lower number."""
 
 
 class ScreenViews:
-    """May be asked from any thread."""
+    """Read models for the TUI's screens; thread-safe."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
@@ -47,12 +47,12 @@ class ScreenViews:
         return self._machine.view({"core": os.getpid(), **({"worker": worker} if worker is not None else {})})
 
     def curves(self, name: str) -> CycleCurves:
-        """Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a cycle's training curves. Raises NotThereError, AmbiguousPrefixError."""
         cycle = cycle_named(self._core.ledger, name)
         return CycleCurves(cycle=cycle.id, steps=step_figures(self._core.ledger, cycle))
 
     def lineage(self, name: str, limit: int) -> ModelLineage:
-        """Raises NotThereError."""
+        """Returns a checkpoint and its ancestors. Raises NotThereError."""
         ledger = self._core.ledger
         models: list[Checkpoint] = []
         found = ledger.checkpoint(self._core.governance.digest_of(name))
@@ -60,11 +60,11 @@ class ScreenViews:
             models.append(found)
             found = ledger.checkpoint(found.parent) if found.parent is not None else None
         if not models:
-            raise NotThereError(f"there is no checkpoint {name!r}", hint="`assay model ls` lists them")
+            raise NotThereError(f"no such checkpoint: {name!r}", hint="`assay model ls` lists them")
         return ModelLineage(models=tuple(checkpoint_views_of(ledger, models)), cut=found is not None)
 
     def audit(self, before: int | None, limit: int) -> list[AuditLine]:
-        """Raises BrokenError for a log that cannot be read."""
+        """Returns log entries, newest first. Raises BrokenError for an unreadable log."""
         entries: list[AuditLine] = []
         skip = 0
         for line in lines_from_the_end(self._core.ledger.audit.path):
@@ -86,7 +86,7 @@ class ScreenViews:
 
 
 def lines_from_the_end(path: Path) -> Iterator[bytes]:
-    """The whole lines of a file, the last one first; a line that is just being written is left out."""
+    """Yields the complete lines of a file, last first; a line still being written is left out."""
     with path.open("rb") as source:
         place, rest, first = source.seek(0, os.SEEK_END), b"", True
         while place > 0:

@@ -1,4 +1,4 @@
-"""Routes of the daemon itself: status, metrics, logs, events, its end."""
+"""API routes of the daemon itself: status, metrics, logs, events, shutdown."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from appliance.daemon.processes.child_log import log_part
 from appliance.daemon.views import ledger_views as views
 
 LOGS = ("worker", "broker", "gateway")
-"""The processes whose standard error is kept."""
+"""Processes whose standard error is stored."""
 
 
 def service_routes(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[], None]) -> list[ApiRoute]:
-    """`stop` is called when a client asks the daemon to end."""
+    """Declares the routes. `stop` is called when a client shuts the daemon down."""
 
     def log(asked: ApiRequest) -> Answer:
         file = core.data / "logs" / f"{asked.path['process']}.log"
         if asked.path["process"] not in LOGS:
-            raise NotThereError(f"there is no log of {asked.path['process']!r}", hint=f"ask for {', '.join(LOGS)}")
+            raise NotThereError(f"no such log: {asked.path['process']!r}", hint=f"use one of {', '.join(LOGS)}")
         return log_part(file, after=asked.optional_number("after"), lines=asked.limit(100))
 
     def events(asked: ApiRequest) -> Answer:
@@ -40,9 +40,15 @@ def service_routes(core: Core, next_cycle: Callable[[], str | None], stop: Calla
 
     return [
         get("/metrics", MetricsText, metrics, "Figures for Prometheus."),
-        get("/v1/status", Status, lambda asked: status.status_of(core, next_cycle()), "What runs and what waits."),
-        get("/v1/logs/{process}", LogPart, log, "Lines of a child's log.", ("after", "limit")),
+        get("/v1/status", Status, lambda asked: status.status_of(core, next_cycle()), "Running and waiting work."),
+        get("/v1/logs/{process}", LogPart, log, "Log lines of a child process.", ("after", "limit")),
         get("/v1/events", list[NumberedEvent], events, "Events after a number, ascending.", ("after", "limit")),
-        post("/v1/prune", Pruned, lambda asked: core.retention.prune(asked.body(Prune)), "Drops old tokens.", Prune),
+        post(
+            "/v1/prune",
+            Pruned,
+            lambda asked: core.retention.prune(asked.body(Prune)),
+            "Drops the tokens of old rollouts.",
+            Prune,
+        ),
         post("/v1/shutdown", dict[str, str | None], shutdown, "Stops the daemon; it answers first."),
     ]

@@ -1,4 +1,4 @@
-"""What `assay status` and `assay jobs` show of a core: pure reading, nothing is decided or changed here."""
+"""Read models of a core for `assay status` and `assay jobs`; nothing is decided or changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from appliance.system.read_only_disk import HINT, read_only_reason
 
 
 def status_of(core: Core, next_cycle: str | None = None) -> Status:
-    """May be asked for from any thread."""
+    """Builds the status; thread-safe."""
     ledger, names = core.ledger, views.aliases(core.ledger)
     tampered = "; ".join(ledger.mismatches()[:5])
     cycle, decisions, canary, candidate = None, [], None, ""
@@ -62,12 +62,12 @@ def status_of(core: Core, next_cycle: str | None = None) -> Status:
 
 
 def jobs_of(core: Core, limit: int) -> list[Job]:
-    """Newest first, with their validations as they count."""
+    """Returns jobs, newest first, with only valid validations."""
     return [as_it_stands(core, job) for job in core.validations.listed(limit)]
 
 
 def job_detail(core: Core, name: str) -> JobDetail:
-    """Raises NotThereError, AmbiguousPrefixError."""
+    """Returns a job with its artifact. Raises NotThereError, AmbiguousPrefixError."""
     job = job_named(core.ledger, name)
     artifact = core.ledger.artifact(job.artifact) if job.artifact else None
     bundle = str(core.data / artifact.folder) if artifact else None
@@ -75,7 +75,7 @@ def job_detail(core: Core, name: str) -> JobDetail:
 
 
 def as_it_stands(core: Core, job: Job) -> Job:
-    """A queued one says what it waits for now, whatever it waited for when it was written last."""
+    """Updates the reason of a queued job to what it waits for now."""
     if job.state is not JobState.QUEUED or job.reason == GAVE_WAY:
         return job
     champion, model = core.ledger.alias("champion") is not None, core.supervisor.status

@@ -1,1 +1,1 @@
-"""Contract."""
+"""Errors and events shared by all parts of the daemon."""

@@ -1,12 +1,12 @@
-"""What the daemon refuses, with the exit code that a command then ends with (docs/cli.md).
+"""Refusals of the daemon, with the exit code of the command that met them (docs/cli.md).
 
 DaemonError                 carries `hint`, a sentence for the person, and `exit_code`
-├── RequestError        2   what was asked for cannot be: the request has to change
-│   └── NotThereError   2   nothing of that name
-├── RefusedByPolicyError 4  the written policy, or the order of things, forbids it
-└── BrokenError         5   something of ours does not work
-    ├── NoRoomError     5   the disk has less room than the policy asks for; that may pass
-    └── ReadOnlyDataError 5 the disk takes no writes; that may pass
+├── RequestError        2   invalid request: it has to change
+│   └── NotThereError   2   unknown name
+├── RefusedByPolicyError 4  the written policy, or the order of steps, forbids it
+└── BrokenError         5   a part of the appliance is broken
+    ├── NoRoomError     5   the disk has less room than the policy requires; may pass
+    └── ReadOnlyDataError 5 the disk is read-only; may pass
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class RefusedByPolicyError(DaemonError):
     exit_code = 4
 
     def __init__(self, message: str, *, hint: str, refusal: Refusal | None = None) -> None:
-        """`refusal` is the reason's name where a signed statement was refused: clients act on it."""
+        """Sets the message. `refusal` names the reason why a signed statement was refused: clients act on it."""
         super().__init__(message, hint=hint)
         self.refusal = refusal
 

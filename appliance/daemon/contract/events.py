@@ -1,4 +1,4 @@
-"""Lines of progress in the ledger, for people."""
+"""Writes progress events for people into the ledger."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class EventLog:
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
 
     def tell(self, kind: str, text: str) -> None:
-        """Adds a line whose teller has to go on where the ledger cannot be written; then it is only logged."""
+        """Adds an event, or only logs it if the ledger cannot be written, for callers that must continue."""
         try:
             self.add(kind, text)
         except LedgerError as error:

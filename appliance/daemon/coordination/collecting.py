@@ -1,7 +1,7 @@
-"""Has verified work of the owner's become tasks before a night begins, and certifies them, in processes of their own.
+"""Turns verified work of the owner into certified tasks before a night begins, in child processes.
 
-What always holds: a failure is an event and keeps no night from beginning; nothing is started where there is nothing to
-collect, or while a cycle is unfinished.
+Invariants: a failure is an event and never prevents a night; nothing is started without candidates, or while a cycle is
+unfinished.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from appliance.daemon.service.own_work import SOURCES
 from runtime.errors import HintedError
 
 SECONDS = 900.0
-"""That all checks may take; what was not checked by then is left for another night."""
+"""Time limit for all checks, in seconds; the rest is left for another night."""
 MOST_CHARS = 300
 READ_BYTES = 64 << 10
 LOOK_SECONDS = 0.1
 
 
 def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> None:
-    """Runs `assay curriculum collect` against this daemon, and waits for it, or until `closing` holds: then it is
-    ended, and what it was at is left for another night."""
+    """Runs `assay curriculum collect` against this daemon and waits for it. Once `closing` returns True it is
+    terminated, and the rest is left for another night."""
     if core.cycles.unfinished() is not None:
         return
     try:
         if not core.collected.candidates():
             return
     except (HintedError, OSError) as error:
-        core.events.add("curriculum", f"no tasks were made of your work: {str(error)[:MOST_CHARS]}")
+        core.events.add("curriculum", f"your verified work could not become tasks: {str(error)[:MOST_CHARS]}")
         return
     before = _versions(core)
     if _ran(core, closing, "collect"):
@@ -48,13 +48,13 @@ def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> No
 
 
 def _versions(core: Core) -> dict[str, int]:
-    """Versions of the tasksets that are collected, of those that are there."""
+    """Returns the versions of the existing collected tasksets."""
     names = [name for name in names_in(core.data) if name.partition("/")[2] in SOURCES]
     return {name: read_own(core.data, name).version for name in names}
 
 
 def _ran(core: Core, closing: Callable[[], bool], *arguments: str) -> bool:
-    """Runs `assay curriculum` with these; says in an event what it failed with."""
+    """Runs `assay curriculum` with these arguments; reports a failure as an event."""
     known = {"ASSAY_DATA": str(core.data), "ASSAY_API__SOCKET": str(core.settings.socket_path)}
     if core.settings.sandbox.broker is not None:
         known["ASSAY_SANDBOX__BROKER"] = str(core.settings.sandbox.broker)
@@ -79,8 +79,8 @@ def run_until(
     closing: Callable[[], bool],
     seconds: float = SECONDS,
 ) -> int:
-    """Its exit code; it is ended, and killed after its grace, as soon as `closing` holds. Raises TimeoutExpired after
-    `seconds`, OSError."""
+    """Returns the command's exit code. Terminates it once `closing` returns True, and kills it after its grace. Raises
+    TimeoutExpired after `seconds`, OSError."""
     deadline = time.monotonic() + seconds
     with subprocess.Popen(
         command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors

@@ -1,10 +1,9 @@
-"""The core: the one owner of a data folder and of its ledger, without a model and without a network.
+"""The core: sole owner of a data folder and of its ledger, without a model and without a network.
 
-What always holds: between `__enter__` and `__exit__` no other process writes here (a lock that the kernel drops with
-the process), the ledger has one writer, at most one cycle is unfinished, and at most two workers run: one with a model,
-and one for the solvers of jobs. Torch,
-transformers and sympy are never imported here: child processes do what needs them. Killed at any moment, the next core
-goes on. The core only puts the services together; each is about one thing.
+Invariants: between `__enter__` and `__exit__` no other process writes here (a lock that the kernel releases with the
+process), the ledger has one writer, at most one cycle is unfinished, and at most two workers run: one with a model, one
+for the solvers of jobs. Torch, transformers and sympy are never imported here: child processes use them. Killed at any
+moment, the next core resumes. The core only connects the services; each has one subject.
 """
 
 from __future__ import annotations
@@ -62,19 +61,19 @@ MOST_CYCLES = 100_000
 
 
 class Retention:
-    """Its methods may be called from any thread. `nights` is what the configuration says; None keeps everything."""
+    """Drops old training tokens; thread-safe. `nights` is the configured number to keep; None keeps everything."""
 
     def __init__(self, ledger: SqliteLedger, trust: Trust, events: EventLog, nights: int | None) -> None:
         self._ledger, self._trust, self._events, self._nights = ledger, trust, events, nights
         self._done: set[str] = set()
 
     def apply(self) -> None:
-        """Does what the configuration says."""
+        """Applies the configured retention."""
         if self._nights is not None:
             self.prune(Prune(nights=self._nights))
 
     def prune(self, wanted: Prune) -> Pruned:
-        """Raises LedgerError and AuditError; what was dropped by then is dropped."""
+        """Drops tokens of older cycles. Raises LedgerError and AuditError; cycles already dropped stay dropped."""
         ended = [cycle.id for cycle in self._ledger.cycles(limit=MOST_CYCLES) if cycle.state.ended]
         old = [name for name in ended[wanted.nights :] if name not in self._done]
         found = self._ledger.drop_tokens(old, dry_run=True)
@@ -83,7 +82,7 @@ class Retention:
             found = self._ledger.drop_tokens(old)
             mib = found.bytes / 2**20
             self._events.add(
-                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB are free"
+                "retention", f"the tokens of {found.rollouts} training rollouts were dropped: {mib:.1f} MiB freed"
             )
         if not wanted.dry_run:
             self._done.update(old)
@@ -92,10 +91,10 @@ class Retention:
 
 NEVER_EVALUATED = (
     "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a "
-    "model as somebody brought it; the next night compares its candidate with it and decides"
+    "model that was only imported; the next night compares its candidate with it and decides"
 )
 LOOKED_AT = 1_000
-"""Evaluations in which an adopted champion is looked for."""
+"""Evaluations searched for an adopted champion."""
 ADOPTED_BEFORE = "what an earlier version had in force is in the audit log from now on, as it was found"
 EARLIER_POLICY = (
     "the policy in force is of an earlier version and stays in force: `assay policy migrate` shows it in this version, "
@@ -104,13 +103,13 @@ EARLIER_POLICY = (
 
 
 class Core:
-    """Context manager. The methods of its services may be called from any thread; `cycles.run` and
+    """Context manager that opens and connects all services. Their methods are thread-safe; `cycles.run` and
     `supervisor.run_jobs` block.
 
-    `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of what is around it. `refused`
-    says why model code cannot be run here, as long as no broker answers; `own_broker`, that a guard of ours starts the
-    broker again whenever it ends; `machine` says who uses this machine, instead of looking; `purpose` is written into
-    the folder's lock.
+    `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of its surroundings. `refused`
+    says why model code cannot run, while no broker answers; `own_broker` means that a guard of this daemon restarts the
+    broker whenever it ends; `machine` replaces measuring the machine's use; `purpose` is written into the folder's
+    lock.
     """
 
     def __init__(
@@ -157,7 +156,7 @@ class Core:
 
     @property
     def policy(self) -> Policy:
-        """The one in force."""
+        """The policy in force."""
         return self.trust.policy
 
     def _enter(self, opening: ExitStack) -> None:
@@ -238,17 +237,17 @@ class Core:
             self.events.add("governance", EARLIER_POLICY)
 
     def note_broker(self, text: str) -> None:
-        """What happened to the broker of our own, or to what it rests on: an event, and a line of the status."""
+        """Reports a change of the daemon's own broker, or of its environment, as an event and in the status."""
         self.broker_news = f"{text} ({self.now()[:19]})"
         self.events.tell("broker", text)
 
     def lose_broker(self) -> None:
-        """Says that a broker of our own will not come back: workers get only the grace that is worth waiting for."""
+        """Shortens the workers' grace, because the daemon's broker will not come back."""
         for one in (self.supervisor, self.solvers):
             one.process.close_seconds = LOST_SECONDS
 
     def _bring_together(self, ledger: AuditedLedger) -> None:
-        """Adopts a ledger from before its log named records; raises BrokenError for one that had to be put right."""
+        """Adopts a ledger older than its log; raises BrokenError for one that had to be repaired."""
         if not ledger.in_force.adopted:
             adopt(ledger, ADOPTED_BEFORE)
             champion = ledger.alias("champion")
@@ -258,10 +257,10 @@ class Core:
         found = put_right(ledger)
         if found:
             for text in found:
-                self.events.add("governance", f"somebody changed the ledger, and it was put right: {text}")
+                self.events.add("governance", f"the ledger was tampered with and repaired: {text}")
             raise BrokenError(
-                f"the ledger was not what the audit log says, and was put right: {'; '.join(found[:5])}",
-                hint="start it again; `assay audit ls` shows what was found",
+                f"the ledger differed from the audit log and was repaired: {'; '.join(found[:5])}",
+                hint="start it again; `assay audit ls` shows the differences",
             )
 
     def _limits(self) -> ResourceLimits:
@@ -275,7 +274,7 @@ class Core:
         self.retention.apply()
 
     def _tell(self, night: Night) -> None:
-        """Tells people, where that is configured; nothing waits for it."""
+        """Notifies people, if configured, without blocking."""
         self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.book.reported(night.key))
 
     def _job_ended(self, job: Job) -> None:

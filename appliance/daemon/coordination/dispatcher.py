@@ -1,10 +1,9 @@
-"""The threads that give workers their work: whatever the ledger says is unfinished.
+"""Threads that give workers the unfinished work of the ledger.
 
-Two things go on at once at most. Solvers work on jobs beside whatever else runs: they take no model, and their worker
-stays for jobs to come. What takes a model is done one thing at a time, jobs first, because people wait for them, then
-the unfinished cycle; a job that needs the model waits for a running cycle's end, because two workers would share the
-cores and the memory that one is sized for. What waits for something that passes (our own broker's next start, room on
-the disk) is tried again soon.
+Two lanes run concurrently. Solvers work on jobs beside everything else: they need no model, and their worker waits for
+further jobs. Work with the model is sequential: jobs first, because people wait for them, then the unfinished cycle; a
+job that needs the model waits for a running cycle to end, because two workers would share the cores and memory that one
+is sized for. Work that waits for something temporary (a restart of the broker, disk space) is retried soon.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ from appliance.ledger.audited import TamperedError
 
 
 def give_back() -> bool:
-    """Says whether anything went back; other C libraries than glibc have no such call (malloc_trim(3))."""
+    """Returns free heap to the kernel; True if any was returned, False without glibc (malloc_trim(3))."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim is not None and bool(trim(0))
 
 
 CHECK_SECONDS = 60.0
-"""Between two checks of what only the clock moves on."""
+"""Interval between checks for work that only time makes due, in seconds."""
 WAITING_SECONDS = 0.5
-"""Between two checks whether work that waits for something can go on."""
+"""Interval between checks for waiting work, in seconds."""
 
 
 class _Lane(WakeThread):
-    """One thread with a worker of its own."""
+    """One thread with its own worker."""
 
     def __init__(
         self,
@@ -42,7 +41,7 @@ class _Lane(WakeThread):
         on_error: Callable[[Exception], None],
         before: Callable[[], object] = lambda: None,
     ) -> None:
-        """`do_next` does one piece of work; False when there is none, or none that can be begun now."""
+        """Sets up the thread. `do_next` does one piece of work and returns False if none can begin now."""
         super().__init__(name, self._work, on_error)
         self._supervisor = supervisor
         self._do_next = do_next
@@ -56,7 +55,7 @@ class _Lane(WakeThread):
         super().close()
 
     def _work(self) -> float:
-        """Works until nothing is left that can be begun now; nothing while somebody has changed the ledger."""
+        """Works until nothing more can begin now; does nothing while the ledger is tampered with."""
         try:
             return self._work_on()
         except TamperedError as error:
@@ -82,7 +81,7 @@ class _Lane(WakeThread):
 
 
 class Dispatcher:
-    """`start` once, `wake` when there may be something to do, `close` to end."""
+    """Owns both lanes: `start` once, `wake` when there may be work, `close` to end."""
 
     def __init__(self, core: Core, on_error: Callable[[Exception], None]) -> None:
         self._core = core

@@ -1,9 +1,9 @@
-"""What an approval leads to: a new decision under the written policy, and only then another model in service.
+"""Carries out approvals: a new decision under the written policy, and only then another model in service.
 
-What always holds: a statement has an effect only with the signature of a person's key over the decision that was shown,
-and is on record before; an alias moves only for a decision to promote that was made anew from the evidence and from
-statements whose signatures were checked again, and only onto a model folder whose every byte hashes to the digest that
-was decided on. Aliases move together or not at all. What is refused is in the audit log, by name.
+Invariants: a statement takes effect only with a person's signature over the decision that was shown, and is recorded
+first; an alias moves only for a promoting decision that was made again from the evidence and re-verified statements,
+and only onto a model folder in which every byte matches the decided digest. Aliases move together or not at all.
+Refusals are in the audit log, by name.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from policies.contract.evidence import TakenBack
 from policies.contract.times import moment
 
 CHANGED = "changed checkpoint"
-"""The name of a refusal in the log: the folder does not hold what was decided on."""
+"""Name of the refusal, in the log, of a folder that differs from what was decided on."""
 
 
 class Governance:
-    """One judgement at a time, whoever asks."""
+    """Decides about models, one judgement at a time across threads."""
 
     def __init__(
         self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
@@ -75,10 +75,10 @@ class Governance:
         return changed
 
     def _record(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
-        """Checks and records the signed statement, decides again with it, and moves the aliases when that says so.
+        """Verifies and records the signed statement, decides again with it, and moves the aliases accordingly.
 
-        `candidate` is an alias or the beginning of a digest. Raises RefusedByPolicyError: one that does not count,
-        with the reason's name, or an approval that does not suffice, with the gates' reasons.
+        `candidate` is an alias or a digest prefix. Raises RefusedByPolicyError for a statement that does not count,
+        with the reason's name, or an insufficient approval, with the gates' reasons.
         """
         with self._lock:
             self._ledger.require_whole()
@@ -99,7 +99,7 @@ class Governance:
             signed, key = self._trust.verify_approval(envelope, question, known)
             if verdict == "approve":
                 if digest == in_service:
-                    raise RefusedByPolicyError(f"{digest[:12]} is in service already", hint="nothing has to be done")
+                    raise RefusedByPolicyError(f"{digest[:12]} is already in service", hint="nothing to do")
                 self._require_no_canary()
                 self._require_folder(digest)
             evaluation = self._evaluation(newest)
@@ -122,10 +122,12 @@ class Governance:
             return Approved(approval=approval, decision=decision, aliases=views.aliases(self._ledger))
 
     def reconcile(self) -> None:
-        """Carries out a decision to promote the candidate that has not been: the policy asked for nobody's approval, or
-        the daemon was killed between a decision and its effect. It is made anew first, as of now, from the evidence and
-        the signed statements: a decision on record is no reason by itself, and an approval may have expired since. What
-        forbids it is put on record."""
+        """Carries out a pending decision to promote the candidate: no approval was required, or the daemon was killed
+        in between.
+
+        The decision is first made again, as of now, from the evidence and the signed statements: a recorded decision is
+        no reason by itself, and an approval may have expired. An obstacle is recorded.
+        """
         with self._lock:
             self._ledger.require_whole()
             self._canaries.reconcile()
@@ -150,7 +152,7 @@ class Governance:
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
     def check_canary(self) -> None:
-        """Looks after the canary: after every job, and from time to time."""
+        """Advances the canary: after every job, and periodically."""
         with self._lock:
             canary = self._canaries.current
             if canary is None:
@@ -160,7 +162,7 @@ class Governance:
             self.reconcile()
 
     def job_ended(self, job: Job) -> None:
-        """Looks after the canary when a job has ended; one whose folder broke is taken back with its first failure."""
+        """Advances the canary after a job; a canary with a damaged folder is withdrawn at its first failure."""
         with self._lock:
             canary = self._canaries.current
             if (
@@ -175,13 +177,13 @@ class Governance:
         self.check_canary()
 
     def canary(self) -> CanaryView | None:
-        """How the model beside the champion stands."""
+        """Returns the state of the current canary."""
         return self._canaries.view()
 
     def rollback(self, person: str, reason: str = "", going: str = "") -> dict[str, str | None]:
-        """Takes the canary out, or puts the previous champion back where there is none; what was taken out of service
-        does not come back without a new evaluation. Raises PromotionError when another one than `going` would go, when
-        there is nothing to go back to, or a person rejected it since it came into service."""
+        """Withdraws the canary, or without one puts the previous champion back; a withdrawn model needs a new
+        evaluation. Raises PromotionError if another model than `going` would be withdrawn, if there is no previous
+        champion, or if a person rejected it since it came into service."""
         with self._lock:
             self._ledger.require_whole()
             why = f"rollback by {person}" + (f": {reason}" if reason else "")
@@ -189,8 +191,8 @@ class Governance:
             would_go = canary.candidate if canary is not None else self._ledger.alias(CHAMPION)
             if going and going != would_go:
                 raise PromotionError(
-                    f"{going[:12]} is not what a rollback takes out any more: nothing was done",
-                    hint="`assay model ls` shows what is in service now; ask again if that one is to go",
+                    f"a rollback would no longer withdraw {going[:12]}: nothing was done",
+                    hint="`assay model ls` shows the model in service; repeat the rollback if that one should go",
                 )
             if canary is not None:
                 self._canaries.take_back(canary, why)
@@ -210,7 +212,8 @@ class Governance:
             return views.aliases(self._ledger)
 
     def compare(self, a: str, b: str) -> ModelComparison:
-        """The newest evaluation that had both, in either role. Raises NotThereError when there is none."""
+        """Compares two models by their newest common evaluation, in either role. Raises NotThereError if there is
+        none."""
         first, second = self.digest_of(a), self.digest_of(b)
         if first == second:
             raise NotThereError(f"{a} and {b} are the same model", hint="name two different ones")
@@ -219,16 +222,16 @@ class Governance:
                 if evaluation.champion.weights == champion:
                     return views.compare(evaluation, first, second)
         raise NotThereError(
-            f"no evaluation in the ledger had both {first[:12]} and {second[:12]}",
+            f"no evaluation compares {first[:12]} and {second[:12]}",
             hint="models are compared where a cycle evaluated them; `assay cycle start` runs one",
         )
 
     def digest_of(self, name: str) -> str:
-        """The model that an alias or the beginning of a digest stands for. Raises NotThereError."""
+        """Returns the model for an alias or digest prefix. Raises NotThereError."""
         if name in views.ALIASES:
             digest = self._ledger.alias(name)
             if digest is None:
-                raise NotThereError(f"there is no {name}", hint="`assay model ls` shows what there is")
+                raise NotThereError(f"the alias {name} is not set", hint="`assay model ls` lists models")
             return digest
         checkpoint = self._ledger.checkpoint(name)
         if checkpoint is None:
@@ -247,7 +250,7 @@ class Governance:
     def _decide(
         self, evaluation: Evaluation, decisions: list[Decision], in_service: str | None, made_at: str
     ) -> Decision:
-        """The decision as of then, with the statements on record whose signatures hold now."""
+        """Makes the decision as of `made_at`, with the recorded statements whose signatures are valid now."""
         approvals = self._ledger.approvals(candidate=evaluation.candidate.weights)
         return decision_on(
             evaluation,
@@ -282,7 +285,7 @@ class Governance:
         self._put_into_service(decision, in_service, why)
 
     def _put_into_service(self, decision: Decision, in_service: str | None, why: str) -> None:
-        """Makes it champion, or tries it beside the champion first where the policy says so. Raises PromotionError."""
+        """Makes it champion, or a canary if the policy says so. Raises PromotionError."""
         moves = aliases_on_promotion(decision, in_service=in_service)
         if in_service is not None and self._canaries.is_wanted(in_service):
             self._canaries.begin(decision, in_service)
@@ -290,8 +293,7 @@ class Governance:
             self._ledger.set_aliases(moves, why, self._now())
 
     def _require_not_rejected(self, previous: str) -> None:
-        """Raises PromotionError where the last that somebody signed about it, since it came into service, is a
-        rejection."""
+        """Raises PromotionError if a person's last signed statement since it came into service is a rejection."""
         came = max((str(one["at"]) for one in self._ledger.in_force.moves if one.get(CHAMPION) == previous), default="")
         said = self._trust.valid_approvals(self._ledger.approvals(candidate=previous), at=self._trust.decision_time())
         last = {one.person: one for one in reversed(said)}
@@ -307,12 +309,12 @@ class Governance:
         canary = self._canaries.current
         if canary is not None:
             raise RefusedByPolicyError(
-                f"{canary.candidate[:12]} is tried beside the champion since {canary.started[:19]}",
-                hint="wait until it is champion or out (`assay model ls`), or take it back: `assay model rollback`",
+                f"{canary.candidate[:12]} is on trial beside the champion since {canary.started[:19]}",
+                hint="wait until it is champion or withdrawn (`assay model ls`), or run `assay model rollback`",
             )
 
     def _require_folder(self, digest: str) -> None:
-        """What was decided on, byte by byte; where it is not, the log says so. Raises CheckpointError."""
+        """Verifies every byte of a model and logs a mismatch. Raises CheckpointError."""
         try:
             self._check_folder(digest)
         except CheckpointError as error:
@@ -320,12 +322,12 @@ class Governance:
             raise
 
     def _check_folder(self, digest: str) -> None:
-        """Every byte, and where they come from, before it goes into service. Raises CheckpointError."""
+        """Verifies every byte and the attestation before service. Raises CheckpointError."""
         folder = self._data / "models" / digest
         found = verify(folder)
         if found != digest:
             raise CheckpointError(
-                f"{folder} holds the model {found[:12]}, not {digest[:12]}", hint="it must not go into service"
+                f"{folder} holds the model {found[:12]}, not {digest[:12]}", hint="do not put it into service"
             )
         try:
             self._ledger.require_attested(digest)
@@ -339,7 +341,7 @@ class Governance:
 def _newest(digest: str, decisions: list[Decision]) -> Decision:
     if not decisions:
         raise NotThereError(
-            f"there is no decision about {digest[:12]} to agree or disagree with",
+            f"no decision about {digest[:12]} to approve or reject",
             hint="a cycle evaluates its candidate and decides; see `assay model ls`",
         )
     return decisions[0]

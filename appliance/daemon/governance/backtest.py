@@ -1,8 +1,8 @@
-"""What a policy says about the past: its decisions over all evaluations on record, and how the quarter's budget stands.
+"""Applies a policy to all recorded evaluations, and shows the quarter's budget.
 
-Pure reading: nothing is recorded, moved or put into force. Each evaluation is decided on as if it were that night, with
-the champion of that evaluation in service, and with the words that people said about it since; so a policy that would
-have promoted an earlier candidate is not asked what would have come of it.
+Read-only: nothing is recorded, moved or put into force. Each evaluation is decided as on its own night, with its own
+champion in service and with all statements that people made since; what would have followed from an earlier promotion
+is not simulated.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from policies.policy import Policy
 from policies.statistics.sequential import log_odds, needed, quarter_of
 
 MOST = 100_000
-"""Records of a kind: all that there are."""
+"""Maximum records of a kind: all there are."""
 
 
 def backtest(ledger: Ledger, policy: Policy) -> Backtest:
-    """One row for each evaluation, newest first."""
+    """Returns one row per evaluation, newest first."""
     history = ledger.evaluations(limit=MOST)
     return Backtest(policy=policy.digest, rows=tuple(_row(one, history, ledger, policy) for one in history))
 
@@ -65,7 +65,7 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
 
 
 def budget(ledger: Ledger, policy: Policy, now: str) -> BudgetView:
-    """How this quarter's budget stands, and each candidate's evidence; newest first."""
+    """Returns this quarter's budget and each candidate's evidence, newest first."""
     history = ledger.evaluations(limit=MOST)
     quarter, rules = quarter_of(now), policy.rules_of(evidence_gate.GATE)
     newest: dict[tuple[str, str], Evaluation] = {}

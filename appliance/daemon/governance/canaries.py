@@ -1,9 +1,9 @@
-"""A promoted model beside the champion: begun, looked after job by job, and ended one way or the other.
+"""Life of a canary, a promoted model beside the champion: started, followed job by job, and ended.
 
-What always holds: the record of a canary says what is to be so, and is written before any alias moves; `reconcile` does
-what is missing, so a kill at any moment changes nothing. The aliases of one step move in one transaction. What spoke
-for the end is in the audit log with its figures: the entry of the canary, and the decision that keeps a model which was
-taken back out until it was evaluated anew. Calls come one at a time (`Governance` has the lock).
+Invariants: a canary's record states the goal and is written before any alias moves; `reconcile` completes what is
+missing, so a kill at any moment changes nothing. The aliases of one step move in one transaction. The audit log has the
+figures behind the end: the canary's entry, and the decision that bars a withdrawn model until a new evaluation. Calls
+are serialized (`Governance` has the lock).
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from policies.contract.evidence import TakenBack
 from policies.decide import after_service
 
 LOOKED_AT = 2_000
-"""Of the champion's newest jobs, when those that say something are looked for."""
+"""Newest jobs of the champion searched for informative ones."""
 BY_MODEL = ("", "policy model")
 COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 
 
 @dataclass(frozen=True)
 class Canaries:
-    """`check` raises CheckpointError for a model whose folder is not what its digest says."""
+    """Starts, advances and ends canaries. `check` raises CheckpointError for a folder that does not match its
+    digest."""
 
     ledger: AuditedLedger
     trust: Trust
@@ -45,12 +46,12 @@ class Canaries:
 
     @property
     def current(self) -> Canary | None:
-        """The one that has not ended."""
+        """The unfinished canary, or None."""
         newest = self.ledger.canaries(limit=1)
         return newest[0] if newest and not newest[0].state.ended else None
 
     def is_wanted(self, champion: str | None) -> bool:
-        """Whether what is promoted now begins beside this champion."""
+        """True if a model promoted now starts as a canary beside this champion."""
         rules = self.trust.policy.service
         return champion is not None and is_wanted(rules, len(self._worked(champion, rules.min_jobs)))
 
@@ -83,7 +84,7 @@ class Canaries:
         return canary
 
     def reconcile(self) -> None:
-        """Does what the newest record says and was not done, as when the daemon was killed in between."""
+        """Completes what the newest record requires, for example after a kill."""
         newest = self.ledger.canaries(limit=1)
         if not newest:
             return
@@ -93,8 +94,8 @@ class Canaries:
             self._carry_on(newest[0])
 
     def next_step(self) -> Canary | None:
-        """Looks at what persons said and at the jobs, and goes on: gives the first share, takes back, or lets pass. The
-        canary if it ended."""
+        """Checks approvals and jobs, then starts the share, withdraws or passes the canary. Returns the canary if it
+        ended."""
         canary = self.current
         if canary is None:
             return None
@@ -122,8 +123,7 @@ class Canaries:
         return None
 
     def _rejected_by(self, canary: Canary) -> str:
-        """Whose signed rejection is on record since it began, and had no effect because the daemon was killed in
-        between; empty where nobody's is."""
+        """Returns who signed a rejection since the canary began that a kill left without effect; empty if nobody."""
         began = self._began(canary)
         rejections = [
             one
@@ -136,8 +136,10 @@ class Canaries:
         return counted[0].person if counted else ""
 
     def _unapproved(self, canary: Canary) -> str:
-        """What is missing of the approvals that the policy in force asks for, as when a key was revoked since it began;
-        empty where nothing is. That they expire while it is tried is no matter."""
+        """Returns which required approvals are missing, for example after a revoked key; empty if none.
+
+        Approvals that expire during the canary still count.
+        """
         rules = self.trust.policy.approval
         if not rules.required:
             return ""
@@ -155,7 +157,7 @@ class Canaries:
         return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))
 
     def counts(self, canary: Canary) -> Counts:
-        """From jobs whose end is in the audit log since the canary began, each as the log says."""
+        """Counts jobs whose end was logged since the canary began, as logged."""
         asked = self._replays(canary)
         ended = {job.id: job for job in self.ledger.ended_jobs(after=self._began(canary))}
         replays = [(original, ended[name]) for name, original in asked.items() if name in ended]
@@ -186,13 +188,13 @@ class Canaries:
         return -1 if bound is None else bound.number
 
     def _replays(self, canary: Canary) -> dict[str, Job]:
-        """The champion's last jobs before it began, by the name under which the canary works each again."""
+        """Returns the champion's last jobs before the canary began, by the id of the canary's replay."""
         began = self._began(canary)
         worked = self._worked(canary.champion, canary.rules.replay, before=began)
         return {f"{_prefix(canary)}{job.id}": job for job in worked}
 
     def view(self) -> CanaryView | None:
-        """How the current one stands, for people."""
+        """Returns the state of the current canary for people."""
         canary = self.current
         if canary is None:
             return None
@@ -207,7 +209,7 @@ class Canaries:
         )
 
     def _carry_on(self, canary: Canary) -> None:
-        """Its alias, and the earlier jobs that it works again."""
+        """Sets the alias and queues the replays."""
         if self.ledger.alias(CANARY) != canary.candidate:
             moves: dict[str, str | None] = {CANARY: canary.candidate}
             if self.ledger.alias(CANDIDATE) == canary.candidate:
@@ -247,8 +249,8 @@ class Canaries:
                 self.ledger.put_job(job.model_copy(update=gone))
 
     def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
-        """The newest jobs that these weights worked on to an end which says something; those that had ended before that
-        entry of the log."""
+        """Returns the newest informative jobs of these weights, optionally only those ended up to log entry
+        `before`."""
         found: list[Job] = []
         for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
             if len(found) < most and job.replay_of is None and _counts(job):
@@ -257,8 +259,8 @@ class Canaries:
 
 
 def record_taken_back(candidate: str, taken: TakenBack, ledger: AuditedLedger, trust: Trust, *, name: str) -> None:
-    """Records the decision that a model which was taken out of service is not put back without a new evaluation; once
-    under that name. A model that no decision is about has none to be put back by."""
+    """Records, once under `name`, the decision that bars a withdrawn model until a new evaluation. A model without
+    decisions needs none."""
     decisions = ledger.decisions(candidate=candidate, limit=1_000)
     if decisions and not any(decision.id == name for decision in decisions):
         ledger.put_decision(after_service(decisions[0], taken, trust.policy, id=name))
@@ -269,7 +271,7 @@ def _prefix(canary: Canary) -> str:
 
 
 def _counts(job: Job) -> bool:
-    """Whether how it ended says something about the weights that worked on it."""
+    """True if the job's end says something about its weights."""
     return job.state in COUNTED and job.solved_by in BY_MODEL
 
 

@@ -1,11 +1,11 @@
-"""Which policy is in force: it follows from the audit log alone.
+"""The policy in force, which follows from the audit log alone.
 
-What always holds: an edit takes effect only after its signed statement was checked here and is in the log. The policy
-in force lies as `policy/in-force.toml` in the data folder for whoever needs it; a copy of it is in the log, and a file
-that says anything else is put right at the next start. What people are shown comes from the log, not from that file.
+Invariants: an edit takes effect only after its signed statement was verified and logged. The file
+`policy/in-force.toml` is a copy for other processes; it is restored from the log at the next start if it differs.
+People are shown the log's version, not the file's.
 
-Trust on first use: the policy file of the very first start is taken as it is, and the log says so (`policy.first_use`).
-A policy of an earlier version stays in force as it is until people sign another one.
+Trust on first use: the policy file of the very first start is accepted, and logged as such (`policy.first_use`). A
+policy of an earlier version stays in force until people sign another one.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of
 
 
 class PolicyStore:
-    """Opened once, with the policies in the log, oldest first. Raises AuditError, PolicyError, and BrokenError for a
-    file that somebody exchanged."""
+    """Policies in the log, oldest first, opened once. Raises AuditError, PolicyError, and BrokenError for an exchanged
+    file."""
 
     def __init__(self, audit: AuditLog, data: Path, logged: Iterable[str]) -> None:
         self._audit = audit
@@ -38,7 +38,7 @@ class PolicyStore:
 
     @property
     def is_earlier(self) -> bool:
-        """Whether the policy in force is of an earlier version, and to be migrated."""
+        """True if the policy in force is of an earlier version and should be migrated."""
         return version_of(self._content) != VERSION
 
     def in_force(self) -> PolicyInForce:
@@ -54,8 +54,7 @@ class PolicyStore:
         )
 
     def of(self, digest: str) -> Policy:
-        """The policy of that digest, as it was in force; the one that is now where the log has none such, or it is of a
-        version that is not read any more."""
+        """Returns the policy with that digest; the current one if it is not in the log or of an unsupported version."""
         content = self._known.get(digest)
         if content is None or digest == self.policy.digest:
             return self.policy
@@ -67,8 +66,8 @@ class PolicyStore:
     def change(
         self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
     ) -> Policy:
-        """Puts a file into force. `signers` gives the names of who signed, or raises. Raises PolicyError for a file
-        that is none, BrokenError where it is in force and could not be written for others."""
+        """Puts a file into force. `signers` returns the names of the signers, or raises. Raises PolicyError for an
+        invalid file, BrokenError if it is in force but its copy could not be written."""
         policy = parse_policy(content, "the signed file")
         names = signers(self.in_force(), policy)
         self._audit.append(
@@ -92,8 +91,8 @@ class PolicyStore:
         return policy
 
     def _first(self) -> Policy:
-        """A log that was begun anew goes on with the policy that was in force, not with an edit that nobody signed;
-        unless that one is of a version that is not read any more."""
+        """Logs the first policy. A renewed log continues with the policy in force, not with an unsigned edit, unless
+        its version is no longer supported."""
         file, note = in_force_file(self._data), "trusted on first use: nobody signed it"
         content, name = read_content(file) if file.exists() else written_policy(self._data)
         old = version_of(content)
@@ -122,7 +121,7 @@ class PolicyStore:
             self._write(content)
             if found and found not in self._digests[-2:]:  # a kill may have come before the file was written
                 raise BrokenError(
-                    f"{path} was not the policy that was signed: it was put right from the audit log",
+                    f"{path} differed from the signed policy: it was restored from the audit log",
                     hint="start it again; an edit takes effect through `assay policy sign`",
                 )
         return parse_policy(content, str(path), in_force=True)

@@ -1,4 +1,4 @@
-"""What each promotion gained and what it forgot, by taskset: pure reading of the ledger."""
+"""Gains and losses of each promotion, by taskset. Read-only."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ from policies.contract.evidence import first_answers
 from policies.policy import Policy
 
 LOOKED_AT = 10_000
-"""Decisions among which promotions are looked for."""
+"""Decisions searched for promotions."""
 
 
 def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int) -> list[PromotionView]:
-    """Newest first. A decision that was made again with an approval is one promotion. `policy_of` gives the policy of
-    a digest: the nights and questions are those that the decision counted."""
+    """Returns promotions, newest first; a decision repeated with an approval counts once.
+
+    `policy_of` returns the policy with a digest: nights and questions are those that the decision counted.
+    """
     decisions = ledger.decisions(limit=LOOKED_AT)
     found: dict[str, PromotionView] = {}
     for made in decisions:
@@ -46,8 +48,8 @@ def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int
 
 
 def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
-    """By taskset, of the questions that both answered on these nights, oldest first; of one that was asked again, the
-    first answers, as the decision counts them."""
+    """Returns changes by taskset over the questions both models answered in these evaluations, oldest first. A repeated
+    question counts with its first answers, as in the decision."""
     both = first_answers(paired(one.champion.items, one.candidate.items) for one in met)
     items = Counter(item.family for item in both)
     gained = Counter(item.family for item in both if item.gained)

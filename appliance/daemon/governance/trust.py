@@ -1,8 +1,8 @@
-"""Whose signature counts here: it follows from the audit log alone, entry by entry.
+"""Decides which signatures count, from the audit log alone, entry by entry.
 
-What always holds: a key, an approval, a validation or an edit of the policy takes effect only after its signed
-statement was checked here and is in the log; what is refused is in the log too, with the reason's name. Trust on first
-use: the first person's key is admitted by its own signature, and the log says so (an admission by nobody).
+Invariants: a key, approval, validation or policy edit takes effect only after its signed statement was verified and
+logged; refusals are logged too, with the reason's name. Trust on first use: the first person's key is admitted by its
+own signature, and logged as such (admitted by nobody).
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ from policies.register import Register
 from policies.validation import SignedValidation, ValidationSubject, verify_validation
 
 KEPT = 8192
-"""Characters of a refused statement that go into the log."""
+"""Maximum characters of a refused statement in the log."""
 
 
 class Trust:
-    """Opened once by the core. Raises AuditError, and what `PolicyStore` raises."""
+    """Keys, policies and signature checks, opened once by the core. Raises AuditError, and what `PolicyStore`
+    raises."""
 
     def __init__(self, audit: AuditLog, data: Path, now: Callable[[], str]) -> None:
         self._audit = audit
@@ -57,7 +58,7 @@ class Trust:
             audit.append(BEGIN, version=__version__, adopted=True, **lines)
         self.register = Register(machines={key.fingerprint: name for name, key in machines.items()})
         self.on_revoked: Callable[[KnownKey], object] = lambda key: None
-        """Is told of each key that was revoked."""
+        """Called with each revoked key."""
         logged: list[str] = []
         for entry in audit.in_force.statements:
             if entry.kind == BEGIN and any(entry.what.get(name) != key.line for name, key in machines.items()):
@@ -80,7 +81,7 @@ class Trust:
         )
 
     def change_key(self, envelope: bytes) -> KnownKey:
-        """Admits a key or revokes one. Raises RefusedByPolicyError with the reason's name."""
+        """Admits or revokes a key. Raises RefusedByPolicyError with the reason's name."""
         with self._lock:
             people = self.policy.approval.people
             with self._refusing("key.refused", envelope):
@@ -103,7 +104,7 @@ class Trust:
     def verify_approval(
         self, envelope: bytes, question: ApprovalSubject, known: Sequence[Approval]
     ) -> tuple[SignedApproval, KnownKey]:
-        """The approval or rejection, when it counts; `known` are those on record about the candidate. Raises
+        """Verifies an approval or rejection; `known` are those on record about the candidate. Raises
         RefusedByPolicyError with the reason's name, which is logged."""
         last_at: dict[str, str] = {}
         for one in known:
@@ -124,16 +125,15 @@ class Trust:
     def verify_validation(
         self, envelope: bytes, asked: ValidationSubject, before: bytes | None = None
     ) -> tuple[SignedValidation, KnownKey]:
-        """The validation of a job, when it counts. Raises RefusedByPolicyError as `verify_approval` does."""
+        """Verifies the validation of a job. Raises RefusedByPolicyError as `verify_approval` does."""
         with self._refusing("meaning.refused", envelope, job=asked.job):
             return verify_validation(
                 envelope, asked, self.register, before=before, now=self._now(), latest=self._audit.latest
             )
 
     def valid_approvals(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
-        """Picks from those on record the ones that say what was signed, by a key that is valid now, and that had not
-        expired then; each with the time that was signed. A record that says anything else is in the log, with its
-        name."""
+        """Returns the recorded approvals that match what was signed, by a key valid now, unexpired at `at`, each with
+        the signed time. A record that does not match is logged by name."""
         read = []
         for one in approvals:
             about = {"candidate": one.candidate, "recorded": one.person}
@@ -147,22 +147,22 @@ class Trust:
         ]
 
     def decision_time(self) -> str:
-        """The time to decide as of: now, or the latest time on record where the clock shows less."""
+        """Returns the time to decide as of: now, or the latest logged time if the clock is behind."""
         return max(in_utc(self._now()), in_utc(self._audit.latest))
 
     def log(self, kind: str, **what: str) -> None:
-        """Writes an entry of the audit log. Raises AuditError: what it is about must then not happen."""
+        """Writes an entry to the audit log. Raises AuditError: the action must then not happen."""
         self._audit.append(kind, **what)
 
     # the policy
     @property
     def policy(self) -> Policy:
-        """The one in force."""
+        """The policy in force."""
         return self.policies.policy
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
-        """Puts a signed file into force. Which isolation runs what is read by the broker when it starts. Raises
-        PolicyError for a file that is none, RefusedByPolicyError for an edit that was not signed as it must be."""
+        """Puts a signed file into force; the broker reads its isolation settings when it starts. Raises PolicyError for
+        an invalid file, RefusedByPolicyError for an insufficiently signed edit."""
 
         def signers(before: PolicyInForce, policy: Policy) -> tuple[str, ...]:
             with self._refusing("policy.refused", envelope, file=policy.digest):
@@ -191,7 +191,7 @@ class Trust:
 
     @contextmanager
     def _refusing(self, kind: str, envelope: bytes, **about: str) -> Iterator[None]:
-        """Logs why a statement is refused inside, with the statement, and raises what the person is told."""
+        """Logs a statement refused inside the block with the reason, and raises the error for the person."""
         try:
             yield
         except StatementRefused as error:
@@ -207,7 +207,7 @@ class Trust:
 
 
 def _signers(envelope: bytes) -> list[JsonValue]:
-    """Whose keys it names, whether or not they signed."""
+    """Returns the keys an envelope names, unverified."""
     try:
         return list(open_envelope(envelope).signers)
     except StatementRefused:

@@ -1,11 +1,10 @@
-"""Whether a job's check says what was meant: the jobs that wait for a person's validation, and what one leads to.
+"""People's validations that a job's check says what was meant: waiting jobs, and effects of a validation.
 
-What always holds: a validation counts only with the signature of a person's valid key over this job's question, check
-and files, in the words in which this daemon puts them; it is in the audit log before it is on the job, and what is
-refused is there too, by name. What somebody wrote into the database without a signature counts for nothing. A
-validation never changes what was verified: the two stay apart in everything that goes out. One that came too late for
-the bundle lies beside it, so that the bundle's bytes stay. A key that is revoked takes its validations off the jobs
-that have not ended; from a bundle that was made nothing is taken back.
+Invariants: a validation counts only with the signature of a person's valid key over this job's question, check and
+files, in this daemon's wording; it is logged before it is on the job, and refusals are logged by name. Unsigned
+database entries count for nothing. A validation never changes what was verified: the two stay apart in all output. One
+that came too late for the bundle is stored beside it, so that the bundle's bytes stay. A revoked key removes its
+validations from unended jobs; finished bundles keep theirs.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from policies.refusals import StatementRefused
 from policies.validation import ValidationSubject
 
 LOOKED_AT = 10_000
-"""Jobs, newest first, among which those are that wait."""
+"""Newest jobs searched for waiting ones."""
 SETTLED = 1000
-"""Jobs whose validations are looked after when the daemon starts."""
+"""Newest jobs whose validations are reconciled at start."""
 
 
 class Validations:
-    """One validation at a time, whoever gives it."""
+    """Records validations, one at a time across threads."""
 
     def __init__(
         self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
@@ -49,12 +48,13 @@ class Validations:
         self._lock = threading.Lock()
 
     def waiting(self, limit: int) -> list[Job]:
-        """Jobs without a valid validation, newest first, solved or not; replays are nobody's question."""
+        """Returns jobs without a valid validation, newest first, solved or not; replays are excluded."""
         found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
         return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
 
     def listed(self, limit: int) -> list[Job]:
-        """All jobs, newest first, each with its validation as it counts; without envelopes, which hold whole pages."""
+        """Returns all jobs, newest first, with only valid validations and without envelopes, which contain whole
+        pages."""
         jobs = [self.as_it_counts(job) for job in self._ledger.jobs(limit=limit)]
         brief = {"envelope": ""}
         return [
@@ -63,15 +63,16 @@ class Validations:
         ]
 
     def as_it_counts(self, job: Job) -> Job:
-        """Drops a validation whose key is no valid person's by now, or that nobody signed: it counts for nothing."""
+        """Returns the job without an invalid validation: unsigned, or by a key that no longer counts."""
         return job if job.validation is None or self._counts(job) else job.model_copy(update={"validation": None})
 
     def record(self, name: str, envelope: bytes) -> Job:
-        """Checks and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's name."""
+        """Verifies and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's
+        name."""
         with self._lock:
             job = job_named(self._ledger, name)
             if why := not_asked(job):
-                raise RefusedByPolicyError(why, hint="`assay jobs retry` makes another job of it")
+                raise RefusedByPolicyError(why, hint="`assay jobs retry` submits it again")
             asked = ValidationSubject(
                 job=job.id,
                 content=content_of(job),
@@ -107,12 +108,12 @@ class Validations:
             return updated
 
     def ended(self, job: Job) -> None:
-        """Writes a validation that came while the job's bundle was made beside that bundle."""
+        """Stores a validation beside the bundle if it came while the bundle was made."""
         with self._lock:
             self._write_beside(self._ledger.job(job.id) or job)
 
     def revoked(self, key: KnownKey) -> None:
-        """Takes the validations by this key off the jobs that have not ended."""
+        """Removes the validations by this key from unended jobs."""
         with self._lock:
             for job in self._ledger.unended_jobs():
                 if job.validation is None or job.validation.key != key.fingerprint:
@@ -120,11 +121,11 @@ class Validations:
                 self._trust.log("meaning.dropped", job=job.id, key=key.fingerprint, person=key.person)
                 self._ledger.put_validation(job.id, None)
                 self._events.add(
-                    "governance", f"the validation of {job.id} by {key.person} counts no more: the key was revoked"
+                    "governance", f"the validation of {job.id} by {key.person} no longer counts: the key was revoked"
                 )
 
     def reconcile(self) -> None:
-        """What a kill may have left undone."""
+        """Completes what a kill may have left undone."""
         for key in self._trust.register.keys:
             if not key.valid:
                 self.revoked(key)
@@ -135,7 +136,7 @@ class Validations:
         return not (not_asked(job) or job.replay_of is not None or self._counts(job))
 
     def _counts(self, job: Job) -> bool:
-        """Whether there is a validation by a valid person's key, about what the job has; checked each time anew."""
+        """True for a validation by a valid person's key about the job's content; verified on each call."""
         key = self._trust.register.known(job.validation.key) if job.validation is not None else None
         if job.validation is None or key is None or not key.valid:
             return False

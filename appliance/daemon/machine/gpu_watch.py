@@ -1,8 +1,8 @@
-"""Reads of each GPU how warm it is and what programs of others leave of its memory, from what `nvidia-smi` prints.
+"""Reads each GPU's temperature and the memory that other programs leave, from the output of `nvidia-smi`.
 
-What always holds: reading is pure; the tool is asked at most once in `SECONDS` and has a deadline; what it does not say
-is None and pauses nothing. A process counts as somebody else's only where it is seen on this machine and is not ours:
-in a container, whose numbers of processes are others, nobody is counted.
+Invariants: parsing is pure; the tool runs at most once in `SECONDS`, with a timeout; missing values are None and pause
+nothing. A process counts as somebody else's only if it is visible on this machine and not ours: in a container, with
+other process numbers, none is counted.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class GpuState:
     number: int
     celsius: float | None
     left_gib: float | None
-    """Of all its memory, what programs of others leave."""
+    """Total memory minus what other programs use, in GiB."""
     others: tuple[int, ...] = ()
-    """Their processes."""
+    """Process ids of other programs."""
     total_gib: float | None = None
 
 
 def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[GpuState, ...]:
-    """From lines of `index, uuid, degrees, MiB` and of `uuid, process, MiB`; what is no such line is passed over.
-    `others` says whether a process is somebody else's."""
+    """Parses lines of `index, uuid, degrees, MiB` and of `uuid, process, MiB`; malformed lines are skipped. `others`
+    returns True for a process of somebody else."""
     taken = _taken(users, others)
     found = []
     for line in gpus.splitlines():
@@ -49,7 +49,7 @@ def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[Gpu
 
 
 def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, float]]:
-    """MiB by process of others, by the GPU's uuid."""
+    """Returns MiB by foreign process, by the GPU's uuid."""
     taken: dict[str, dict[int, float]] = {}
     for line in users.splitlines():
         parts = [part.strip() for part in line.split(",")]
@@ -62,7 +62,7 @@ def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, flo
 
 
 def _number(text: str) -> float | None:
-    """None for `[N/A]`, `ERR!` and other words."""
+    """Parses a number; None for `[N/A]`, `ERR!` and other words."""
     try:
         found = float(text)
     except ValueError:
@@ -71,26 +71,26 @@ def _number(text: str) -> float | None:
 
 
 def gpu_reasons(gpus: Iterable[GpuState], least_gib: float, most_celsius: float) -> list[str]:
-    """Why work has to pause, a sentence each; a limit of 0 is none."""
+    """Returns why work must pause, one sentence each; a limit of 0 is disabled."""
     reasons = []
     for gpu in gpus:
         if least_gib and gpu.left_gib is not None and gpu.left_gib < least_gib:
             who = ", ".join(map(str, gpu.others[:3]))
             reasons.append(
-                f"others (process {who}) leave {gpu.left_gib:.1f} GiB of GPU {gpu.number}, and work takes {least_gib:g}"
+                f"others (process {who}) leave {gpu.left_gib:.1f} GiB of GPU {gpu.number}, and work needs {least_gib:g}"
             )
         if most_celsius and gpu.celsius is not None and gpu.celsius >= most_celsius:
-            reasons.append(f"GPU {gpu.number} has {gpu.celsius:.0f} °C, and work takes less than {most_celsius:g}")
+            reasons.append(f"GPU {gpu.number} has {gpu.celsius:.0f} °C, and work needs less than {most_celsius:g}")
     return reasons
 
 
 class GpuReader:
-    """What there was at most `SECONDS` ago. One thread at a time asks; others get what was seen last."""
+    """GPU states at most `SECONDS` old. One thread at a time queries; others get the last result."""
 
     def __init__(
         self, pid: int, *, run: Ask = ask, clock: Callable[[], float] = time.monotonic, root: Path = Path("/")
     ) -> None:
-        """`pid`: what it and its children do on a GPU is ours."""
+        """Sets up the reader. Process `pid` and its children count as ours."""
         self._pid, self._run, self._clock, self._root = pid, run, clock, root
         self._next = -math.inf
         self._seen: tuple[GpuState, ...] = ()

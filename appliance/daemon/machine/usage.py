@@ -1,7 +1,7 @@
-"""Looks at how busy the daemon's machine is: processors, memory, disk, GPUs, its own processes, the broker's figures.
+"""Measures the load of the daemon's machine: processors, memory, disk, GPUs, own processes, the broker's figures.
 
-What always holds: nothing is changed, every question to another program has a deadline, and what cannot be found out is
-left out; however many ask, GPUs and broker are asked once in `SECONDS`.
+Invariants: nothing is changed, every query of another program has a timeout, and unknown values are left out; GPUs and
+broker are queried at most once in `SECONDS`, by any number of callers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GPU_QUERY = "--query-gpu=name,utilization.gpu,memory.used,memory.total"
 
 
 class MachineWatch:
-    """May be asked from any thread. `broker` is where the broker listens."""
+    """Measures the machine; thread-safe. `broker` is the broker's socket."""
 
     def __init__(self, data: Path, broker: Path, proc: Path = Path("/proc")) -> None:
         self._data = data
@@ -39,7 +39,7 @@ class MachineWatch:
         self._sandboxes: dict[str, float] | None = None
 
     def view(self, processes: dict[str, int]) -> MachineView:
-        """`processes` are those to look at: names and pids."""
+        """Returns a snapshot. `processes` maps names to the pids to include."""
         with self._lock:
             if time.monotonic() - self._asked >= SECONDS:
                 self._gpus, self._sandboxes = _gpus(), _broker_figures(self._broker)
@@ -66,19 +66,19 @@ class MachineWatch:
 
 
 def cpu_ticks(stat: str) -> tuple[float, float]:
-    """Reads (busy, all) ticks of all processors together from /proc/stat (proc(5)): waiting for a disk is not busy."""
+    """Returns (busy, all) ticks over all processors from /proc/stat (proc(5)): waiting for a disk is not busy."""
     ticks = [float(one) for one in stat.splitlines()[0].split()[1:9]]
     return sum(ticks) - ticks[3] - ticks[4], sum(ticks)
 
 
 def memory_bytes(meminfo: str) -> dict[str, int]:
-    """Reads /proc/meminfo."""
+    """Parses /proc/meminfo into bytes by name."""
     lines = (line.split() for line in meminfo.splitlines())
     return {name.rstrip(":"): int(size) << 10 for name, size, *_ in lines if size.isdigit()}
 
 
 def gpu_uses(table: str) -> tuple[GpuUse, ...]:
-    """Reads lines of `name, percent, MiB, MiB`; what is no such line is passed over."""
+    """Parses lines of `name, percent, MiB, MiB`; malformed lines are skipped."""
     found = []
     for line in table.splitlines():
         name, *rest = (part.strip() for part in line.rsplit(",", 3))
@@ -103,7 +103,7 @@ def _gpus() -> tuple[GpuUse, ...]:
 
 
 def _process(proc: Path, name: str, pid: int) -> ProcessUse | None:
-    """None for one that has ended."""
+    """Returns a process's use; None if it has ended."""
     try:
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -118,7 +118,7 @@ def _process(proc: Path, name: str, pid: int) -> ProcessUse | None:
 
 
 def _broker_figures(path: Path) -> dict[str, float] | None:
-    """None where no broker answers in time."""
+    """Returns the broker's figures; None if it does not answer in time."""
     if not path.exists():
         return None
     reactor = Reactor()

@@ -1,4 +1,4 @@
-"""What people are told when a night has ended, made from the ledger."""
+"""Builds the notice of an ended night from the ledger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from appliance.text.printable import printable
 
 
 def night_notice(ledger: AuditedLedger, night: Night) -> Notice:
-    """The report of its cycle; of a night without one, why it did not run."""
+    """Returns the report of the night's cycle; without a cycle, the reason why it did not run."""
     title = printable(f"Assay: the night of {night.key} is {night.state.value}", limit=120)
     about = {"night": night.model_dump(mode="json")}
     cycle = ledger.cycle(night.cycle) if night.cycle else None

@@ -1,9 +1,8 @@
-"""Tells people that a night has ended: by webhook, ntfy or e-mail, where that is configured.
+"""Notifies people that a night has ended: by webhook, ntfy or e-mail, as configured.
 
-What always holds: nothing of it runs in a thread that a night waits for; each way has a deadline, and what fails is an
-event that names the way and the host, never the URL, a header or a secret. Secrets are read when they are sent, from a
-file or a systemd credential, and are in no record and no log. Redirects are not followed: a token goes where it was
-meant to go.
+Invariants: no night waits for these threads; each channel has a timeout, and a failure is an event that names channel
+and host, never the URL, a header or a secret. Secrets are read at send time from a file or a systemd credential, and
+are in no record and no log. Redirects are not followed: a token only goes to its host.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from appliance.text.printable import printable
 
 MOST_SECRET = 4096
 SPARE_SECONDS = 2.0
-"""For a way to say itself that it was too late."""
+"""Extra time for a channel to report its own timeout, in seconds."""
 LONGEST_TEXT = 20_000
-"""Characters of a message."""
+"""Maximum characters of a message."""
 
 
 class NoticeError(Exception):
-    """Says why somebody could not be told; its text holds no secret."""
+    """A notice could not be sent; the text contains no secret."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +44,11 @@ class Notice:
     text: str
     """Plain lines, escaped."""
     figures: Mapping[str, object] = field(default_factory=dict)
-    """What a program reads."""
+    """Figures for programs."""
 
 
 class Notices:
-    """`tell` returns at once; `said` gets a sentence for each way that failed, `done` is called at the end."""
+    """Sends notices in the background; `said` gets a sentence for each failed channel, `done` is called at the end."""
 
     def __init__(self, settings: ReportSettings, said: Callable[[str], object]) -> None:
         self._settings = settings
@@ -58,7 +57,7 @@ class Notices:
 
     @property
     def ways(self) -> dict[str, Callable[[Notice], None]]:
-        """Those that are configured, by name."""
+        """Configured channels by name."""
         settings = self._settings
         found: dict[str, Callable[[Notice], None]] = {}
         if settings.webhook:
@@ -70,20 +69,20 @@ class Notices:
         return found
 
     def tell(self, notice: Callable[[], Notice], done: Callable[[], object] = lambda: None) -> None:
-        """Makes the notice and sends it each way, in a thread of its own."""
+        """Builds the notice and sends it through every channel, in its own thread."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         thread = threading.Thread(target=self._tell, args=(notice, done), name="notices", daemon=True)
         self._threads.append(thread)
         thread.start()
 
     def close(self, seconds: float = 5.0) -> None:
-        """Waits that long for what is under way."""
+        """Waits up to `seconds` per notice under way."""
         for thread in self._threads:
             thread.join(seconds)
 
     def try_all(self, notice: Notice) -> dict[str, str]:
-        """Sends it each way, all at once, and returns why each failed; empty for those that did not. One that answers a
-        byte at a time is late like one that does not answer."""
+        """Sends through all channels concurrently and returns why each failed, empty on success. A server that answers
+        byte by byte times out too."""
         late = f"it took longer than {self._settings.timeout:g} seconds"
         found = dict.fromkeys(self.ways, late)
 
@@ -104,10 +103,10 @@ class Notices:
                 notice = make()
                 for name, failed in self.try_all(notice).items():
                     if failed:
-                        self._said(f"the night's end could not be told by {name}: {failed}")
+                        self._said(f"the notice of the night could not be sent by {name}: {failed}")
             done()
         except Exception as error:  # noqa: BLE001 - the thread's outermost frame: a notice never fails a night
-            self._said(f"the night's end could not be told: {type(error).__name__}")
+            self._said(f"the notice of the night could not be sent: {type(error).__name__}")
 
     def _sent(self, way: Callable[[Notice], None], notice: Notice) -> str:
         try:
@@ -183,13 +182,13 @@ class _NoRedirects(HTTPRedirectHandler):
 
 
 def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
-    """What is in that file, or in the systemd credential of that name. Raises NoticeError, which does not hold it."""
+    """Reads a secret from a file or the systemd credential of that name. Raises NoticeError without the secret."""
     if "/" in place:
         path = expanded(place)
     elif folder := environ.get("CREDENTIALS_DIRECTORY"):
         path = Path(folder) / place
     else:
-        raise NoticeError(f"there is no credential {place}: name a file, or start the daemon by systemd with it")
+        raise NoticeError(f"no such credential: {place}: name a file, or start the daemon by systemd with it")
     try:
         with path.open("rb") as file:
             content = file.read(MOST_SECRET + 1)
@@ -200,5 +199,5 @@ def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
     except UnicodeDecodeError:
         secret = ""
     if not secret or len(content) > MOST_SECRET or any(ord(character) < 32 for character in secret):
-        raise NoticeError(f"{path} holds no secret of one line")
+        raise NoticeError(f"{path} does not contain a one-line secret")
     return secret

@@ -1,8 +1,7 @@
-"""Nights: begins, holds and ends them as `appliance.nights.decide` says. `night_book` has them on record, `night_stop`
-has workers end.
+"""Begins, holds and ends nights as `appliance.nights.decide` says, on the records of `schedule_store`.
 
-What always holds: a date that has a cycle never gets a second one, whatever is restarted and however the clock is set.
-A cycle that a night began works only while a night lets it; one that a person began is never stopped here.
+Invariants: a date that has a cycle never gets a second one, across restarts and clock changes. A night's cycle works
+only while a night allows it; a cycle that a person began is never stopped here.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from appliance.settings.config_layers import ConfigError
 from runtime.errors import SandboxError
 
 ASKED_AGAIN = timedelta(seconds=20)
-"""After which a worker is told again to end: it may have begun just then."""
+"""Time after which a worker is asked again to end: it may have begun only just then."""
 BOUNDARIES = frozenset({"step", "watch", "evaluation", "phase"})
 """Kinds of events that a worker writes between two steps."""
 
@@ -39,15 +38,15 @@ BOUNDARIES = frozenset({"step", "watch", "evaluation", "phase"})
 class _Stop:
     cycle: str
     after: int
-    """The newest event when it was asked for."""
+    """Newest event when the stop was requested."""
     since: datetime
     by: datetime
     asked: datetime | None = None
-    """When the worker was last told to end."""
+    """Time at which the worker was last asked to end."""
 
 
 class NightStop:
-    """One worker at a time, which is to end or not."""
+    """Stops one worker at a step boundary, or after a time limit."""
 
     def __init__(self, ledger: SqliteLedger, supervisor: WorkerSupervisor, events: EventLog, within: timedelta) -> None:
         self._ledger, self._supervisor, self._events, self._within = ledger, supervisor, events, within
@@ -58,13 +57,13 @@ class NightStop:
         return self._stop is not None
 
     def forget(self) -> None:
-        """No worker has to end."""
+        """Drops the pending stop."""
         self._stop = None
 
     def enforce(self, cycle: str, why: str, now: datetime, *, at_once: bool) -> None:
-        """Has the worker of that cycle end, because of `why`; called again and again until it has."""
+        """Asks the cycle's worker to end because of `why`; called repeatedly until it has."""
         if self._stop is None or self._stop.cycle != cycle:
-            self._events.add("schedule", f"{cycle} is to stop: {why}")
+            self._events.add("schedule", f"{cycle} must stop: {why}")
             self._stop = _Stop(cycle, self._ledger.newest_event(), now, now + self._within)
         stop, said = self._stop, (event.kind for _, event in self._ledger.events(after=self._stop.after, limit=1000))
         if stop.asked is not None and abs(now - stop.asked) < ASKED_AGAIN:
@@ -76,24 +75,24 @@ class NightStop:
 
 
 LOOK_SECONDS = 30.0
-"""Between two looks while a window is open; the machine's clock may be set meanwhile."""
+"""Interval between looks while a window is open, in seconds; the machine's clock may be set."""
 STOPPING_SECONDS = 1.0
-"""Between two looks while a worker is to end at the end of its step."""
+"""Interval between looks while a worker finishes its step, in seconds."""
 LATE = timedelta(minutes=30)
-"""After which a night that may not catch up is late."""
+"""Delay after which a night without catch-up is late."""
 LONGEST_LOOK = timedelta(minutes=10)
-"""The most that counts as work between two looks: the machine may have slept."""
+"""Maximum working time counted between two looks: the machine may have slept."""
 FAR = timedelta(hours=12)
-"""Before its window, where only a clock that was set back brings a night that began: others may come first."""
+"""Distance before its window beyond which a begun night, after the clock was set back, yields to others."""
 NOTHING_SEEN = MachineSnapshot()
 
 log = structlog.get_logger("assay")
 
 
 class Nights:
-    """Methods may be called from any thread. `look` does what is due, and gives the seconds until the next one; `ended`
-    gets a night that has ended and had begun, and may take its time elsewhere; `before` is done before the cycle
-    of a night begins, and may take its time: whether the night may begin is asked anew after it."""
+    """Runs the schedule; thread-safe. `look` does what is due and returns the seconds until the next look; `ended` gets
+    a begun night that has ended; `before` runs before a night's cycle begins, may take long, and the night is decided
+    again after it."""
 
     def __init__(
         self,
@@ -114,21 +113,21 @@ class Nights:
         self._events = events
         self.book = NightBook(ledger, rules, self.calendar, events, now)
         self._allowed = ""
-        self._why = "the schedule has not been looked at yet"
+        self._why = "the schedule has not been checked yet"
         self._at_once = False
         self._stop = NightStop(ledger, cycles.supervisor, events, timedelta(minutes=rules.stop_within))
         self._last: datetime | None = None
         self._joules: float | None = None
         self._used_at: datetime | None = None
         self._preparing = self._prepared = ""
-        """The night that wants `before` to be done, and the one that it was done for."""
+        """Night that waits for `before`, and the night for which it has run."""
         self.seen = NOTHING_SEEN
         self._begun = {night.cycle for night in ledger.nights(REMEMBERED) if night.cycle}
         cycles.supervisor.held = self.holds
 
     # what others ask
     def holds(self, cycle: str) -> str:
-        """Why that cycle may not work now; empty when it may. A cycle that no night began is not held."""
+        """Returns why the cycle may not work now; empty if it may. A cycle that no night began is never held."""
         if (
             not self.rules.enabled
             or cycle == self._allowed
@@ -140,34 +139,34 @@ class Nights:
 
     @property
     def looked(self) -> bool:
-        """Whether the machine was looked at since the start."""
+        """True if the machine was measured since the start."""
         return self.seen is not NOTHING_SEEN
 
     @property
     def working(self) -> bool:
-        """Whether a night's cycle may work now."""
+        """True if a night's cycle may work now."""
         return bool(self._allowed)
 
     @property
     def why(self) -> str:
-        """Why none may."""
+        """Reason why no night's cycle may work; empty if one may."""
         return "" if self._allowed else self._why
 
     @property
     def next_time(self) -> str | None:
-        """When the next night opens; UTC, ISO 8601. None while none is scheduled."""
+        """Start of the next night in UTC, ISO 8601; None if none is scheduled."""
         found = self.book.coming(1)
         return found[0].opens.isoformat(timespec="seconds") if found else None
 
     def release(self, cycle: str) -> None:
-        """A person asked that cycle to go on at any hour."""
+        """Lets the cycle run at any hour, on a person's request."""
         if cycle in self._begun and self.book.released() != cycle:
             self.book.change(released=cycle)
-            self._events.add("schedule", f"{cycle} goes on at any hour: a person asked for it")
+            self._events.add("schedule", f"{cycle} may run at any hour: a person asked for it")
 
     # the clock
     def look(self) -> float:
-        """Does what is due now. Returns the seconds until the next look at the latest."""
+        """Takes the actions that are due. Returns the maximum seconds until the next look."""
         seconds = self._look()
         if self._preparing:  # without the lock: a person may pause nights, or begin a cycle, meanwhile
             self.before()
@@ -201,14 +200,14 @@ class Nights:
             return self._pause_between(deciding, now)
 
     def _tell_missed(self, missed: list[Night]) -> None:
-        """Of nights that passed while nobody looked, the newest is told, for all of them."""
+        """Notifies people once, with the newest missed night, for all that passed unobserved."""
         for night in missed[:-1]:
             self.book.reported(night.key)
         for night in missed[-1:]:
             self.ended(night)
 
     def _forget(self) -> None:
-        """Nights that pass while the schedule is switched off are nobody's loss."""
+        """Resets the count, so that nights while the schedule is disabled are not missed."""
         self._allowed, self._why = "", ""
         self._stop.forget()
         state = self._ledger.schedule()
@@ -256,8 +255,7 @@ class Nights:
             self._close(night, action)
 
     def _begin(self, night: Night) -> None:
-        """Writes down as what it begins before it does: after a kill in between, its cycle is known as its own, and no
-        other one is."""
+        """Records the cycle's id before it begins: after a kill in between, exactly that cycle belongs to the night."""
         if self._prepared != night.key:
             self._preparing, self._why = night.key, "a night is about to begin: verified work becomes tasks"
             self.book.put(night, state=NightState.OPEN, begins=True, reason="", paused=False, reported=False)
@@ -278,7 +276,7 @@ class Nights:
         self.book.put(night, state=NightState.RUNNING, cycle=cycle.id, reason="")
 
     def _adopted(self, night: Night) -> Night:
-        """A night that was killed between its two writes, with the cycle that it had begun."""
+        """Assigns a night, killed between its two writes, the cycle that it had begun."""
         if not night.begins_as or night.cycle or self._ledger.cycle(night.begins_as) is None:
             return night
         self._begun.add(night.begins_as)
@@ -302,8 +300,8 @@ class Nights:
         self.ended(ended)
 
     def _count_work(self, now: datetime) -> None:
-        """Adds the time, and the energy, since the last look to the night that worked meanwhile, also where it was held
-        and came to the end of its step; not where a person had its cycle go on at any hour."""
+        """Adds time and energy since the last look to the working night, also while a held one finishes its step, but
+        not for a cycle that a person released."""
         before, joules = self._joules, self.seen.joules
         self._joules = joules
         if self._last is None:
@@ -317,7 +315,7 @@ class Nights:
                 self.book.put(night, seconds=night.seconds + passed.total_seconds(), joules=taken or night.joules)
 
     def _enforce(self, now: datetime) -> None:
-        """Has a worker end that works on a night's cycle which may not work now."""
+        """Stops a worker on a night's cycle that may not work now."""
         unfinished = self._cycles.unfinished()
         if unfinished is None or not self.holds(unfinished.id) or not self._cycles.supervisor.works_on(unfinished.id):
             self._stop.forget()

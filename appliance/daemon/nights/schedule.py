@@ -1,4 +1,4 @@
-"""The thread that looks at the schedule. What it leads to is decided in `appliance.daemon.nights.runner`."""
+"""The schedule's thread; `appliance.daemon.nights.runner` makes its decisions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from appliance.ledger.audited import TamperedError
 
 
 def schedule_thread(nights: Nights, wake: Callable[[], object], on_error: Callable[[Exception], None]) -> WakeThread:
-    """Makes it; `wake` is called when a night's cycle may work."""
+    """Creates the thread; `wake` is called when a night's cycle may work."""
 
     def look() -> float:
         try:

@@ -1,7 +1,7 @@
-"""Keeps on record what is known of nights and of the schedule, also what a person said and what was missed.
+"""Records nights and the state of the schedule, including pauses and missed nights.
 
-What always holds: a date has one night; one that passed while nobody looked is on record as missed, with the reason,
-and an event; a new reason to wait is an event, once.
+Invariants: a date has one night; one that passed unobserved is recorded as missed, with the reason and an event; a new
+reason to wait is an event, once.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from appliance.nights.settings import ScheduleSettings
 from appliance.records.nights import Night, NightState, ScheduleState
 
 CRON_REACH = timedelta(hours=1)
-"""How long after its minute a night without an end may still begin."""
+"""Time after its minute within which a night without an end may begin."""
 MADE_UP = timedelta(hours=5, minutes=30)
-"""How long a made up night without an end works at most."""
+"""Longest duration of a made-up night without an end."""
 REMEMBERED = 62
-"""Nights that are looked at, newest first."""
+"""Number of newest nights examined."""
 MOST_MISSED = 31
 NOBODY_LOOKED = "the daemon did not run, or the clock was set forward"
 TOLD_WITHIN = timedelta(days=1)
-"""How old the end of a night may be that nobody was told of yet."""
+"""Maximum age of an unreported end of a night that is still reported."""
 
 
 class NightBook:
-    """Its methods may be called from any thread; `lock` is held over what belongs together."""
+    """Records of nights; thread-safe. `lock` is held across related calls."""
 
     def __init__(
         self,
@@ -47,15 +47,15 @@ class NightBook:
         return time_of(self._now())
 
     def nights(self, limit: int) -> list[Night]:
-        """Those on record, newest date first."""
+        """Returns recorded nights, newest date first."""
         return sorted(self._ledger.nights(limit), key=lambda night: night.key, reverse=True)
 
     def state(self) -> ScheduleState:
-        """What is on record; as it would be, before the first look."""
+        """Returns the recorded state, or the initial one before the first look."""
         return self._ledger.schedule() or ScheduleState(calendar=self._calendar.text, since=self._now())
 
     def coming(self, count: int) -> list[Occasion]:
-        """The next nights, without those that a pause covers."""
+        """Returns the next nights, except those that a pause covers."""
         state, now = self._ledger.schedule(), self.moment()
         paused = state is not None and state.paused
         if not self._rules.enabled or (paused and state is not None and not state.until):
@@ -65,25 +65,25 @@ class NightBook:
 
     # what a person asks for
     def pause(self, until: str = "") -> ScheduleState:
-        """Nothing of a night works until then, or until `resume`."""
+        """Pauses all nights until that time, or until `resume`."""
         changed = self.change(paused=True, until=until)
         self._events.add("schedule", f"nights are paused{f' until {until}' if until else ''} by a person")
         return changed
 
     def resume(self) -> ScheduleState:
         changed = self.change(paused=False, until="")
-        self._events.add("schedule", "nights go on: a person ended the pause")
+        self._events.add("schedule", "nights resume: a person ended the pause")
         return changed
 
     def reported(self, key: str) -> None:
-        """People were told of that night's end, or could not be."""
+        """Marks the night's end as reported, or unreportable."""
         with self.lock:
             night = self._ledger.night(key)
             if night is not None and night.state.ended:
                 self._ledger.put_night(night.model_copy(update={"reported": True}))
 
     def current_state(self, now: datetime) -> ScheduleState:
-        """What is on record, counted anew where the calendar is another one; a pause ends when its time has come."""
+        """Returns the state, restarted for a changed calendar; ends an expired pause."""
         state = self._ledger.schedule()
         changed = state
         if state is None or state.calendar != self._calendar.text:
@@ -93,7 +93,7 @@ class NightBook:
             changed = changed.model_copy(update={"since": text_of(now)})
         if changed.paused and changed.until and time_of(changed.until) <= now:
             changed = changed.model_copy(update={"paused": False, "until": ""})
-            self._events.add("schedule", "nights go on: the pause is over")
+            self._events.add("schedule", "nights resume: the pause is over")
         if changed != state:
             self._ledger.put_schedule(changed)
         return changed
@@ -109,7 +109,7 @@ class NightBook:
         return state.released if state is not None else ""
 
     def put(self, night: Night, **changes: object) -> Night:
-        """Writes it down where that changes anything; a new reason to wait is an event."""
+        """Records a changed night; a new reason to wait is an event."""
         changed = night.model_copy(update=changes)
         if changed == night and night.updated:
             return night
@@ -120,12 +120,12 @@ class NightBook:
         return changed
 
     def untold(self, now: datetime) -> list[Night]:
-        """Nights that ended shortly before the daemon did, of which people were not told."""
+        """Returns recently ended nights that were not reported before the daemon ended."""
         found = (night for night in self._ledger.nights(REMEMBERED) if night.state.ended and not night.reported)
         return [night for night in found if abs(now - time_of(night.updated)) < TOLD_WITHIN]
 
     def to_decide(self, now: datetime) -> list[Night]:
-        """Nights that have not ended, and the one that is open; at most one that is open, the first."""
+        """Returns unended nights and at most one new open night, the first."""
         recorded = self._ledger.nights(REMEMBERED)
         by_key = {night.key: night for night in recorded}
         found = [night for night in recorded if not night.state.ended]
@@ -145,7 +145,7 @@ class NightBook:
         return sorted(found, key=lambda night: night.key)
 
     def _to_make_up(self, recorded: list[Night], now: datetime) -> list[Night]:
-        """The newest night, where it was missed and nobody wanted that."""
+        """Returns the newest night if it was missed unintentionally."""
         newest = max(recorded, key=lambda night: night.key, default=None)
         if newest is None or newest.state is not NightState.MISSED or newest.begins or newest.made_up or newest.paused:
             return []
@@ -155,7 +155,7 @@ class NightBook:
         return [newest.model_copy(update=again)]
 
     def record_missed(self, state: ScheduleState, now: datetime) -> list[Night]:
-        """Puts on record what passed while nobody looked, ascending."""
+        """Records nights that passed unobserved, ascending."""
         known = self._ledger.nights(REMEMBERED)
         keys = {night.key for night in known}
         opened = [moment for night in known if (moment := time_of(night.opens)) <= now]
@@ -184,7 +184,7 @@ class NightBook:
 
 
 def _is_over(night: Night, moment: datetime) -> bool:
-    """Whether it had not begun by then, or its window had closed."""
+    """True if the night had not begun at that moment, or its window had closed."""
     return time_of(night.opens) > moment or (bool(night.closes) and time_of(night.closes) <= moment)
 
 

@@ -1,15 +1,14 @@
-"""Keeps a broker running for a daemon that has given up root: starts it, and starts it again when it has died.
+"""Keeps a broker running for a daemon that has given up root, restarting it when it ends.
 
     python -I -S broker_guard.py PROGRAM [ARGUMENT ...]
 
-What always holds: the first line of standard input is the broker's settings, each time; it comes from whoever started
-this program, nothing later counts, and end of file ends broker and guard. So the daemon, which
-has no rights any more, can stop its broker and cannot make it do anything. The broker ends when the guard ends, however
-that is. Each end is one line of JSON on standard output: the exit status, the seconds that it ran, and those
-until the next start, or null where there is none. Where it is root, it and the broker have only the capabilities in
-`KEPT`: those that sandboxes take.
+Invariants: the first line of standard input, from the process that started this program, is the broker's settings for
+every start; later input is ignored, and end of file ends broker and guard. So the unprivileged daemon can stop its
+broker but cannot make it do anything. The broker ends when the guard ends, in any way. Each end is one line of JSON on
+standard output: exit status, running time in seconds, and seconds until the next start, or null if there is none. As
+root, guard and broker have only the capabilities in `KEPT`, which sandboxes need.
 
-Standard library only: it is small, and it stays root.
+Standard library only: the program is small, and it stays root.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from pathlib import Path
 
 LAUNCH = Path(__file__).with_name("launch.py")
 GRACE_SECONDS = 4.0
-"""That a broker has to end its sandboxes; its keeper does it where that does not suffice."""
+"""Time for a broker to end its sandboxes, in seconds; its keeper ends the rest."""
 CANNOT = 2
-"""Exit status of a broker that cannot work with its settings."""
+"""Exit status of a broker with unusable settings."""
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
-"""Before its third start and at most; the second one is at once."""
+"""Pause before the third start, and the longest pause; the second start is immediate."""
 STEADY_SECONDS = 60.0
-"""A broker that ran for so long was well: the pauses begin anew."""
+"""Running time after which the pauses restart from zero, in seconds."""
 KEPT = {
     "CAP_DAC_OVERRIDE": 1,
     "CAP_KILL": 5,
@@ -41,12 +40,12 @@ KEPT = {
     "CAP_SYS_ADMIN": 21,
     "CAP_SETFCAP": 31,
 }
-"""By their numbers in <linux/capability.h>; the same as in systemd/assay-broker.service."""
+"""Capability numbers from <linux/capability.h>; same set as in systemd/assay-broker.service."""
 _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _CAPABILITY_VERSION_3 = 23, 24, 0x20080522
 
 
 def guard(command: list[str]) -> None:
-    """Returns when the daemon is gone or wants it."""
+    """Runs brokers until the daemon closes standard input."""
     os.umask(0o077)
     settings = sys.stdin.buffer.readline()
     pause = 0.0
@@ -66,7 +65,7 @@ def guard(command: list[str]) -> None:
 
 
 def limit_capabilities() -> None:
-    """Gives up all capabilities but those in `KEPT`, also for what is started later. Raises OSError."""
+    """Drops all capabilities except those in `KEPT`, for child processes too. Raises OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     kept = sum(1 << number for number in KEPT.values())
     held = [number for number in range(64) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1]
@@ -94,7 +93,7 @@ def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
 
 
 def _daemon_ended(process: subprocess.Popen[bytes] | None, seconds: float | None) -> bool:
-    """Waits until the daemon has ended: True. Or until the broker has, if one is given, or the time is over: False."""
+    """Waits: True once the daemon has ended, False once the given broker has, or after `seconds`."""
     deadline = None if seconds is None else time.monotonic() + seconds
     watched = [0] if process is None else [0, os.pidfd_open(process.pid)]
     try:
@@ -133,5 +132,5 @@ if __name__ == "__main__":
         try:
             limit_capabilities()
         except OSError as unlimited:
-            sys.exit(f"broker: capabilities cannot be given up: {unlimited.strerror}; start it with CAP_SETPCAP too")
+            sys.exit(f"broker: capabilities cannot be dropped: {unlimited.strerror}; start it with CAP_SETPCAP too")
     guard(sys.argv[1:])

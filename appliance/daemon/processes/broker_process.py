@@ -1,8 +1,8 @@
-"""The broker of a daemon's own, as the daemon sees it: a guard to end, a socket to use, and news of what happened.
+"""The daemon's own broker: its guard process, its socket, and news of it.
 
-What always holds: guard and broker are in a session of their own, so that Ctrl-C does not reach them before the worker
-has ended; they end when this process ends. Nothing is written to a file before `watch`, for until then this process may
-be root, and the folder another user's.
+Invariants: guard and broker are in their own session, so that Ctrl-C does not reach them before the worker has ended;
+they end when this process ends. No file is written before `watch`: until then this process may be root, and the folder
+another user's.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ from runtime.model import FrozenModel
 from runtime.settings import BrokerSettings
 
 START_SECONDS = 120.0
-"""That a broker may take to answer: a second, on a busy machine many. One that ends is not waited for."""
+"""Time limit for a broker to answer, in seconds: usually one, more on a busy machine. An ended broker is not awaited.
+"""
 GRACE_SECONDS = broker_guard.GRACE_SECONDS + 1.0
-"""Of broker and guard, after those of `appliance.daemon.processes.wake_thread`."""
+"""Grace of broker and guard, in seconds, after those in `appliance.daemon.processes.wake_thread`."""
 MOST_CHARS = 600
 MOST_BYTES = 1 << 18
 NEWS = b"broker: news: "
-"""How a line of the broker begins that people are to see."""
+"""Prefix of the broker's lines that people should see."""
 ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
 
 class BrokerEnd(FrozenModel):
-    """What the guard says of a broker that has ended."""
+    """The guard's report of an ended broker."""
 
     code: int
     seconds: float
     retry_seconds: float | None
 
     def describe(self, last_line: str, *, no_memory: bool = False) -> str:
-        """Says it to people. `last_line` is the broker's; one that was killed did not say why. `no_memory`: the kernel
-        counted an end for want of memory beside it."""
+        """Describes the end for people. `last_line` is the broker's last, used unless it was killed. `no_memory`: the
+        kernel recorded an out-of-memory kill meanwhile."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with status {self.code}"
         if no_memory and self.code == -signal.SIGKILL:
             how = "ran out of memory and was killed by the kernel"
         then = "is not started again"
         if self.retry_seconds is not None:
-            then = f"starts again {f'in {self.retry_seconds:g} s' if self.retry_seconds else 'at once'}"
+            then = f"starts again {f'in {self.retry_seconds:g} s' if self.retry_seconds else 'immediately'}"
         return f"the broker {how} after {self.seconds:.0f} s and {then}" + (
             f": {_bare(last_line)}" if last_line and self.code > 0 else ""
         )
@@ -63,17 +64,17 @@ def _bare(line: str) -> str:
 
 
 class GuardLines:
-    """What comes through a pipe, line by line, without ever waiting for it."""
+    """Non-blocking line reader of a pipe."""
 
     def __init__(self, descriptor: int, early: bytes = b"") -> None:
-        """`early`: what was read from it before."""
+        """Sets up the reader. `early` has bytes read from the pipe before."""
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.ended = False
         self._rest = early
 
     def waiting(self) -> list[bytes]:
-        """All that has come; a line that has not ended comes later, or with the pipe's end, or when it is long."""
+        """Returns the available lines; an unfinished line follows later, at the pipe's end, or once it is too long."""
         while not self.ended:
             try:
                 data = os.read(self.descriptor, 1 << 16)
@@ -90,13 +91,13 @@ class GuardLines:
 
 
 def command(socket: Path, uid: int) -> list[str]:
-    """The broker's command line, for settings on its standard input. `uid` may use it beside root."""
+    """Returns the broker's command line, for settings on standard input. `uid` may use it beside root."""
     allowed = ["--allow-uid", str(uid)] if uid else []
     return [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--socket", str(socket), *allowed]
 
 
 class BrokerProcess:
-    """`start` while there is one thread, `watch` once rights are given up, `close` last."""
+    """The daemon's broker: `start` before other threads, `watch` after dropping rights, `close` last."""
 
     def __init__(self, settings: BrokerSettings, socket: Path, program: Sequence[str]) -> None:
         self.socket = socket
@@ -109,8 +110,8 @@ class BrokerProcess:
         self._lock = threading.Lock()
 
     def start(self) -> str:
-        """Returns when the broker answers, with nothing to say, or with why it does not: the guard then goes on trying,
-        unless the broker says that it cannot work."""
+        """Returns an empty string when the broker answers, else why it does not; the guard then keeps trying, unless
+        the broker reports unusable settings."""
         self._guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(broker_guard.__file__), *self._program],
             stdin=subprocess.PIPE,
@@ -130,7 +131,7 @@ class BrokerProcess:
             raise
 
     def watch(self, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
-        """Keeps what the broker writes, and tells `say` of each end, `lost` when there will be no other broker."""
+        """Stores the broker's output; calls `say` for each end, `lost` when no other broker will start."""
         guard = self._guard
         assert guard is not None
         self._thread = threading.Thread(
@@ -139,12 +140,12 @@ class BrokerProcess:
         self._thread.start()
 
     def stop_news(self) -> None:
-        """No more news: those who would hear them are about to go."""
+        """Suppresses further news, because the recipients are about to end."""
         with self._lock:
             self._closing = True
 
     def close(self) -> None:
-        """Ends broker and guard, and returns when they have."""
+        """Ends broker and guard and waits for them."""
         self.stop_news()
         guard, self._guard = self._guard, None
         if guard is None:
@@ -182,7 +183,7 @@ class BrokerProcess:
                 return problem
 
     def _first_line(self, guard: subprocess.Popen[bytes]) -> str:
-        """The last line of what the broker has written so far; the log gets it later."""
+        """Returns the last line of the broker's early output, which is logged later."""
         assert guard.stderr is not None
         if select.select([guard.stderr], [], [], 1.0)[0]:
             self._early = os.read(guard.stderr.fileno(), 1 << 16)
@@ -192,8 +193,8 @@ class BrokerProcess:
     def _read_news(
         self, guard: subprocess.Popen[bytes], log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]
     ) -> None:
-        """Reads until both pipes end. What the broker wrote goes into the log before the guard's news of its end
-        is passed on: it was written before."""
+        """Reads until both pipes end. The broker's output is logged before the guard's news of its end, as it was
+        written."""
         assert guard.stdout is not None
         assert guard.stderr is not None
         memory = MemoryKills.seen_from(guard.pid)

@@ -1,7 +1,7 @@
-"""Where the standard error of a child process goes: a file that cannot grow without end, and its last lines in memory.
+"""Log of a child's standard error: a size-limited file, and its last lines in memory.
 
-What is written there is untrusted (a library may print what a guest wrote); it is kept byte by byte and never shown
-without being escaped.
+Its content is untrusted (a library may print what a guest wrote); it is stored byte by byte and never shown without
+being escaped.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from appliance.system.clock import utc_now
 
 LINE_BYTES = 8192
 _HAS_TIME = re.compile(rb"\d{4}-\d\d-\d\d|\{|\s|\x1b")
-"""How a line begins that says when it was written, or goes on with the one before."""
+"""Start of a line that has a timestamp or continues the previous line."""
 PART_BYTES = 256 << 10
 
 
 class ChildLog:
-    """Appends to `path`, with the time before each line that has none.
+    """Appends lines to `path`, adding a timestamp where one is missing.
 
-    At `max_bytes` the file becomes `path.1`, the one before `path.2`, the rest is dropped."""
+    At `max_bytes` the file becomes `path.1`, the previous one `path.2`; older ones are dropped.
+    """
 
     def __init__(
         self, path: Path, *, max_bytes: int = 1_000_000, keep: int = 3, now: Callable[[], str] = utc_now
@@ -39,19 +40,19 @@ class ChildLog:
         self.trouble = ""
 
     def drain(self, pipe: IO[bytes]) -> None:
-        """Forgets the last lines, then copies lines until the pipe's end; one longer than 8 KiB is cut into several."""
+        """Clears the last lines, then copies lines until the pipe's end; lines over 8 KiB are split."""
         self.forget()
         while line := pipe.readline(LINE_BYTES):
             self.keep(line)
 
     def forget(self) -> None:
-        """Somebody else speaks from now on; the file stays."""
+        """Clears the last lines for a new child; the file stays."""
         self._tail.clear()
         self.trouble = ""
 
     def keep(self, line: bytes) -> None:
-        """A file that cannot be written (a full disk) is said in `trouble`, and no error: a child must not stand still
-        because nobody reads what it says."""
+        """Stores a line. A write error (a full disk) is only noted in `trouble`: a child must not block because its
+        output is not read."""
         self._tail.append(line)
         timed = line if self._goes_on or _HAS_TIME.match(line) else f"{self._now()[:19]}Z ".encode() + line
         self._goes_on = not line.endswith(b"\n")
@@ -61,7 +62,7 @@ class ChildLog:
             self.trouble = f"{self.path} cannot be written: {error.strerror}"
 
     def last_line(self) -> str:
-        """The last line that says something, at most 300 characters: for Python programs the exception itself."""
+        """Returns the last non-empty line, at most 300 characters: for Python programs the exception."""
         for line in reversed(self._tail):
             text = line.decode(errors="replace").strip()
             if text:
@@ -84,8 +85,8 @@ class ChildLog:
 
 
 def log_part(path: Path, *, after: int | None, lines: int) -> LogPart:
-    """The last lines of a log; with `after`, what came after that position, from the beginning where the file is
-    another one since. At most 256 KiB, and a line that is still being written waits for its end."""
+    """Returns the last lines of a log; with `after`, everything after that position, or from the start if the file was
+    replaced. At most 256 KiB; an unfinished line is left for later."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

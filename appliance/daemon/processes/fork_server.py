@@ -1,8 +1,8 @@
-"""What forks workers, as the core holds it: one that works, and a spare that takes its place at once.
+"""The fork server of workers, as the core sees it: a working one, and a spare that can replace it immediately.
 
-What always holds: each is a child of the core, the kernel ends it with the core, and it can be waited for. A spare is
-forked from the one that works, so it has all that was loaded there and shares its memory, and the core adopts it: for
-the moment that this takes, the core is the process that orphans of its tree are given to (PR_SET_CHILD_SUBREAPER).
+Invariants: each is a child of the core, dies with the core, and can be waited for. A spare is forked from the working
+one, so it shares the loaded libraries and their memory, and the core adopts it: meanwhile the core is the subreaper of
+its process tree (PR_SET_CHILD_SUBREAPER).
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from appliance.system.ending import is_stopped
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
 SPARE_SECONDS = 60.0
-"""That a spare may take to come: milliseconds, on a busy machine seconds."""
+"""Time limit for a spare to start, in seconds: usually milliseconds, more on a busy machine."""
 LOOK_SECONDS = 1.0
-"""Between looks meanwhile whether a signal stopped what forks it."""
+"""Interval between checks meanwhile for a stopped fork server, in seconds."""
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
 _MOST = 1 << 16
 _ADOPTING = threading.Lock()
 
 
 class ForkServer:
-    """Belongs to one thread. Everything but `end` may raise OSError where the process has ended."""
+    """A fork server, used by one thread. All methods except `end` may raise OSError if it has ended."""
 
     def __init__(self, pid: int, line: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
-        """`process` is it where it was started, and None where it was adopted."""
+        """Wraps a fork server. `process` is None if it was adopted."""
         self.pid = pid
         self.line = line
         self._process = process
 
     @classmethod
     def begun(cls) -> Self:
-        """A new one, with nothing loaded."""
+        """Starts a new fork server, with nothing loaded."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
@@ -59,7 +59,7 @@ class ForkServer:
         return cls(process.pid, ours, process)
 
     def spare(self) -> ForkServer | None:
-        """Another one, forked from this one; None where none comes."""
+        """Forks a spare from this one; None if that fails."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _adopting(), contextlib.suppress(OSError):
             with theirs:
@@ -70,7 +70,7 @@ class ForkServer:
         return None
 
     def _comes(self, spare: socket.socket) -> bool:
-        """Waits for its first word, or the end of its line; not where what forks it is stopped at a look."""
+        """Waits for the spare's first message or the end of its line; False if the fork server is stopped."""
         latest = time.monotonic() + SPARE_SECONDS
         while not select.select([spare], [], [], LOOK_SECONDS)[0]:
             if self.is_stopped or time.monotonic() > latest:
@@ -81,17 +81,17 @@ class ForkServer:
         socket.send_fds(self.line, [json.dumps(request).encode()], descriptors)
 
     def reply(self) -> dict[str, Any] | None:
-        """What it says next; None where it has ended."""
+        """Returns the next message; None if the fork server has ended."""
         message = self.line.recv(_MOST)
         return json.loads(message) if message else None
 
     def says_something(self, seconds: float) -> bool:
-        """Waits until it does, or has ended."""
+        """Waits up to `seconds`; True if there is a message, or the fork server has ended."""
         return bool(select.select([self.line], [], [], seconds)[0])
 
     @property
     def is_stopped(self) -> bool:
-        """Whether a signal stopped it."""
+        """True if a signal stopped the process."""
         return is_stopped(self.pid)
 
     def end(self) -> None:
@@ -106,7 +106,7 @@ class ForkServer:
 
 @contextlib.contextmanager
 def _adopting() -> Iterator[None]:
-    """Orphans below this process become its children meanwhile."""
+    """Makes this process adopt orphans of its process tree inside the block."""
     libc, before = ctypes.CDLL(None), ctypes.c_int()
     with _ADOPTING:
         libc.prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(before), 0, 0, 0)

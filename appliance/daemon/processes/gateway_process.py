@@ -1,7 +1,7 @@
-"""Runs the gateway beside the daemon, in a process of its own, and starts it again when it ends.
+"""Runs the gateway as a child process of the daemon, and restarts it when it ends.
 
-What always holds: it ends with the daemon, also when that is killed; what it writes is in `logs/gateway.log`; while it
-keeps ending, it is started less and less often. The daemon works without it.
+Invariants: it dies with the daemon, even if the daemon is killed; its output is in `logs/gateway.log`; pauses between
+restarts grow while it keeps ending. The daemon works without it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from appliance.system.memory_kills import MemoryKills
 
 FIRST_SECONDS, FACTOR, MOST_SECONDS = 1.0, 5.0, 60.0
 WELL_SECONDS = 30.0
-"""After which a gateway that ends is one that worked."""
+"""Running time after which the restart pauses begin anew, in seconds."""
 
 
 class GatewayProcess:
-    """`start` once, `close` last."""
+    """The gateway's process: `start` once, `close` last."""
 
     def __init__(self, settings: Settings, say: Callable[[str], None], command: Sequence[str] = ()) -> None:
-        """`say` is told of every end; `command` is another program, for tests."""
+        """Prepares the thread. `say` is called for every end; `command` is another program, for tests."""
         assay = (sys.executable, "-I", "-m", "appliance.cli.main", "gateway", "serve")
         self._command = tuple(command) or assay
         self._settings, self._say = settings, say
@@ -43,7 +43,7 @@ class GatewayProcess:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends it, and returns when it has ended."""
+        """Ends the gateway and waits for it."""
         with self._lock:
             self._closing.set()
             child = self._child
@@ -70,7 +70,8 @@ class GatewayProcess:
             pause = min(MOST_SECONDS, pause * FACTOR)
 
     def _once(self) -> str:
-        """How it ended. The thread that starts it waits for it: its end is tied to that."""
+        """Runs the gateway once and returns how it ended. Its death is tied to the thread that starts it, so that
+        thread waits."""
         broker = self._settings.sandbox.broker
         known = {"ASSAY_DATA": str(self._settings.data), "ASSAY_API__SOCKET": str(self._settings.socket_path)}
         known |= {"ASSAY_SANDBOX__BROKER": str(broker)} if broker is not None else {}

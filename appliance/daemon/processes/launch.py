@@ -1,10 +1,9 @@
-"""Starts a child: lowers its priority, ties its life to its parent's, and becomes it. Standard library only.
+"""Starts a child: lowers its priority, ties its life to its parent's, and executes it. Standard library only.
 
     python -I -S launch.py PARENT NICE PROGRAM [ARGUMENT ...]
 
-It is a program of its own and no `preexec_fn`, because a parent may have threads: between fork and exec of such a
-process almost no Python is safe. The kernel sends SIGKILL to what was started here when the thread that started it
-ends.
+A separate program instead of a `preexec_fn`, because the parent may have threads: almost no Python is safe between fork
+and exec then. The kernel sends SIGKILL to the child when the thread that started it ends.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def launch(parent: int, nice: int, command: list[str]) -> None:
-    """Becomes `command`; exits with 5 when that cannot be."""
+    """Becomes `command`; exits with status 5 if that fails."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         sys.exit(f"cannot tie the child to its parent: {os.strerror(ctypes.get_errno())}")

@@ -1,8 +1,7 @@
-"""The control API's socket: whose it is, who may speak on it, and what is left of an earlier one.
+"""The control API's socket: its location, its permissions, and leftovers of an earlier one.
 
-What always holds: the socket has mode 0600 from its first moment; a request from another user than the daemon's
-or root is refused unread. A socket that is already there is replaced only by the holder of the data
-folder's lock, and only when nobody listens on it.
+Invariants: the socket has mode 0600 from the start; a request from any user but the daemon's and root is refused
+unread. An existing socket is replaced only by the holder of the data folder's lock, and only if nobody listens on it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from appliance.client.connection import Failure
 from appliance.daemon.contract.errors import BrokenError, RequestError
 
 MAX_PATH_BYTES = 100
-"""The kernel takes 107; what is over that limit fails in ways that nobody understands."""
+"""Maximum length of the socket's path in bytes. The kernel allows 107; longer paths fail with obscure errors."""
 
 STRANGER_SECONDS = 5
 
@@ -28,8 +27,8 @@ _UCRED = struct.Struct("3i")
 
 
 def require_place(path: Path) -> bool:
-    """Looks whether there can be a socket at `path`, and changes nothing. Says whether one is there that nobody listens
-    on. Raises RequestError for a path that cannot be one, BrokenError when it is taken."""
+    """Checks, without changes, that a socket can be made at `path`; True if a stale one is there. Raises RequestError
+    for an unsuitable path, BrokenError if it is in use."""
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise RequestError(
             f"the path of the control socket is longer than {MAX_PATH_BYTES} bytes: {path}",
@@ -40,7 +39,7 @@ def require_place(path: Path) -> bool:
 
 
 def listen(path: Path) -> socket.socket:
-    """A listening socket at `path`. Raises as `require_place` does."""
+    """Returns a listening socket at `path`. Raises as `require_place` does."""
     if require_place(path):
         path.unlink()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -61,13 +60,13 @@ def listen(path: Path) -> socket.socket:
 
 
 def peer_user(sock: socket.socket) -> int:
-    """The user id of the process at the other end, from the kernel."""
+    """Returns the user id of the peer process, from the kernel."""
     _, user, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     return int(user)
 
 
 class OwnerOnlyProtocol(H11Protocol):
-    """HTTP/1.1 for the daemon's own user and root; anybody else gets 403 and the line is closed."""
+    """HTTP/1.1 for the daemon's own user and root; others get 403 and are disconnected."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._stranger = peer_user(transport.get_extra_info("socket")) not in (os.getuid(), 0)
@@ -95,7 +94,9 @@ class OwnerOnlyProtocol(H11Protocol):
 
 
 def _refusal() -> bytes:
-    failure = Failure(message="this daemon belongs to another user", hint="ask as its user, or as root", exit_code=4)
+    failure = Failure(
+        message="this daemon belongs to another user", hint="run the command as its user, or as root", exit_code=4
+    )
     body = failure.model_dump_json().encode()
     head = f"HTTP/1.1 403 Forbidden\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
     return head.encode() + b"connection: close\r\n\r\n" + body
@@ -108,7 +109,7 @@ def _is_left(path: Path) -> bool:
         return False
     if not stat.S_ISSOCK(found.st_mode):
         raise RequestError(
-            f"{path} is there and is no socket", hint="move it away, or set ASSAY_API__SOCKET to another path"
+            f"{path} exists and is not a socket", hint="move it away, or set ASSAY_API__SOCKET to another path"
         )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1)
@@ -117,7 +118,7 @@ def _is_left(path: Path) -> bool:
         except ConnectionRefusedError:
             return True
         except OSError as error:
-            raise BrokenError(f"{path} cannot be looked at: {error}", hint="see who uses it: `ss -xlp`") from error
+            raise BrokenError(f"{path} cannot be checked: {error}", hint="see who uses it: `ss -xlp`") from error
     raise BrokenError(
         f"another program listens on {path}",
         hint="it is a daemon of another data folder: set ASSAY_API__SOCKET to another path for one of them",

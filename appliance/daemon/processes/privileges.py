@@ -1,14 +1,12 @@
-"""Giving up root's rights, for good: the core and its workers need none of them once the broker runs.
+"""Drops root's rights for good: the core and its workers need none once the broker runs.
 
-What always holds after `drop_privileges`: no capability is effective, permitted, inheritable or ambient; where the
-process had any, the bounding set is empty too, so that no program started later gets one back, not even as user 0; and
-no_new_privs is set, so that no set-user-id program gives any. Children inherit all of it. Either everything was given
-up or an error is raised: there is no half way.
-Not promised: without `service.user` the process is still user 0 and owns root's files. It cannot mount, trace, load or
-enter anything, but it can write where user 0 may.
+Invariants after `drop_privileges`: no capability is effective, permitted, inheritable or ambient; if the process had
+any, the bounding set is empty too, so that no later program regains one, not even as user 0; and no_new_privs is set,
+so that no set-user-id program grants any. Children inherit all of it. Either everything was dropped or an error is
+raised. Not promised: without `service.user` the process is still user 0 and owns root's files. It cannot mount, trace,
+load or enter anything, but it can write where user 0 may.
 
-prctl(2), capset(2) and capabilities(7) say what each step does. All of it is per thread, so it is done before there is
-a second one.
+See prctl(2), capset(2) and capabilities(7). All of it is per thread, so it happens before a second thread starts.
 """
 
 from __future__ import annotations
@@ -41,15 +39,15 @@ class _Sets(ctypes.Structure):
 
 
 def user_account(name: str | None) -> pwd.struct_passwd:
-    """The user that the daemon is to be: the named one, otherwise the one that it is. Raises ConfigError."""
+    """Returns the user to run as: the named one, otherwise the current one. Raises ConfigError."""
     mine = os.geteuid()
     try:
         found = pwd.getpwuid(mine) if name is None else pwd.getpwnam(name)
     except KeyError as error:
         who = f"user {mine}" if name is None else f"service.user = {name!r}"
         raise ConfigError(
-            f"{who}: there is no such user on this machine",
-            hint="make one with `useradd --system --home-dir /var/lib/assay assay`, or correct service.user",
+            f"{who}: no such user on this machine",
+            hint="create one with `useradd --system --home-dir /var/lib/assay assay`, or correct service.user",
         ) from error
     if mine not in (0, found.pw_uid):
         raise ConfigError(
@@ -60,8 +58,8 @@ def user_account(name: str | None) -> pwd.struct_passwd:
 
 
 def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
-    """The data folder, or the new one where there is none, is the user's. Raises BrokenError otherwise: without root's
-    rights it could not be written, and the first error would come in the middle of a night."""
+    """Raises BrokenError unless the data folder, created if missing, belongs to the user: without root's rights it
+    could not be written, and the first error would come in the middle of a night."""
     if os.geteuid() != 0:
         return  # whoever was never root finds out from the kernel, which also knows of groups and access lists
     if not data.exists():
@@ -76,10 +74,12 @@ def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
 
 
 def drop_privileges(user: pwd.struct_passwd) -> None:
-    """Becomes that user, without any capability and without a way to get one. Raises BrokenError."""
+    """Becomes that user, without any capability or a way to regain one. Raises BrokenError."""
     threads = len(list(Path("/proc/self/task").iterdir()))
     if threads != 1:
-        raise BrokenError(f"rights can only be given up by one thread, and there are {threads}", hint="report this")
+        raise BrokenError(
+            f"root's rights can only be dropped by a single thread, and there are {threads}", hint="report this"
+        )
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
     try:
@@ -105,7 +105,7 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
             "CAP_SETGID, which are needed to give the others up",
         ) from error
     if _effective():
-        raise BrokenError("capabilities are left after they were given up", hint="report this, with the kernel's name")
+        raise BrokenError("capabilities remain after they were dropped", hint="report this, with the kernel's name")
     os.environ |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
 
 
@@ -116,7 +116,7 @@ def _effective() -> int:
 
 
 def _bounding(libc: ctypes.CDLL) -> Iterator[int]:
-    """The numbers in the bounding set; the kernel answers -1 for those that it does not know."""
+    """Yields the capability numbers in the bounding set; the kernel answers -1 for unknown ones."""
     return (number for number in range(_MAX_CAPABILITY + 1) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1)
 
 
@@ -127,25 +127,25 @@ def _do(result: int, what: str) -> None:
 
 
 def _groups(user: pwd.struct_passwd) -> list[int]:
-    """The groups of another user; one's own stay as they are."""
+    """Returns the groups of another user; the current user's own stay unchanged."""
     if user.pw_uid == os.geteuid():
         return os.getgroups()
     return sorted({user.pw_gid, *(group.gr_gid for group in grp.getgrall() if user.pw_name in group.gr_mem)})
 
 
 def _make(data: Path, user: pwd.struct_passwd) -> None:
-    """A data folder of the user's, below folders that stay as they are or become root's."""
+    """Creates a data folder owned by the user; parent folders stay as they are or become root's."""
     try:
         data.mkdir(parents=True, mode=0o700)
         os.chown(data, user.pw_uid, user.pw_gid, follow_symlinks=False)
     except OSError as error:
         raise BrokenError(
-            f"the data folder {data} cannot be made: {error.strerror}", hint="choose another folder with --data"
+            f"the data folder {data} cannot be created: {error.strerror}", hint="choose another folder with --data"
         ) from error
 
 
 def _tops(data: Path) -> Iterator[Path]:
-    """The folder, what lies in it, and what lies in its `run`: where another user's leavings would be."""
+    """Yields the folder, its entries, and those of `run`: where files of another user would be."""
     yield data
     for folder in (data, data / "run"):
         if folder.is_dir() and not folder.is_symlink():

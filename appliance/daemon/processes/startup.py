@@ -1,8 +1,8 @@
-"""Starts the broker, which has root's rights, and gives up the daemon's own.
+"""Starts the broker, which keeps root's rights, then drops the daemon's own.
 
-What always holds: inside `started_broker` this process has no capability and cannot get one, and neither can what it
-starts; a broker of ours runs under its guard, or one that was there before is used, or `refused` says why model code
-cannot be run here. A broker of ours is ended last.
+Invariants: inside `started_broker` this process has no capability and cannot regain one, and neither can its children;
+the daemon's own broker runs under its guard, or an existing broker is used, or `refused` says why model code cannot
+run. An own broker is ended last.
 """
 
 from __future__ import annotations
@@ -28,37 +28,38 @@ from appliance.settings.policy_files import load_policy
 from policies.policy import Policy
 from runtime.errors import RefusedError
 
-MEND = "mend that: the daemon tries again by itself, and says more in logs/broker.log in the data folder"
+MEND = "fix that: the daemon retries by itself; logs/broker.log in the data folder has the details"
 
 
 @dataclass(frozen=True)
 class BrokerStart:
     settings: Settings
-    """Those given, with the socket of the broker in use."""
+    """Given settings, with the socket of the broker in use."""
     broker: BrokerProcess | None
-    """Ours, if we started one."""
+    """Own broker, if one was started."""
     refused: RefusedError | None
-    """Why model code cannot be run at first; None where it can. A broker of ours may come to work later."""
+    """Why model code cannot run at first, None if it can; an own broker may start to work later."""
     policy: str = ""
-    """Digest of the policy that a broker of ours was started under, as the file said; empty without one."""
+    """Digest of the policy file under which an own broker was started; empty without one."""
 
     def require_policy(self, in_force: str) -> None:
-        """Raises BrokenError where the file said another policy than the audit log."""
+        """Raises BrokenError if the file had another policy than the audit log."""
         if self.policy not in ("", in_force):
             raise BrokenError(
                 f"the broker was started under the policy {self.policy[:12]}, and {in_force[:12]} is in force",
-                hint="start it again: somebody had changed policy/in-force.toml, and it was put right",
+                hint="start it again: policy/in-force.toml had been changed, and was restored",
             )
 
     @contextmanager
     def watched(self, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Iterator[None]:
-        """Watches the broker meanwhile: `say` is told of every end of a broker of ours, and `fail` when it cannot be
-        started again."""
+        """Watches an own broker inside the block: `say` is called for every end, `fail` when it cannot restart."""
         if self.broker is None:
             yield
             return
         log = ChildLog(self.settings.data / "logs" / "broker.log")
-        lost = BrokenError("the broker has ended and cannot be started again", hint=f"{log.path} says why; start anew")
+        lost = BrokenError(
+            "the broker has ended and cannot be started again", hint=f"{log.path} says why; restart the daemon"
+        )
         self.broker.watch(log, say, lambda: fail(lost))
         try:
             yield
@@ -68,9 +69,9 @@ class BrokerStart:
 
 @contextmanager
 def started_broker(settings: Settings, *, control: Path | None = None) -> Iterator[BrokerStart]:
-    """Gives up root's rights once a broker runs; for the main thread, before there is another. What keeps a daemon from
-    working on this folder, or from listening at `control`, is said before a broker is begun. Raises ConfigError,
-    PolicyError, BrokenError, RequestError or DataLockedError."""
+    """Drops root's rights once a broker runs; main thread only, before there is another. Obstacles to working on this
+    folder or listening at `control` are reported before a broker starts. Raises ConfigError, PolicyError, BrokenError,
+    RequestError or DataLockedError."""
     user = user_account(settings.service.user)
     require_own_folder(settings.data, user)
     require_unlocked(settings.data)
@@ -109,8 +110,8 @@ def _prepared(settings: Settings, socket: Path, uid: int, policy: Policy) -> Bro
 
 
 def make_broker_folder(folder: Path, *, for_others: bool) -> None:
-    """The broker's folder, in which nobody else may write: what lies there is run and removed with root's rights.
-    `for_others` may pass through it, to the socket."""
+    """Creates the broker's folder, writable by nobody else: its content is executed and removed with root's rights.
+    `for_others` lets other users pass through to the socket."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for place in (folder, *folder.parents) if for_others else (folder,):

@@ -1,7 +1,7 @@
-"""A thread that does one step whenever it is woken, and again after the time that the step asks for.
+"""A thread that runs a step whenever it is woken, and again after the time that the step returns.
 
-What always holds: a disk that is full or read-only ends nothing, because what could not be written is done again soon;
-any other error ends the thread and is handed on, never lost.
+Invariants: a full or read-only disk ends nothing, because the step is retried soon; any other error ends the thread and
+is passed on, never lost.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ import structlog
 from appliance.ledger.failures import ReadOnlyError
 
 STOP_SECONDS = 10.0
-"""That all of it may take, with the broker's `GRACE_SECONDS` (`appliance.daemon.processes.broker_process`)."""
+"""Total time to stop, in seconds, including the broker's `GRACE_SECONDS` (`appliance.daemon.processes.broker_process`).
+"""
 WORK_SECONDS = 4.0
-"""Of a worker, of the gateway, and of the command that makes tasks before a night."""
+"""Grace of a worker, of the gateway, and of the command that collects tasks before a night, in seconds."""
 
 LOST_SECONDS = 0.5
-"""Of a worker whose broker will not come back. No step comes to its end in any grace: a worker is told to end in the
-middle of it, and the next one goes on from the last record. So the grace is for closing what is open, and of sandboxes
-there is nothing left to close."""
+"""Grace of a worker whose broker is lost, in seconds. No step finishes within a grace: the worker is interrupted in the
+middle of one, and the next resumes from the last record. So the grace only serves to close what is open, and no sandbox
+is left to close."""
 
 
 def close_together(*closers: Callable[[], object]) -> None:
-    """Calls them at the same time and returns when all have returned; raises what one of them raised."""
+    """Calls the closers concurrently, waits for all, and raises one of their errors."""
     failed: list[BaseException] = []
 
     def run(close: Callable[[], object]) -> None:
@@ -47,12 +48,12 @@ def close_together(*closers: Callable[[], object]) -> None:
 
 log = structlog.get_logger("assay")
 AGAIN_SECONDS = 5.0
-"""Until what the disk kept from being written is tried again."""
+"""Delay before a failed write is retried, in seconds."""
 
 
 class WakeThread:
-    """`start` once, `wake` when there may be something to do, `close` to end. `step` gives the seconds until the next
-    one, None to wait until it is woken; `on_error` gets what ended the thread unasked."""
+    """A thread with a repeated step: `start` once, `wake` when there may be work, `close` to end. `step` returns the
+    seconds until the next one, None to wait for `wake`; `on_error` gets the error that ended the thread."""
 
     def __init__(self, name: str, step: Callable[[], float | None], on_error: Callable[[Exception], None]) -> None:
         self._step = step
@@ -84,7 +85,9 @@ class WakeThread:
                         raise
                     seconds, said = AGAIN_SECONDS, str(error)
                     if said != self._said:  # it may last
-                        log.warning("the disk takes no writes: it is tried again", problem=said, seconds=seconds)
+                        log.warning(
+                            "the disk is full or read-only: the write is retried", problem=said, seconds=seconds
+                        )
                 self._said = said
                 self._wake.wait(seconds)
                 self._wake.clear()
@@ -93,7 +96,7 @@ class WakeThread:
 
 
 def takes_no_writes(error: BaseException) -> bool:
-    """Whether the error, or what it was raised from, is that no room is left or that the disk is read-only."""
+    """True if the error or one of its causes is a full or read-only disk."""
     met: BaseException | None = error
     while met is not None:
         if isinstance(met, ReadOnlyError):

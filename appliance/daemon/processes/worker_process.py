@@ -1,16 +1,15 @@
-"""One worker: the child process that holds the model, and whose death is an event and never the core's own.
+"""One worker: the child process with the model, whose death is an event and never the core's own.
 
-What always holds: the worker leads a process group of its own, ends when the core ends (PDEATHSIG, and its ledger's
-connection closes), runs at a lower priority, and has two descriptors besides the standard three: its end of the
-connection to the ledger, which takes what its work needs and nothing else, and its settings, which lie in memory where
-no file can be exchanged. It is told which policy is in force, and works under no other. When `run` returns, the whole
-group is dead.
+Invariants: the worker has its own process group, dies with the core (PDEATHSIG, and its ledger connection closes), runs
+at a lower priority, and has two descriptors besides the standard three: the ledger connection, which accepts only the
+calls of its work, and its settings, in memory where no file can be exchanged. It is told which policy is in force, and
+works under no other. When `run` returns, the whole group is dead.
 
     worker train|evaluate <cycle>  --policy SHA256 --ledger-fd N --data DIR --settings FILE
     worker jobs any|solvers|model  --policy SHA256 --ledger-fd N --data DIR --settings FILE
 
-Each worker is a process of its own, forked by `appliance.worker.forkserver`. Where that has loaded the libraries of a
-model, which takes seconds, a spare of it waits: should it be killed, the next worker is forked from the spare.
+Each worker is forked by `appliance.worker.forkserver`. Once a fork server has loaded a model's libraries, which takes
+seconds, a spare of it waits: if the first is killed, the next worker is forked from the spare.
 """
 
 from __future__ import annotations
@@ -46,26 +45,26 @@ LIBRARIES = (
     "securesystemslib.dsse",
 )
 _MODELS = ("appliance.worker.cycle", "appliance.inference.torch.engine", "transformers.modeling_utils")
-"""What is loaded only for work with a model."""
+"""Modules loaded only for work with a model."""
 
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """How a worker ended, as the core saw it."""
+    """End of a worker, as the core saw it."""
 
     code: int
-    """Exit status; minus the signal's number when a signal killed it."""
+    """Exit status; minus the signal number if a signal killed it."""
     stopped: bool
-    """Whether the core asked it to end."""
+    """True if the core asked it to end."""
     seconds: float
     last_line: str
-    """The last line of its standard error: untrusted text."""
+    """Last line of its standard error: untrusted text."""
     trouble: str = ""
-    """Why its log could not be kept; empty when it was."""
+    """Reason why its log could not be written; empty if it was."""
     stuck: str = ""
-    """Why it was killed here; empty when it was not."""
+    """Reason why it was killed here; empty if it was not."""
     no_memory: bool = False
-    """Whether the kernel counted an end for want of memory among the processes of its control group meanwhile."""
+    """True if the kernel counted an out-of-memory kill in its control group meanwhile."""
 
     @property
     def failed(self) -> bool:
@@ -89,21 +88,21 @@ class WorkerEnd:
 class WorkerProcess:
     """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any.
 
-    `command` is a program that takes the worker's place, for tests of what is around it.
+    `command` is a program in the worker's place, for tests of its surroundings.
     """
 
     ledger: SqliteLedger
     data: Path
     settings: str
     policy: Callable[[], str]
-    """The digest of the one in force."""
+    """Returns the digest of the policy in force."""
     log: ChildLog
     command: Sequence[str] = ()
     stuck: Callable[[], str] = lambda: ""
-    """Says in a sentence why the worker has to be killed; asked every `look_seconds`; empty while it need not be."""
+    """Called every `look_seconds`; returns why the worker must be killed, empty if it need not be."""
     grace_seconds: float = 10.0
     close_seconds: float = WORK_SECONDS
-    """The grace when the daemon itself ends."""
+    """Grace in seconds when the daemon itself ends."""
     look_seconds: float = 5.0
     nice: int = 5
 
@@ -123,10 +122,10 @@ class WorkerProcess:
 
     def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
         """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs` and their part) and waits for
-        its end. What it writes counts while the leases of the holder hold; they end with it.
+        its end. Its writes count while the holder's leases are valid; they end with it.
 
-        The caller's thread must live on meanwhile: the kernel kills the worker when the thread that started it ends.
-        An exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
+        The caller's thread must live meanwhile: the kernel kills the worker when the thread that started it ends. An
+        exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
         """
         ours, theirs = Pipe()
         reading, writing = os.pipe()
@@ -177,7 +176,7 @@ class WorkerProcess:
             self.ledger.leases.release(holder)
 
     def stop(self, grace_seconds: float | None = None) -> None:
-        """Asks the worker to end, and kills its group when it has not after the grace. Nothing happens without one."""
+        """Asks the worker to end, and kills its group after the grace. Does nothing without a worker."""
         with self._lock:
             if self._pid is None or self._ended.is_set():
                 return
@@ -189,7 +188,7 @@ class WorkerProcess:
                     _kill_group(self._pid)
 
     def close(self) -> None:
-        """Stops the worker, and lets no other start."""
+        """Stops the worker and prevents further ones."""
         with self._lock:
             self._closed = True
         self.stop(min(self.close_seconds, self.grace_seconds))
@@ -198,7 +197,7 @@ class WorkerProcess:
                 self._drop_all()
 
     def _start(self, work: Sequence[str], ledger: Connection, errors: int) -> int | None:
-        """Raises OSError where no worker can be started."""
+        """Forks a worker and returns its pid, None after `close`. Raises OSError if none can be started."""
         arguments = ["--policy", self.policy(), "--ledger-fd", "LEDGER", "--data", str(self.data)]
         arguments += ["--settings", "SETTINGS"]
         with_model = work[0] != "jobs" or (work[1] != "solvers" and self.ledger.alias("champion") is not None)
@@ -221,13 +220,13 @@ class WorkerProcess:
                         self._pid = int(reply["pid"])
                         return self._pid
                 self._drop()
-        raise OSError("no worker can be started: what forks them ends at once")
+        raise OSError("no worker can be started: the fork server ends immediately")
 
     def _wait(self) -> int:
-        """The worker's exit status; minus the signal's number when a signal killed it.
+        """Returns the worker's exit status; minus the signal number if a signal killed it.
 
-        One that was stopped (SIGSTOP) at two looks in a row, or whose forkserver was, or is stuck otherwise, is
-        killed."""
+        A worker is killed if it or its fork server was stopped (SIGSTOP) at two looks in a row, or if it is stuck.
+        """
         assert self._forks is not None
         assert self._pid is not None
         stopped = ""
@@ -248,8 +247,8 @@ class WorkerProcess:
         return -signal.SIGKILL if reply is None else int(reply["code"])
 
     def _answers(self) -> bool:
-        """Waits for what forks workers, which may load libraries first. False where it was stopped by a signal at two
-        looks in a row."""
+        """Waits for the fork server, which may load libraries first. False if a signal had stopped it at two looks in a
+        row."""
         assert self._forks is not None
         was_stopped = False
         while not self._forks.says_something(self.look_seconds):
@@ -260,10 +259,10 @@ class WorkerProcess:
         return True
 
     def _stopped(self) -> str:
-        """Which of the two was stopped by a signal, in a sentence; empty while none is."""
-        pids = {"the worker": self._pid, "what forks workers": self._forks.pid if self._forks else None}
+        """Returns which of worker and fork server a signal stopped, as a sentence; empty if neither."""
+        pids = {"the worker": self._pid, "the fork server": self._forks.pid if self._forks else None}
         there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
-        return next((f"{name} was stopped by a signal and did not go on" for name in there), "")
+        return next((f"{name} was stopped by a signal and did not resume" for name in there), "")
 
     def _tell(self, message: bytes) -> None:
         if self._closed or self._forks is None:
@@ -273,7 +272,7 @@ class WorkerProcess:
             self._forks.line.send(message)
 
     def _look_after_spare(self) -> None:
-        """Sees to it that there is one, where it would be missed."""
+        """Replaces a missing or dead spare if one is useful."""
         if self._spare is not None and self._spare.says_something(0.0):  # it was told nothing, so it has ended
             self._spare.end()
             self._spare = None
@@ -281,7 +280,7 @@ class WorkerProcess:
             self._spare = self._forks.spare()
 
     def _drop(self) -> None:
-        """Ends what forks workers; its spare takes its place."""
+        """Ends the fork server; its spare takes its place."""
         if self._forks is not None:
             self._forks.end()
         self._forks, self._spare = self._spare, None

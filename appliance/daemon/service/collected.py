@@ -1,9 +1,8 @@
-"""What of the owner's days may become tasks: verified jobs, and sessions of the gateway with a verdict.
+"""Offers the owner's verified jobs and judged gateway sessions as candidate tasks.
 
-What always holds, by type: a row is made of a `PassedJob` or a `PassedSession` and of nothing else, and there is none
-without a verdict that passed; whoever asks says which of them, never what one says. Jobs are looked at only where the
-policy in force says `[data] jobs_as_tasks`. Rows are only offered here; `assay curriculum collect` checks each and
-leaves out what is sealed.
+Invariants, enforced by types: a row is made only of a `PassedJob` or a `PassedSession`, which require a verdict that
+passed; clients choose among candidates, never their content. Jobs are considered only if the policy in force says
+`[data] jobs_as_tasks`. Rows are only offered here; `assay curriculum collect` checks each and leaves out sealed ones.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.registry import kind_of
 
 LOOKED_AT = 1_000
-"""Newest jobs."""
+"""Newest jobs examined."""
 MOST_FILE_CHARS = 200_000
-"""Of all files of a task together."""
+"""Maximum characters of all files of a task together."""
 
 
 @dataclass(frozen=True)
 class PassedJob:
-    """A job whose answer a verifier passed, with a check that a task can have, and its files as texts."""
+    """A job with a passed answer, a check that a task can have, and its files as text."""
 
     job: Job
     answer: str
@@ -45,8 +44,8 @@ class PassedJob:
 
 
 def passed_job(job: Job, artifact: Artifact, files: dict[str, bytes]) -> PassedJob | None:
-    """None for one that nothing may be learned from: no verdict that passed, a replay, a check that a person says was
-    not meant or that judges a world, files that are no texts or are too large."""
+    """Returns the job as task material; None without a passed verdict, for a replay, a check that a person rejected or
+    that judges a world, and files that are binary or too large."""
     if not artifact.verdict.passed or job.state is not JobState.SOLVED or job.replay_of is not None:
         return None
     if job.validation is not None and job.validation.verdict == "not_meant":
@@ -63,7 +62,7 @@ def passed_job(job: Job, artifact: Artifact, files: dict[str, bytes]) -> PassedJ
 
 
 def row_of(passed: PassedJob | PassedSession) -> OwnRow | None:
-    """The task's row, with where it is from; None where the question is longer than a task's may be."""
+    """Returns the task's row with its origin; None if the question is too long for a task."""
     try:
         if isinstance(passed, PassedSession):
             return OwnRow(
@@ -83,7 +82,7 @@ def row_of(passed: PassedJob | PassedSession) -> OwnRow | None:
 
 @dataclass(frozen=True)
 class CollectedWork:
-    """Methods may be called from any thread."""
+    """Candidates and their collection; thread-safe."""
 
     ledger: Ledger
     files: JobFiles
@@ -92,7 +91,7 @@ class CollectedWork:
     policy: Callable[[], Policy]
 
     def candidates(self) -> list[TaskCandidate]:
-        """What may become tasks and was neither taken nor refused before."""
+        """Returns candidates that were neither collected nor refused before."""
         found: list[TaskCandidate] = []
         known = self.own.decided_keys()
         for taskset, row in self._rows():
@@ -102,14 +101,13 @@ class CollectedWork:
         return found
 
     def collect(self, collected: CollectedRows) -> OwnTasksetView:
-        """Takes these of its own candidates. Raises RequestError for a key that is none of them, and what
-        `OwnWork.collect` raises."""
+        """Collects these candidates. Raises RequestError for an unknown key, and what `OwnWork.collect` raises."""
         offered = {one.row.key: one.row for one in self.candidates() if one.taskset == collected.taskset}
         unknown = [key for key in (*collected.keys, *collected.refused) if key not in offered]
         if unknown:
             raise RequestError(
-                f"{unknown[0][:80]!r} is no verified work of yours that may become a task",
-                hint="`assay curriculum collect` asks for the candidates again",
+                f"no candidate task has the key {unknown[0][:80]!r}",
+                hint="`assay curriculum collect` fetches the candidates again",
             )
         rows = [offered[key] for key in dict.fromkeys(collected.keys)]
         return self.own.collect(collected.taskset, rows, collected.refused)

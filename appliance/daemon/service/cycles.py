@@ -1,4 +1,4 @@
-"""Cycles: begun by people or by the clock, run by workers. What always holds: at most one is unfinished."""
+"""Cycles, begun by people or the schedule and run by workers. Invariants: at most one is unfinished."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from policies.policy import Policy
 
 CycleKind = Literal["demo", "night", "evaluation", "training"]
 TRACES = "traces"
-"""The folder, in the data folder, of conversations by SHA-256."""
+"""Folder of conversations by SHA-256, in the data folder."""
 
 
 @dataclass
 class Cycles:
-    """Methods may be called from any thread; `run` blocks. `ended` is called after each run."""
+    """Starts, runs and ends cycles; thread-safe, but `run` blocks. `ended` is called after each run."""
 
     ledger: AuditedLedger
     settings: Settings
@@ -50,7 +50,7 @@ class Cycles:
     policy: Callable[[], Policy]
     ended: Callable[[], object]
     certified: Callable[[], Mapping[str, str]] = dict
-    """Tasksets that were certified here, by version and digest; those of the code bring their own."""
+    """Returns the tasksets certified here, by version and digest; built-in ones bring their own."""
 
     def __post_init__(self) -> None:
         self._starting = threading.Lock()
@@ -59,7 +59,7 @@ class Cycles:
         return views.unfinished_cycle(self.ledger)
 
     def detail(self, name: str) -> CycleDetail:
-        """Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a cycle with its steps. Raises NotThereError, AmbiguousPrefixError."""
         return views.cycle_detail(self.ledger, cycle_named(self.ledger, name))
 
     def start(
@@ -72,12 +72,12 @@ class Cycles:
         anew: bool = True,
         name: str = "",
     ) -> Cycle:
-        """A new cycle, on record and not yet run; the unfinished one when there is one. Seed None takes the next.
+        """Records a new cycle, to be run later, or returns the unfinished one. Seed None takes the next.
 
-        `plan` are the settings that make a model, those in force if None. Raises what `Readiness.require` raises; one
-        that is `scheduled` waits for a configuration that can be used. Not `anew`, RefusedByPolicyError where a
-        candidate waits for a person alone: a new one would take its place unseen. `name`, of `new_cycle_id`, is the id
-        of a new one.
+        `plan` has the settings of the model, by default those in force. Raises what `Readiness.require` raises; a
+        `scheduled` cycle instead waits for a usable configuration. Without `anew`, raises RefusedByPolicyError if a
+        candidate waits only for a person: a new one would replace it unseen. `name`, from `new_cycle_id`, is the id of
+        a new one.
         """
         with self._starting:
             unfinished = self.unfinished()
@@ -100,20 +100,21 @@ class Cycles:
             raise RefusedByPolicyError(
                 f"{candidate[:12]} {waits.text}; a night now trains another one, which takes its place as candidate",
                 hint="`assay model approve candidate` or `assay model reject candidate` first; `assay cycle start "
-                f"--anew` trains another all the same, and `assay model approve {candidate[:12]}` still names this one",
+                f"--anew` trains another one anyway, and `assay model approve {candidate[:12]}` still names this one",
             )
 
     def train(self, wanted: StartTraining) -> Cycle:
-        """A cycle that trains in stages, on record and not yet run.
+        """Records a cycle that trains in stages, to be run later.
 
-        Raises RequestError for stages that cannot be, RefusedByPolicyError while a cycle is unfinished, and what
-        `Readiness.require` raises."""
+        Raises RequestError for invalid stages, RefusedByPolicyError while a cycle is unfinished, and what
+        `Readiness.require` raises.
+        """
         stages = self._stages(wanted)
         with self._starting:
             if (unfinished := self.unfinished()) is not None:
                 raise RefusedByPolicyError(
                     f"{unfinished.id} is not finished",
-                    hint="--resume goes on with a training; wait (`assay cycle watch`), or cancel it first",
+                    hint="wait (`assay cycle watch`) or cancel it first; --resume resumes a training",
                 )
             self.readiness.require(tasksets=[name for stage in stages for name in stage.recipe.tasksets])
             self.readiness.require_tokens(stages[-1].recipe.agent.max_tokens)
@@ -125,7 +126,7 @@ class Cycles:
             return self._begin("training", wanted.seed, plan)
 
     def put_traces(self, content: bytes) -> StoredFile:
-        """Keeps conversations that a stage is going to name. Raises BrokenError."""
+        """Stores conversations that a stage will name. Raises BrokenError."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.settings.data / TRACES / digest
         try:
@@ -137,12 +138,12 @@ class Cycles:
                 sync_folder(path.parent)
         except OSError as error:
             raise BrokenError(
-                f"the conversations cannot be kept: {error.strerror}", hint="free some space on the disk"
+                f"the conversations cannot be stored: {error.strerror}", hint="free some space on the disk"
             ) from error
         return StoredFile(sha256=digest, bytes=len(content))
 
     def _stages(self, wanted: StartTraining) -> tuple[Stage, ...]:
-        """What is asked for, with the digest of the model that scores. Raises RequestError."""
+        """Validates the requested stages and resolves their scoring model. Raises RequestError."""
         try:
             stages = tuple(Stage.model_validate(one) for one in wanted.stages)
         except ValidationError as error:
@@ -165,8 +166,8 @@ class Cycles:
         known = self.ledger.checkpoint(named) if len(named) >= 6 else None
         if known is None:
             raise RequestError(
-                f"stage {stage.name}: there is no model {stage.scored_by} to score with",
-                hint="`assay model ls` shows what there is; give at least six digits, or an alias",
+                f"stage {stage.name}: no such model: {stage.scored_by}",
+                hint="`assay model ls` lists models; give at least six digits, or an alias",
             )
         own, scored = (_tokenizer(folder) for folder in (self._begins_from(), self.settings.data / known.folder))
         if own is not None and scored is not None and own != scored:
@@ -177,21 +178,23 @@ class Cycles:
         return stage.model_copy(update={"scored_by": known.manifest})
 
     def _begins_from(self) -> Path | None:
-        """The folder of the model in service, or else of the owner's; None where a training makes its own first."""
+        """Returns the folder of the model in service, else the configured one; None if a training makes its own
+        first."""
         served = self.ledger.alias(CHAMPION)
         champion = self.ledger.checkpoint(served) if served else None
         return self.settings.data / champion.folder if champion is not None else self.settings.model.path
 
     def evaluate(self, model: str) -> Cycle:
-        """A cycle that trains nothing: it compares that model with the champion on fresh sealed questions, and decides.
+        """Records a cycle that compares the model with the champion on fresh sealed questions, without training.
 
-        Raises RefusedByPolicyError where there is nothing to compare it with or a cycle is unfinished, and what
-        `Readiness.require` raises."""
+        Raises RefusedByPolicyError if there is nothing to compare with or a cycle is unfinished, and what
+        `Readiness.require` raises.
+        """
         with self._starting:
             champion, unfinished = self.ledger.alias(CHAMPION), self.unfinished()
             if champion is None or champion == model:
-                why = "there is no champion" if champion is None else f"{model[:12]} is the champion itself"
-                raise RefusedByPolicyError(f"{why}: there is nothing to compare it with", hint="see `assay model ls`")
+                why = "no champion exists" if champion is None else f"{model[:12]} is the champion itself"
+                raise RefusedByPolicyError(f"{why}: nothing to compare it with", hint="see `assay model ls`")
             if unfinished is not None:
                 raise RefusedByPolicyError(
                     f"{unfinished.id} is not finished", hint="wait for it (`assay cycle watch`), or cancel it first"
@@ -226,18 +229,18 @@ class Cycles:
         return cycle
 
     def cancel(self, name: str) -> Cycle:
-        """Calls it off; what it has trained stays on record and waits for nobody.
+        """Cancels a cycle; its trained models stay on record, without a pending decision.
 
         Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated, or
-        whose candidate's sealed answers are on record: a look that could be taken back would count only where it
-        pleased."""
+        whose candidate's sealed answers are on record: a look that could be undone would count only when it pleased.
+        """
         cycle = cycle_named(self.ledger, name)
         if cycle.state is CycleState.CANCELLED:
             return cycle
         if cycle.state is CycleState.RUNNING and has_answers(cycle, self.ledger):
             raise RefusedByPolicyError(
-                f"cycle {cycle.id} has the candidate's sealed answers on record: it is decided on",
-                hint="wait for its decision (`assay cycle watch`); `assay model reject candidate` then says no",
+                f"cycle {cycle.id} has the candidate's sealed answers on record: it must be decided",
+                hint="wait for its decision (`assay cycle watch`), then `assay model reject candidate`",
             )
         if not cycle.state.ended and next_phase(cycle, self.ledger) != "decide":
             self.supervisor.cancel_cycle(cycle)
@@ -251,8 +254,8 @@ class Cycles:
         return cycle
 
     def resume(self, name: str) -> Cycle:
-        """Has a cycle go on that was set aside. Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for
-        any other, and while another one is unfinished."""
+        """Resumes a parked cycle. Raises NotThereError, AmbiguousPrefixError, and RefusedByPolicyError for any other
+        cycle or while another one is unfinished."""
         with self._starting:
             cycle, unfinished = cycle_named(self.ledger, name), self.unfinished()
             name = cycle.id
@@ -267,11 +270,11 @@ class Cycles:
             self.ledger.leases.revive(work_of_cycle(name))
             resumed = {"state": CycleState.RUNNING, "failure": "", "updated": self.now()}
             self.ledger.put_cycle(cycle.model_copy(update=resumed))
-        self.events.add("cycle", f"{name} goes on: a person had it tried again")
+        self.events.add("cycle", f"{name} resumes: a person retried it")
         return cycle_named(self.ledger, name)
 
     def run(self, name: str) -> Cycle:
-        """Runs workers until the cycle is evaluated, and decides then; or until it has failed, or waits. See
+        """Runs workers until the cycle is evaluated and decided, has failed, or waits. See
         `appliance.daemon.service.supervisor`."""
         self._renew(cycle_named(self.ledger, name))
         cycle = self.supervisor.run_cycle(name)
@@ -282,7 +285,7 @@ class Cycles:
         return cycle
 
     def misconfigured(self) -> str:
-        """Why no cycle begins or goes on before the configuration was put right; empty when nothing is wrong."""
+        """Returns which configuration fault prevents cycles; empty if none."""
         try:
             self.readiness.require_configured(self.unfinished())
         except ConfigError as error:
@@ -292,7 +295,7 @@ class Cycles:
         return ""
 
     def _renew(self, cycle: Cycle) -> None:
-        """Gives a night of which nothing was begun the recipe in force: what it waited for may be put right there."""
+        """Gives a night that has not begun the recipe in force, where the fault it waited for may be fixed."""
         plan = {**self._plan(), **self._certified()}
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
@@ -300,7 +303,7 @@ class Cycles:
 
 
 def _tokenizer(folder: Path | None) -> bytes | None:
-    """None where there is none to compare; what the stage itself reads is verified."""
+    """Returns the tokenizer file; None if unreadable. The stage itself verifies what it reads."""
     try:
         return None if folder is None else (folder / "tokenizer.json").read_bytes()
     except OSError:

@@ -1,7 +1,7 @@
-"""Ends a cycle whose models were evaluated: the decision is made here, by neither who trained nor who evaluated.
+"""Decides and ends an evaluated cycle, outside the processes that trained or evaluated it.
 
-What always holds: a cycle has one decision, and its record says "done" only after that is on record. The first champion
-is the model of a cycle that got this far: one that nobody trained from and asked is never in service.
+Invariants: a cycle has one decision, recorded before the cycle is "done". The first champion is the starting model of
+the first cycle that got this far: a model that was never trained from and evaluated is never in service.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def evaluation_of(cycle: Cycle, ledger: Ledger) -> Evaluation | None:
 
 
 def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "decide"]:
-    """What an unfinished cycle needs next. Each is done by a process of its own."""
+    """Returns the next phase of an unfinished cycle; each runs in its own process."""
     if evaluation_of(cycle, ledger) is not None:
         return "decide"
     return "evaluate" if "candidate" in cycle.plan else "train"
 
 
 def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
-    """Whether an unfinished cycle has asked its candidate the sealed questions: people can have seen how it did."""
+    """True if an unfinished cycle has asked its candidate the sealed questions: people may have seen the result."""
     return (
         next_phase(cycle, ledger) == "evaluate"
         and ledger.in_force.bound("rollouts", f"{cycle.id}/{CANDIDATE_RUN}") is not None
@@ -42,8 +42,8 @@ def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
 
 
 def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> Decision:
-    """Puts the decision on its evaluation on record unless it is there, and ends the cycle. Raises LookupError without
-    an evaluation."""
+    """Records the decision on the cycle's evaluation, once, and ends the cycle. Raises LookupError without an
+    evaluation."""
     evaluation, name = evaluation_of(cycle, ledger), f"{cycle.id}.decision"
     if evaluation is None:
         raise LookupError(f"{cycle.id} has no evaluation")

@@ -1,7 +1,7 @@
-"""Makes and revokes the gateway's tokens, and shows and deletes what is kept of sessions.
+"""Creates and revokes gateway tokens, and shows and deletes stored sessions.
 
-What always holds: a token that was made or revoked is in the audit log, without its hash; what is past its last day is
-deleted before anything is shown or learned from.
+Invariants: creating or revoking a token is in the audit log, without its hash; expired sessions are deleted before
+anything is shown or learned from.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from curriculum.own.rows import QUESTION_CHARS, key_of_question
 EVERY = "all"
 LISTEN_SECONDS = 0.2
 RETENTION_SECONDS = 600.0
-"""Between two looks for sessions past their last day."""
+"""Interval between deletions of expired sessions, in seconds."""
 log = structlog.get_logger("assay")
 
 
 @dataclass
 class GatewayDesk:
-    """Methods may be called from any thread."""
+    """Tokens and sessions of the gateway; thread-safe."""
 
     trust: Trust
     data: Path
     settings: GatewaySettings
     now: Callable[[], str]
     decided: Callable[[], Mapping[str, DecidedQuestion]] = dict
-    """What became of questions that were collected, by key."""
+    """Returns the outcome of collected questions, by key."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def status(self) -> GatewayStatus:
-        """Where the endpoint is, and whether anything listens there."""
+        """Returns the endpoint's address, and whether something listens there."""
         family = socket.AF_INET6 if ":" in self.settings.address else socket.AF_INET
         with socket.socket(family) as probe:
             probe.settimeout(LISTEN_SECONDS)
@@ -67,42 +67,42 @@ class GatewayDesk:
         return [_view(one) for one in read_tokens(self.data)]
 
     def new_token(self, name: str, *, consent: bool) -> MadeToken:
-        """Raises RequestError for what is no name, GatewayTokenError, BrokenError."""
+        """Creates a token. Raises RequestError for an invalid name, GatewayTokenError, BrokenError."""
         with self._lock:
             try:
                 made, secret = new_token(self.data, name, consent=consent, now=self.now())
             except ValidationError:
                 raise RequestError(
-                    f"{name[:40]!r} is no name of a token", hint="write small letters, digits, _, . and -"
+                    f"invalid token name {name[:40]!r}", hint="use lowercase letters, digits, _, . and -"
                 ) from None
             except OSError as error:
-                raise BrokenError(f"the token cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the token cannot be stored: {error.strerror}", hint="free some space") from error
             self.trust.log("gateway.token.made", name=name, consent="yes" if consent else "no")
         return MadeToken(token=_view(made), secret=secret)
 
     def revoke_token(self, name: str) -> TokenView:
-        """Raises GatewayTokenError, BrokenError."""
+        """Revokes a token. Raises GatewayTokenError, BrokenError."""
         with self._lock:
             try:
                 revoked = revoke_token(self.data, name, self.now())
             except OSError as error:
-                raise BrokenError(f"it cannot be written: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the tokens cannot be written: {error.strerror}", hint="free some space") from error
             self.trust.log("gateway.token.revoked", name=name)
         return _view(revoked)
 
     def sessions(self, limit: int) -> list[SessionRow]:
-        """Newest first."""
+        """Returns sessions, newest first."""
         decided = self.decided()
         return [_row(one, decided) for one in self._kept().all(limit)]
 
     def session(self, name: str) -> SessionDetail:
-        """The one that is called so or begins so. Raises KeptSessionError, AmbiguousPrefixError."""
+        """Returns a session by name or prefix. Raises KeptSessionError, AmbiguousPrefixError."""
         kept = self._kept()
         found = kept.get(session_named(kept.names(), name))
         return SessionDetail(row=_row(found, self.decided()), session=found)
 
     def delete(self, name: str) -> DeletedSessions:
-        """Raises KeptSessionError, AmbiguousPrefixError, BrokenError."""
+        """Deletes a session, or all of them. Raises KeptSessionError, AmbiguousPrefixError, BrokenError."""
         kept = self._kept()
         known = kept.names()
         names = known if name == EVERY else [session_named(known, name)]
@@ -116,15 +116,15 @@ class GatewayDesk:
                     if name != EVERY:
                         raise  # of all of them, one may have gone meanwhile
         except OSError as error:
-            raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="see the disk") from error
+            raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="check the disk") from error
         return DeletedSessions(deleted=deleted)
 
     def passed(self) -> list[PassedSession]:
-        """Those that may become tasks, newest first."""
+        """Returns sessions that may become tasks, newest first."""
         return [found for one in self._kept().all() if (found := passed_session(one)) is not None]
 
     def expire(self) -> float:
-        """Deletes what is past its last day, whoever looks; returns the seconds until it has to be done again."""
+        """Deletes expired sessions; returns the seconds until the next run."""
         try:
             self._kept()
         except BrokenError as error:
@@ -136,7 +136,7 @@ class GatewayDesk:
         try:
             kept.expire(self.now(), self.settings.retention_days)
         except OSError as error:
-            raise BrokenError(f"old sessions cannot be deleted: {error.strerror}", hint="see the disk") from error
+            raise BrokenError(f"old sessions cannot be deleted: {error.strerror}", hint="check the disk") from error
         return kept
 
 
@@ -161,7 +161,7 @@ def _row(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> SessionRo
 
 
 def became(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> tuple[str, str]:
-    """The taskset that a session is a task of, and why it becomes none; both empty where it may still become one."""
+    """Returns the taskset of a session's task, and why it cannot become one; both empty if it still may."""
     passed = passed_session(kept)
     if passed is None:
         return "", why_no_task(kept)

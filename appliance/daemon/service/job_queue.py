@@ -1,7 +1,7 @@
-"""Where jobs are asked for, called off and tried again; and where those end that nobody works on in time.
+"""Submits, cancels and retries jobs, and ends waiting ones past their deadline.
 
-What always holds: what is admitted names files that are on disk, in the size named; a job is ended here only if
-it has not ended before, because the ledger keeps an ended job as it is.
+Invariants: an admitted job's files are on disk, in the stated size; a job is ended here only if it has not ended
+before, because the ledger never changes an ended job.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from verifiers.contract.kinds import AnswerForm
 from verifiers.registry import check_spec, kind_of, names_of
 
 NO_SPEC = (
-    'add what the answer is checked against: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
+    'add a check of the answer: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
     "(never shown to the agent), --spec, --claim, --statement, --checklist or --family"
 )
 JOB_RULES = "change the job, or let the owner change [jobs] in the policy"
 CHECK_AGAIN_SECONDS = 10.0
-"""At a job whose worker has yet to notice that its time is over."""
+"""Delay before an overdue running job is checked again, in seconds; its worker should end it."""
 
 
 @dataclass(frozen=True)
 class JobQueue:
-    """Methods may be called from any thread. `policy` gives the one in force."""
+    """The queue of jobs; thread-safe. `policy` returns the one in force."""
 
     ledger: SqliteLedger
     files: JobFiles
@@ -48,17 +48,17 @@ class JobQueue:
     now: Callable[[], str]
     events: EventLog
     _admitting: threading.Lock = field(default_factory=threading.Lock)
-    """Those that wait are counted and one more is put there in one."""
+    """Makes counting the queue and adding a job atomic."""
 
     def open(self) -> None:
-        """Clears up, under the data folder's lock, what the process before left. Raises OSError."""
+        """Cleans up, under the data folder's lock, after the previous process. Raises OSError."""
         self.files.sweep(self.ledger.job_files())
         for job in self.ledger.unended_jobs():
             if job.state is JobState.RUNNING:
                 self.ledger.put_job(taken_up_again(job, self.ledger, self.now()))
 
     def put_file(self, content: bytes) -> StoredFile:
-        """Keeps a file for a job that is going to name it. Raises RequestError, BrokenError."""
+        """Stores a file for a future job. Raises RequestError, BrokenError."""
         if len(content) > MAX_JOB_FILE_BYTES:
             raise RequestError(
                 f"a file of {len(content)} bytes is too large", hint=f"at most {MAX_JOB_FILE_BYTES >> 20} MiB each"
@@ -67,15 +67,15 @@ class JobQueue:
             return StoredFile(sha256=self.files.put(content), bytes=len(content))
         except OSError as error:
             raise BrokenError(
-                f"the file cannot be kept: {error.strerror}", hint="free some space on the disk"
+                f"the file cannot be stored: {error.strerror}", hint="free some space on the disk"
             ) from error
 
     def submit(self, wanted: SubmitJob, *, name: str | None = None, solvers: bool = True) -> Job:
-        """Queues a job, under a name of its own if given; the job of that name when there is one already. Without
-        `solvers` it is for the model alone.
+        """Queues a job, or returns the existing job named `name`. Without `solvers` only the model works on it.
 
-        Raises RequestError for what cannot be: no spec, or one that decides nothing, a deadline that has passed, files
-        that are not there. Raises RefusedByPolicyError."""
+        Raises RequestError for a missing or undecidable spec, a past deadline or missing files, and
+        RefusedByPolicyError.
+        """
         known = self.ledger.job(name) if name is not None else None
         if known is not None:
             return known
@@ -85,7 +85,7 @@ class JobQueue:
         kind = kind_of(wanted.spec)
         if kind.answer_form(wanted.spec) is AnswerForm.WORLD:
             raise RequestError(
-                f"the check `{kind.name}` judges what became of a world, and a job has none",
+                f"the check `{kind.name}` judges a world, and a job has none",
                 hint="`assay curriculum try` works on such a task; docs/jobs.md has the checks that jobs take",
             )
         now = self.now()
@@ -107,9 +107,10 @@ class JobQueue:
         return self._queue(job)
 
     def cancel(self, name: str) -> Job:
-        """Calls a job off, also one that is being worked on: its worker sees it within a second. The job as it then is.
+        """Cancels a job and returns it; a worker on it stops within a second.
 
-        Raises NotThereError, RefusedByPolicyError for one that has ended otherwise."""
+        Raises NotThereError, and RefusedByPolicyError for a job that has ended in another way.
+        """
         job = job_named(self.ledger, name)
         update = {"state": JobState.CANCELLED, "step": "", "reason": "cancelled by a person", "updated": self.now()}
         ended = self.ledger.put_job(job.model_copy(update=update))
@@ -120,9 +121,10 @@ class JobQueue:
         return ended
 
     def retry(self, name: str) -> Job:
-        """A new job that asks the same with the next seed. A deadline that has passed is left out.
+        """Queues a copy of an ended job with the next seed; a past deadline is dropped.
 
-        Raises NotThereError, RefusedByPolicyError for one that has not ended."""
+        Raises NotThereError, and RefusedByPolicyError for an unended job.
+        """
         job = job_named(self.ledger, name)
         if not job.state.ended:
             raise RefusedByPolicyError(
@@ -142,7 +144,7 @@ class JobQueue:
         return self._queue(again)
 
     def resume(self, name: str) -> Job:
-        """Has a job tried again that was set aside. Raises NotThereError, RefusedByPolicyError for any other."""
+        """Resumes a parked job. Raises NotThereError, and RefusedByPolicyError for any other job."""
         job = job_named(self.ledger, name)
         if job.state is not JobState.SET_ASIDE:
             raise RefusedByPolicyError(
@@ -153,9 +155,10 @@ class JobQueue:
         return self.ledger.put_job(job.model_copy(update=update))
 
     def end_overdue(self) -> float | None:
-        """Ends waiting jobs whose time is over. Seconds until the next call; None where nothing has a deadline.
+        """Ends waiting jobs past their limits. Returns the seconds until the next call; None without deadlines.
 
-        Of a job that is worked on, the worker sees to it; where that dies, the job waits again."""
+        The worker ends a running job; if it dies, the job waits again.
+        """
         now = self.now()
         left: list[float] = []
         for job in self.ledger.unended_jobs():
@@ -191,11 +194,11 @@ class JobQueue:
             raise RequestError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
         for file in files:
             if self.files.size(file.sha256) != file.bytes:
-                raise RequestError(f"the file {file.name} is not here", hint="send it first, then the job again")
+                raise RequestError(f"the file {file.name} was not uploaded", hint="send it first, then the job again")
         return files
 
     def _in_time(self, deadline: str | None) -> str | None:
-        """Gives the deadline in UTC; raises RequestError for one that cannot be kept."""
+        """Returns the deadline in UTC. Raises RequestError for an invalid or past one."""
         if deadline is None:
             return None
         try:
@@ -205,8 +208,9 @@ class JobQueue:
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(
-                f"{deadline[:40]!r} is no time with its zone", hint="write it as in 2026-05-01T18:00:00+00:00"
+                f"invalid deadline {deadline[:40]!r}",
+                hint="give a time with its zone, such as 2026-05-01T18:00:00+00:00",
             )
         if wanted <= moment(self.now()):
-            raise RequestError("the deadline has passed already", hint="name a later one")
+            raise RequestError("the deadline is in the past", hint="name a later one")
         return in_utc

@@ -1,8 +1,8 @@
-"""Takes in the owner's tasksets, and takes them out again.
+"""Adds, extends and removes the owner's tasksets.
 
-What always holds: one that an owner added is never changed, only removed; those that are collected (`own/jobs`,
-`own/sessions`) get new rows and lose none; nothing of either happens while a cycle uses it, so a cycle that is resumed
-draws the same tasks; all of it is in the audit log.
+Invariants: an added taskset is never changed, only removed; collected tasksets (`own/jobs`, `own/sessions`) gain rows
+and lose none; neither happens while a cycle uses the taskset, so a resumed cycle draws the same tasks; every change is
+in the audit log.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from curriculum.own.taskset import OwnContent
 from curriculum.registry import TASKSETS
 
 SOURCES = {JOBS: "verified jobs", SESSIONS: "sessions at the gateway with a verdict"}
-"""The tasksets that are collected, and where from."""
+"""Collected tasksets, and their sources."""
 REFUSED = "own-refused.json"
-"""What was collected and refused, in the data folder."""
+"""File of refused candidates, in the data folder."""
 MOST_REFUSED = 10_000
 Reasons = TypeAdapter(dict[str, str])
 
 
 @dataclass(frozen=True)
 class DecidedQuestion:
-    """What became of a question that came in: a task, or nothing."""
+    """Outcome of a collected question: a task, or a refusal."""
 
     taskset: str = ""
-    """That it is in."""
+    """Taskset that contains it."""
     origin: str = ""
-    """Of the row there."""
+    """Origin of the row in that taskset."""
     refused: str = ""
-    """Why it was refused when it was collected."""
+    """Reason of the refusal."""
 
 
 @dataclass
 class OwnWork:
-    """Methods may be called from any thread."""
+    """The owner's tasksets; thread-safe."""
 
     ledger: Ledger
     trust: Trust
@@ -62,17 +62,18 @@ class OwnWork:
     events: EventLog
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _read: dict[str, tuple[tuple[int, int], dict[str, str]]] = field(default_factory=dict)
-    """Origins by key of each taskset as its file was when it was read last."""
+    """Cache of each taskset's origins by key, with the file's state when read."""
 
     def add(self, content: OwnContent) -> OwnTasksetView:
-        """On disk when it returns. Raises RequestError for a name that is taken or rows that ask the same, and
-        BrokenError."""
+        """Stores a taskset on disk. Raises RequestError for a taken name or duplicate questions, and BrokenError."""
         if content.name in SOURCES:
-            raise RequestError(f"own/{content.name} is what is collected of your work", hint="choose another --name")
+            raise RequestError(f"own/{content.name} is reserved for collected work", hint="choose another --name")
         if content.name in TASKSETS:
-            raise RequestError(f"{content.name} is a taskset of the product", hint="choose another --name")
+            raise RequestError(f"{content.name} is a built-in taskset", hint="choose another --name")
         if len({row.key for row in content.rows}) != len(content.rows):
-            raise RequestError("two rows ask the same", hint="`assay curriculum add` leaves the second one out")
+            raise RequestError(
+                "two rows have the same question", hint="`assay curriculum add` leaves the second one out"
+            )
         made = content.model_copy(update={"added": self.now(), "digest": content.rows_digest()})
         path = file_of(self.data, content.name)
         with self._lock:
@@ -82,11 +83,11 @@ class OwnWork:
                 sync_folder(path.parent)
             except FileExistsError as error:
                 raise RequestError(
-                    f"own/{content.name} is there already",
+                    f"own/{content.name} already exists",
                     hint=f"give another --name, or `assay curriculum rm own/{content.name}` first",
                 ) from error
             except OSError as error:
-                raise BrokenError(f"the problems cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the problems cannot be stored: {error.strerror}", hint="free some space") from error
             try:
                 self.trust.log("taskset.added", name=made.name, digest=made.digest, licence=made.licence)
             except BaseException:
@@ -96,8 +97,8 @@ class OwnWork:
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
 
     def collect(self, name: str, more: Sequence[OwnRow], refused: Mapping[str, str]) -> OwnTasksetView:
-        """Adds rows to `own/jobs` or `own/sessions`, and remembers what was refused. Raises RequestError for rows that
-        ask what is there, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        """Adds rows to `own/jobs` or `own/sessions`, and remembers refused ones. Raises RequestError for duplicate
+        questions, RefusedByPolicyError while a cycle uses the taskset, BrokenError."""
         full = f"{OWN}/{name}"
         path = file_of(self.data, name)
         with self._lock:
@@ -105,7 +106,7 @@ class OwnWork:
             known = read_own(self.data, full).content.rows if path.exists() else ()
             rows = (*known, *more)
             if len({row.key for row in rows}) != len(rows):
-                raise RequestError("two rows ask the same", hint="ask for the candidates again")
+                raise RequestError("two rows have the same question", hint="ask for the candidates again")
             digest = ""
             try:
                 self._remember(dict(refused))
@@ -118,18 +119,18 @@ class OwnWork:
                     replace_file(path, made.model_copy(update={"digest": digest}).model_dump_json().encode())
                     sync_folder(path.parent)
             except OSError as error:
-                raise BrokenError(f"the tasks cannot be kept: {error.strerror}", hint="free some space") from error
+                raise BrokenError(f"the tasks cannot be stored: {error.strerror}", hint="free some space") from error
         if more:
             self.events.add("curriculum", f"{full} has {len(more)} more tasks, {len(rows)} in all")
         return OwnTasksetView(name=full, digest=digest, rows=len(rows))
 
     def decided_keys(self) -> set[str]:
-        """Keys of all rows that are there, and of what was refused when it was collected."""
+        """Returns the keys of all rows, and of refused candidates."""
         catalog = [read_own(self.data, name) for name in names_in(self.data)]
         return {row.key for taskset in catalog for row in taskset.content.rows} | set(self._refused())
 
     def decided(self) -> dict[str, DecidedQuestion]:
-        """What became of each question, by key; a taskset that cannot be read says nothing. Raises OSError."""
+        """Returns the outcome of each question, by key; unreadable tasksets are skipped. Raises OSError."""
         found = {key: DecidedQuestion(refused=reason) for key, reason in self._refused().items()}
         for name in names_in(self.data):
             with suppress(CurriculumError, FileNotFoundError):
@@ -137,7 +138,7 @@ class OwnWork:
         return found
 
     def _origins(self, name: str) -> dict[str, str]:
-        """Of a taskset's rows, by key; the file is read again only when it has changed."""
+        """Returns the origins of a taskset's rows, by key, cached until the file changes."""
         seen = file_of(self.data, name.removeprefix(f"{OWN}/")).stat()
         state = (seen.st_mtime_ns, seen.st_size)
         known = self._read.get(name)
@@ -165,27 +166,27 @@ class OwnWork:
             )
 
     def remove(self, name: str) -> OwnTasksetView:
-        """Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        """Removes a taskset. Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
         short = name.removeprefix(f"{OWN}/")
         path = file_of(self.data, short)
         with self._lock:
             self._require_unused(f"{OWN}/{short}")
             if not path.exists():
                 raise NotThereError(
-                    f"there is no taskset own/{short}", hint="`assay curriculum ls --domain own` lists the owner's"
+                    f"no such taskset: own/{short}", hint="`assay curriculum ls --domain own` lists the owner's"
                 )
             self.trust.log("taskset.removed", name=short)
             try:
                 path.unlink()
                 sync_folder(path.parent)
             except OSError as error:
-                raise BrokenError(f"own/{short} cannot be removed: {error.strerror}", hint="see the disk") from error
+                raise BrokenError(f"own/{short} cannot be removed: {error.strerror}", hint="check the disk") from error
         self.events.add("curriculum", f"own/{short} was removed")
         return OwnTasksetView(name=f"{OWN}/{short}", digest="", rows=0)
 
 
 def _tasksets_of(plan: object) -> set[str]:
-    """All that a cycle's plan names as tasksets, in its recipe and in those of its stages."""
+    """Returns all tasksets named in a cycle's plan, in its recipe and its stages."""
     if isinstance(plan, dict):
         own = plan.get("tasksets")
         found = set(own) if isinstance(own, list | tuple) else set()

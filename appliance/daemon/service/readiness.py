@@ -1,8 +1,8 @@
-"""Whether work can begin at all, asked before a worker is started: what is missing now is missing at every attempt.
+"""Checks before a worker starts that work can begin: what is missing now is missing at every attempt.
 
-What always holds: nothing is changed, and nothing heavy is imported. What a file holds is judged later, by the worker;
-here it only has to be there and whole. A model that the configuration names is looked at closely
-(`appliance.readiness.model`), for what is wrong with it is somebody's to put right, and a night waits for that.
+Invariants: nothing is changed, and nothing heavy is imported. File contents are judged later, by the worker; here files
+only have to exist completely. The configured model is examined closely (`appliance.readiness.model`), because a person
+must fix its faults, and a night waits for that.
 """
 
 from __future__ import annotations
@@ -30,41 +30,40 @@ from runtime.errors import RefusedError, SandboxError
 
 @dataclass(frozen=True)
 class BlockedReason:
-    """Why no worker can begin."""
+    """Obstacle that prevents a worker from starting."""
 
     text: str
-    """With what to do."""
+    """Description with a hint."""
     passes: bool
-    """Whether what is unfinished waits for it to pass."""
+    """True if unfinished work waits for the obstacle to pass."""
     blameless: bool = False
-    """Whether it is the configuration's, or the disk's: what a worker met then is no failure of it."""
+    """True for a fault of configuration or disk: it does not count as a worker's failure."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """Asks for everything that a worker needs."""
+    """Checks everything that a worker needs."""
 
     settings: Settings
     ledger: AuditedLedger
     policy: Callable[[], Policy]
     refused: RefusedError | None
-    """Why model code cannot be run, as long as no broker answers."""
+    """Reason why model code cannot run while no broker answers."""
     own_broker: bool
-    """Whether a guard of ours starts the broker again whenever it ends."""
+    """True if a guard of this daemon restarts the broker whenever it ends."""
     model: ConfiguredModel
     watch: ResourceWatch
 
     def require(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
-        """What a new cycle needs, or this unfinished one; `tasksets` where it does not ask the recipe's. Raises
-        RefusedError without isolation, BrokenError without the model in service, NoRoomError without the room on disk
-        that the policy asks for or while work pauses for want of room or memory, TamperedError for a ledger that is not
-        what the audit log says, ReadOnlyDataError where the data folder takes no writes, and what
-        `require_configured` raises."""
+        """Checks the needs of a new cycle, or of this unfinished one; `tasksets` replaces the recipe's. Raises
+        RefusedError without isolation, BrokenError without the model in service, NoRoomError without the disk space
+        that the policy requires or while resources are short, TamperedError for a ledger that differs from the audit
+        log, ReadOnlyDataError for a read-only data folder, and what `require_configured` raises."""
         self.require_for_jobs()
         self.require_configured(cycle, tasksets)
 
     def require_for_jobs(self) -> None:
-        """What jobs need; raises as `require` does."""
+        """Checks the needs of jobs; raises as `require` does."""
         if reason := read_only_reason(self.settings.data):
             raise ReadOnlyDataError(reason, hint=HINT)
         self.ledger.require_whole()
@@ -76,8 +75,8 @@ class Readiness:
             self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")
 
     def require_configured(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
-        """Raises ConfigError where a taskset that the cycle asks is not there, and what `require_model` raises. A night
-        of which nothing was begun takes the recipe in force."""
+        """Raises ConfigError for a missing taskset of the cycle, and what `require_model` raises. A night that has not
+        begun uses the recipe in force."""
         fresh = cycle is not None and cycle.kind == "night" and cycle.plan.keys() <= {"recipe", "certified"}
         if cycle is not None and not fresh:
             require_tasksets(self.settings.data, named_in(cycle.plan), f"the plan of {cycle.id} names")
@@ -86,8 +85,8 @@ class Readiness:
         self.require_model(cycle)
 
     def require_model(self, cycle: Cycle | None = None) -> None:
-        """Raises ConfigError where the cycle would begin from the configured model and cannot, or gives a conversation
-        more than the model in service reads; BrokenError where what it began from is damaged."""
+        """Raises ConfigError if the cycle would begin from an unusable configured model or exceeds the context of the
+        model in service; BrokenError if its starting model is damaged."""
         begun = self.ledger.checkpoint(cycle.plan["start"]) if cycle is not None and cycle.plan.get("start") else None
         if begun is not None:
             self._require_sound(begun, "that the cycle began from", "or start another cycle")
@@ -95,7 +94,7 @@ class Readiness:
             self.require_tokens(self._tokens(cycle))
 
     def require_tokens(self, tokens: int) -> None:
-        """Raises ConfigError where what a new cycle would begin from reads no conversation of so many tokens."""
+        """Raises ConfigError if the starting model of a new cycle cannot read conversations of `tokens` tokens."""
         champion = self._champion()
         if champion is None:
             self.model.require(tokens)
@@ -103,11 +102,11 @@ class Readiness:
             self._require_read(champion, tokens)
 
     def refuse_model(self, cycle: Cycle, fault: str) -> None:
-        """Remembers what a worker found wrong with the configured model."""
+        """Remembers a fault of the configured model that a worker found."""
         self.model.refuse(self._tokens(cycle), fault)
 
     def require_isolation(self) -> None:
-        """Raises RefusedError where model code cannot be run."""
+        """Raises RefusedError if model code cannot run."""
         broker = self.settings.sandbox.broker
         if self.refused is not None and not (broker is not None and is_served(broker)):
             kind = BrokerAwayError if self.own_broker else RefusedError
@@ -115,11 +114,11 @@ class Readiness:
         require_isolation(self.settings, self.policy())
 
     def blocked(self, cycle: Cycle | None = None) -> BlockedReason | None:
-        """What keeps a worker from a new cycle, or from this one; None when nothing does."""
+        """Returns the obstacle to a new cycle, or to this one, or None."""
         return self._blocked(lambda: self.require(cycle))
 
     def jobs_blocked(self) -> BlockedReason | None:
-        """What keeps a worker from jobs."""
+        """Returns the obstacle to jobs, or None."""
         return self._blocked(self.require_for_jobs)
 
     def _champion(self) -> Checkpoint | None:
@@ -134,18 +133,17 @@ class Readiness:
         try:
             require_positions(config, tokens)
         except ModelError as error:
-            raise ConfigError(f"the model in service cannot be asked: {error}", hint=error.hint) from error
+            raise ConfigError(f"the model in service cannot be used: {error}", hint=error.hint) from error
 
     def _require_sound(self, model: Checkpoint, which: str, otherwise: str) -> None:
         folder = self.settings.data / model.folder
         if fault := fault_of(folder):
             raise BrokenError(
-                f"the model {which} is damaged: {folder}: {fault}",
-                hint=f"put that folder back from a copy, {otherwise}",
+                f"the model {which} is damaged: {folder}: {fault}", hint=f"restore that folder from a copy, {otherwise}"
             )
 
     def _tokens(self, cycle: Cycle | None) -> int:
-        """Of a conversation; the plan's where the cycle has begun with it."""
+        """Returns the tokens of a conversation, from the plan of a begun cycle."""
         configured = self.settings.recipe.agent.max_tokens
         agent = {} if cycle is None else cycle.plan.get("recipe", {}).get("agent", {})
         return int(agent.get("max_tokens", configured))
@@ -155,7 +153,7 @@ class Readiness:
             require()
         except BrokerAwayError as error:
             if self.own_broker:
-                return BlockedReason(f"{error}; our own broker starts again by itself", passes=True)
+                return BlockedReason(f"{error}; the daemon's broker restarts by itself", passes=True)
             return BlockedReason(f"{error}; {error.hint}", passes=False)
         except ConfigError as error:
             return BlockedReason(f"{error}; {error.hint}", passes=True, blameless=True)
@@ -167,7 +165,7 @@ class Readiness:
 
 
 def require_room(data: Path, gib: float) -> None:
-    """Raises NoRoomError when the disk of the data folder has less room than the policy asks for."""
+    """Raises NoRoomError if the data folder's disk has less space than the policy requires."""
     free = shutil.disk_usage(data).free / 2**30
     if free < gib:
         raise NoRoomError(

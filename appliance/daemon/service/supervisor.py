@@ -1,12 +1,11 @@
-"""Runs the worker until the work is done: again after a crash, with back-off, and not for ever.
+"""Runs workers until the work is done, retrying crashes with back-off up to a limit.
 
-What always holds: one worker at a time; every failure is an event with its reason. What a worker had of sandboxes ends
-with its connection to the broker, and its leases end with its process. Work at which the infrastructure died `attempts`
-times in a row without progress is set aside, a cycle as well as a job: the next one gets its turn, and a person may
-have it tried again. A worker that ends with status 2 says that its work cannot be done as asked: it has failed. No job
-is called running while no worker runs. While work is blocked by something that passes, no worker is started and nothing
-is given up; blocked by anything else, it fails without an attempt. What the configuration is to blame for is nobody's
-failure: the cycle waits until that has changed.
+Invariants: one worker at a time; every failure is an event with its reason. A worker's sandboxes end with its broker
+connection, its leases with its process. Work with `attempts` consecutive infrastructure deaths without progress is
+parked, a cycle as well as a job: the next work gets its turn, and a person may retry it. Exit status 2 means that the
+work cannot be done as requested: it fails. No job is "running" without a worker. While a temporary obstacle blocks
+work, no worker starts and nothing is given up; a permanent one fails it without an attempt. Configuration faults count
+as nobody's failure: the cycle waits until they are fixed.
 """
 
 from __future__ import annotations
@@ -37,18 +36,19 @@ JOBS = "jobs"
 @dataclass(frozen=True)
 class RetryPolicy:
     attempts: int = 3
-    """Failures in a row without progress before the work is set aside."""
+    """Consecutive failures without progress before the work is parked."""
     first_seconds: float = 5.0
     factor: float = 5.0
 
     def seconds(self, failures: int) -> float:
-        """The pause after that many failures in a row: none after the first, then 5 seconds."""
+        """Returns the pause after `failures` consecutive failures: none after the first, then 5 seconds, growing."""
         return 0.0 if failures < 2 else float(self.first_seconds * self.factor ** (failures - 2))
 
 
 @dataclass
 class WorkerSupervisor:
-    """`run_cycle` and `run_jobs` block; they share one worker and wait for each other. `close` ends both."""
+    """Runs cycles and jobs with one worker. `run_cycle` and `run_jobs` block and exclude each other; `close` ends
+    both."""
 
     ledger: SqliteLedger
     process: WorkerProcess
@@ -56,15 +56,15 @@ class WorkerSupervisor:
     now: Callable[[], str]
     retry: RetryPolicy
     readiness: Readiness
-    """Says what keeps a worker from beginning now."""
+    """Checks what prevents a worker from starting now."""
     leave_seconds: float = 60.0
-    """That a worker has to leave a job that was cancelled; it does so in seconds unless it is stuck."""
+    """Time limit for a worker to leave a cancelled job, in seconds; it takes a few unless the worker is stuck."""
     on_set_aside: Callable[[Job], object] = lambda job: None
 
     def __post_init__(self) -> None:
         self.process.stuck = self._left_behind
         self.held: Callable[[str], str] = lambda cycle: ""
-        """Says why no worker may begin on a cycle now; empty when one may. See `appliance.daemon.nights.runner`."""
+        """Returns why no worker may begin on a cycle now; empty if one may. See `appliance.daemon.nights.runner`."""
         self._at, self._cancelled_at = "", 0.0
         self._turn = threading.Lock()
         self._closing = threading.Event()
@@ -79,12 +79,12 @@ class WorkerSupervisor:
 
     @property
     def waits_for(self) -> str:
-        """What has to pass before work goes on; empty when nothing has to."""
+        """Obstacles that must pass before work continues; empty if none."""
         return "; ".join(dict.fromkeys(self._waits.copy().values()))
 
     @property
     def jobs_wait_for(self) -> str:
-        """What has to pass before jobs go on."""
+        """Obstacles that must pass before jobs continue; empty if none."""
         return self._waits.get(JOBS) or self._waits.get("", "")
 
     @property
@@ -100,9 +100,9 @@ class WorkerSupervisor:
         )
 
     def run_cycle(self, cycle: str) -> Cycle:
-        """Runs workers, one for each phase, until the cycle can be decided or has failed; returns it as it then is.
+        """Runs a worker per phase until the cycle can be decided or has failed; returns the cycle.
 
-        It is left running also after `close`, and while it waits for what `waits_for` says.
+        It stays "running" after `close`, and while it waits for `waits_for`.
         """
         with self._turn:
             self._waits.pop(JOBS, None)
@@ -142,8 +142,8 @@ class WorkerSupervisor:
                 self._end()
 
     def run_jobs(self, part: JobPart = "any") -> None:
-        """Runs workers until no job is queued that can be worked on, or all wait for what `waits_for` says. A worker of
-        one part alone stays for jobs to come. A job whose worker keeps dying is set aside."""
+        """Runs workers until no queued job can be worked on, or all wait for `waits_for`. A worker of a single part
+        stays for further jobs. A job whose worker keeps dying is parked."""
         with self._turn:
             self._begin(JOBS)
             self._part = part
@@ -164,7 +164,7 @@ class WorkerSupervisor:
                 self._end()
 
     def _run_for_jobs(self, job: Job, part: JobPart) -> bool:
-        """One worker, which `job` was the reason for; whether another one may be started."""
+        """Runs one worker because of `job`; True if another one may start."""
         holder = Holder("the worker of jobs", self._may_claim_under(self.process.policy()), self._may_wait(part))
         end = self._run(("jobs", part), holder)
         held = self._requeue_running()
@@ -191,48 +191,48 @@ class WorkerSupervisor:
         return True
 
     def next_job(self, part: JobPart = "any") -> Job | None:
-        """The one that a worker would take up now."""
+        """Returns the job that a worker would claim now."""
         if self.ledger.alias("champion") is None:
             return None if part == "model" else self.ledger.next_job(part="solvers")
         return self.ledger.next_job(part=part)
 
     def _may_claim_under(self, policy: str) -> Callable[[], bool]:
-        """Whether a worker of jobs may be given another one: as long as nothing is in the way of any, and the policy
-        that it was started under is in force."""
+        """Returns a predicate: True while nothing blocks jobs and the policy that the worker started under is in
+        force."""
         return lambda: (
             not self._closing.is_set() and self.process.policy() == policy and self.readiness.jobs_blocked() is None
         )
 
     def _may_wait(self, part: JobPart) -> Callable[[], bool]:
-        """Whether it may stay for jobs to come: with a model, not while a cycle wants the machine."""
+        """Returns a predicate: True if the worker may wait for jobs; with a model, not while a cycle is unfinished."""
         return lambda: part != "model" or unfinished_cycle(self.ledger) is None
 
     def requeue_running(self) -> None:
-        """Queues again what stayed behind as running, because its end could not be written. No worker is at it."""
+        """Requeues jobs left as running because their end could not be written; no worker has them."""
         with self._turn:
             self._requeue_running()
 
     def hold(self, reason: str) -> None:
-        """Says what everything waits for that was not asked for here."""
+        """Sets an outside obstacle that all work waits for."""
         self._waits[""] = reason
 
     def clear_wait(self) -> None:
-        """Forgets what was waited for, because there is no work."""
+        """Clears all obstacles, because there is no work."""
         with self._turn:
             self._waits.clear()
 
     def cancel_cycle(self, cycle: Cycle) -> None:
-        """Ends it at once, and its worker within the grace that every worker has."""
+        """Ends the cycle immediately, and its worker within the usual grace."""
         self._end_cycle(cycle, CycleState.CANCELLED, "cancelled by a person")
         if self._doing == _doing(cycle.id):
             threading.Thread(target=self.process.stop, name="cancel", daemon=True).start()
 
     def works_on(self, cycle: str) -> bool:
-        """Whether a worker runs for that cycle, or is about to."""
+        """True if a worker runs for that cycle, or is about to."""
         return self._doing == _doing(cycle)
 
     def pause_cycle(self, cycle: str) -> None:
-        """Ends its worker within the grace that every worker has; the cycle stays unfinished. Does not wait for it."""
+        """Starts ending the cycle's worker within the usual grace, without waiting; the cycle stays unfinished."""
         if self.works_on(cycle):
             threading.Thread(target=self.process.stop, name="pause", daemon=True).start()
 
@@ -244,7 +244,7 @@ class WorkerSupervisor:
             return
 
     def _requeue_running(self) -> Job | None:
-        """Queues again what the worker was at when it ended, and returns it; ends it where it was solved already."""
+        """Requeues the job that the worker had when it ended, and returns it; None if it was already solved."""
         for job in self.ledger.unended_jobs():
             if job.state is JobState.RUNNING and self._is_ours(job):
                 requeued = self.ledger.put_job(taken_up_again(job, self.ledger, self.now()))
@@ -266,8 +266,7 @@ class WorkerSupervisor:
         return end
 
     def _left_behind(self) -> str:
-        """Why the worker is stuck: it did not renew its lease, or the job that it was at was cancelled, and it has gone
-        on to nothing else."""
+        """Returns why the worker is stuck: an overdue lease, or a cancelled job that it did not leave."""
         self._pause_if_short()
         if self._holder is not None and (work := self.ledger.leases.overdue(self._holder)):
             return f"the worker did not renew its lease of {work} in {self.ledger.leases.seconds:g} s"
@@ -285,18 +284,18 @@ class WorkerSupervisor:
         return f"the worker did not leave job {self._at}, which was cancelled" if late else ""
 
     def _pause_if_short(self) -> None:
-        """Stops the worker where disk or memory run short: what it works on waits, and nothing has failed."""
+        """Stops the worker when disk or memory run short: its work waits, without counting a failure."""
         if self._pausing or not (reason := self.readiness.watch.pause_reason()):
             return
         self._pausing = True
-        self.events.add("worker", f"{self._doing}: it pauses: {reason}")
+        self.events.add("worker", f"{self._doing}: paused: {reason}")
         threading.Thread(target=self.process.stop, name="pause", daemon=True).start()
 
     def _blocked(self, cycle: str) -> BlockedReason | None:
         return self.readiness.blocked(self._found(cycle))
 
     def _hopeless_from_the_start(self, blocked: BlockedReason | None) -> str:
-        """Why no worker can begin, where that does not pass; empty otherwise."""
+        """Returns a permanent obstacle to any worker, or an empty string."""
         if blocked is None or blocked.passes:
             return ""
         self._last_failure = blocked.text
@@ -306,8 +305,8 @@ class WorkerSupervisor:
     def _judge(
         self, end: WorkerEnd, reason: str, blocked: BlockedReason | None, work: str, *, progress: bool
     ) -> Literal["again", "fail", "set aside"]:
-        """Counts and records a failure, unless configuration or disk are to blame; waits before the next attempt where
-        there is to be one."""
+        """Counts and records a failure, unless configuration or disk are to blame, and waits before a further
+        attempt."""
         if blocked is not None and blocked.blameless:
             return "again"
         self._failures = self.ledger.leases.died(work, progress=progress)
@@ -337,10 +336,10 @@ class WorkerSupervisor:
 
     def _fail_cycle(self, cycle: Cycle, reason: str) -> None:
         self._end_cycle(cycle, CycleState.FAILED, reason)
-        self.events.add("worker", f"cycle {cycle.id} was given up: {reason}")
+        self.events.add("worker", f"cycle {cycle.id} failed: {reason}")
 
     def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
-        """Without a decision: a model that nothing was decided about waits for nobody."""
+        """Ends a cycle without a decision; its undecided candidate loses the alias."""
         self.ledger.put_cycle(cycle.model_copy(update={"state": state, "failure": reason, "updated": self.now()}))
         trained = cycle.plan.get("candidate")
         if (
@@ -353,7 +352,7 @@ class WorkerSupervisor:
     def _fail_job(self, job: Job, reason: str) -> None:
         update = {"state": JobState.FAILED, "reason": reason, "updated": self.now()}
         self.ledger.put_job(job.model_copy(update=update))
-        self.events.add("worker", f"job {job.id} was given up: {reason}")
+        self.events.add("worker", f"job {job.id} failed: {reason}")
 
     def _found(self, cycle: str) -> Cycle:
         found = self.ledger.cycle(cycle)
@@ -362,7 +361,7 @@ class WorkerSupervisor:
         return found
 
     def _cycle_progress(self, cycle: str) -> tuple[object, ...]:
-        """Differs when a worker got anywhere: a phase, a training step, a checkpoint, a rollout."""
+        """Returns a value that changes with any progress: a phase, a training step, a checkpoint, a rollout."""
         return (
             self._found(cycle).phase,
             len(self.ledger.recorded_steps(cycle)),
@@ -371,18 +370,18 @@ class WorkerSupervisor:
         )
 
     def _has_to_wait(self, blocked: BlockedReason | None) -> bool:
-        """Whether no worker may begin now; the first time it is an event."""
+        """True if no worker may begin now; the first time this is an event."""
         self._waits.pop("", None)
         if blocked is None or not blocked.passes:
             self._waits.pop(self._doing, None)
             return False
         if self._doing not in self._waits:
-            self.events.add("worker", f"{self._doing}: nothing is begun before this has passed: {blocked.text}")
+            self.events.add("worker", f"{self._doing}: waits for this to pass: {blocked.text}")
         self._waits[self._doing] = blocked.text
         return True
 
     def _begin(self, doing: str) -> None:
-        """What waited goes on where it was: its failures count."""
+        """Notes the current work; the failures of work that waited still count."""
         self._doing, self._since = doing, self.now()
         if doing not in self._waits:
             self._failures, self._last_failure = 0, ""
@@ -396,7 +395,7 @@ def _doing(cycle: str) -> str:
 
 
 def work_of_cycle(cycle: str) -> str:
-    """What a cycle is leased as."""
+    """Returns the name under which a cycle is leased."""
     return f"cycle {cycle}"
 
 

@@ -1,6 +1,6 @@
-"""Says what the candidate waits for: an evaluation, more evidence, a person, or something else. Nothing is changed.
+"""Determines what the candidate waits for: an evaluation, more evidence, a person, or something else. Read-only.
 
-What always holds: it waits for a person only where that person's approval is all that is missing as things stand now.
+Invariants: it waits for a person only if that person's approval is all that is missing now.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from policies.gates.evidence import asks_again
 from policies.policy import Policy
 
 MOST_DECISIONS = 200
-"""About one candidate: a few each night, and one with each statement of a person."""
-ASKED_ANEW = "`assay model evaluate candidate` compares it anew"
-NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides anew"
+"""Maximum decisions read about one candidate: a few each night, and one per statement of a person."""
+ASKED_ANEW = "`assay model evaluate candidate` compares it again"
+NIGHT_MORE = "`assay cycle start` asks the same candidate fresh questions, which add to the evidence, and decides again"
 
 
 class CandidateNeed(StrEnum):
     NOTHING = "nothing"
-    """There is none."""
+    """No candidate exists."""
     EVALUATION = "evaluation"
     PERSON = "person"
     EVIDENCE = "evidence"
@@ -36,11 +36,11 @@ class CandidateNeed(StrEnum):
 class CandidateWait(NamedTuple):
     need: CandidateNeed
     text: str
-    """For a person, with what to do."""
+    """Sentence for a person, with a hint."""
 
 
 def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str) -> CandidateWait:
-    """`cycle` is the unfinished one, if there is one; `now` is UTC in ISO 8601."""
+    """Returns what the candidate waits for. `cycle` is the unfinished one, if any; `now` is UTC in ISO 8601."""
     candidate = ledger.alias(CANDIDATE)
     if candidate is None:
         return CandidateWait(CandidateNeed.NOTHING, "")
@@ -48,7 +48,7 @@ def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str
         return CandidateWait(CandidateNeed.EVALUATION, f"being evaluated by {cycle.id}: `assay cycle watch`")
     decisions = ledger.decisions(candidate=candidate, limit=MOST_DECISIONS)
     if not decisions:
-        return CandidateWait(CandidateNeed.OTHER, f"nothing was decided about it: {ASKED_ANEW}")
+        return CandidateWait(CandidateNeed.OTHER, f"not decided yet: {ASKED_ANEW}")
     if beside := ledger.alias(CANARY):
         text = f"waits until {beside[:12]}, tried beside the champion, is champion or out: `assay model ls`"
         return CandidateWait(CandidateNeed.OTHER, text)
@@ -56,7 +56,7 @@ def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str
 
 
 def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, now: str) -> CandidateWait:
-    """What a candidate waits for about which this was decided, the newest first."""
+    """Returns what a candidate with these decisions, newest first, waits for."""
     newest = decisions[0]
     if newest.outcome in (DecisionOutcome.REJECT, DecisionOutcome.QUARANTINE):
         text = f"{newest.outcome.value}: no signature puts it into service; `assay model show candidate` says why"
@@ -85,7 +85,8 @@ def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, 
 
 
 def is_worth_asking_again(decisions: Sequence[Decision], policy: Policy) -> bool:
-    """Whether the next night asks the candidate of these decisions, the newest first, instead of training another."""
+    """True if the next night evaluates this candidate again instead of training another. Decisions come newest
+    first."""
     newest = decisions[0]
     if newest.outcome is not DecisionOutcome.HOLD or newest.policy != policy.digest:
         return False
@@ -94,7 +95,7 @@ def is_worth_asking_again(decisions: Sequence[Decision], policy: Policy) -> bool
 
 
 def _is_stale(newest: Decision, policy: Policy, now: str) -> bool:
-    """Whether its evaluation, fresh when that was decided, is too old by now."""
+    """True if its evaluation was fresh when decided on and is too old now."""
     found = next((one for one in newest.findings if one.gate == freshness.GATE.name), None)
     if found is None or found.figure is None:
         return False

@@ -1,5 +1,4 @@
-"""What a cycle's training steps said of themselves: pure reading of its records and events, and of no more than its own
-time, however much is on record."""
+"""Figures of a cycle's training steps, from its records and the events of its own time. Read-only."""
 
 from __future__ import annotations
 
@@ -11,15 +10,16 @@ PAGE = 1_000
 
 
 def step_figures(ledger: SqliteLedger, cycle: Cycle) -> tuple[dict[str, float], ...]:
-    """Ascending, each with `step` among its figures, and `length`: tokens of a rollout, where it says of how many."""
+    """Returns figures per step, ascending, each with `step` and, if the rollouts are known, `length` in tokens per
+    rollout."""
     steps = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
     told = event_figures(ledger, cycle)
     return tuple(_with_length({**told.get(step, {}), **figures}) for step, figures in sorted(steps.items()))
 
 
 def newest_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[str, float]:
-    """Those of the newest step that was trained on, of the newest cycle that trained; before the first one was, those
-    on record of the newest step. Cheap: nothing but that step's event is read."""
+    """Returns the figures of the newest trained step, or before the first one, of the newest recorded step. Cheap: only
+    that step's event is read."""
     recorded = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
     if not recorded:
         return {}
@@ -30,8 +30,8 @@ def newest_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[str, float]:
 
 
 def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, float]]:
-    """By step, what was only known after the step was trained on: it stands in events alone. A later event of the same
-    step, of a worker that was started again, counts."""
+    """Returns figures by step that are known only after training it and recorded only in events. A later event of the
+    same step, from a restarted worker, counts."""
     found: dict[int, dict[str, float]] = {}
     after = last_event_before(ledger, cycle.created)
     for _ in range(MOST_EVENTS // PAGE):
@@ -48,7 +48,7 @@ def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, flo
 
 
 def last_event_before(ledger: SqliteLedger, moment: str) -> int:
-    """The number of the last event that was made before then; events are made in the order of their numbers."""
+    """Returns the number of the last event before that time; events are numbered in order of time."""
     low, high = 0, ledger.newest_event()
     while low < high:
         middle = (low + high + 1) // 2

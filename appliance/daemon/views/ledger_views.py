@@ -1,4 +1,4 @@
-"""What the ledger holds, arranged for people: pure reading, nothing is decided or changed here."""
+"""Ledger records arranged for people. Read-only."""
 
 from __future__ import annotations
 
@@ -41,30 +41,30 @@ from curriculum.contract.task import Task
 from policies.contract.evidence import pairs
 
 SESSION = "gs-"
-"""What the id of every session of the gateway begins with."""
+"""Prefix of gateway session ids."""
 
 
 def job_named(ledger: JobRows, name: str) -> Job:
-    """The job with this id, or the only one whose id begins so. Raises NotThereError, AmbiguousPrefixError."""
+    """Returns a job by id or unique prefix. Raises NotThereError, AmbiguousPrefixError."""
     job = ledger.find_job(name)
     if job is None:
         why = _needs_more(name.removeprefix(JOB))
-        raise NotThereError(f"there is no job {name!r}{why}", hint="`assay jobs ls` lists them")
+        raise NotThereError(f"no such job: {name!r}{why}", hint="`assay jobs ls` lists jobs")
     return job
 
 
 def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
-    """The cycle with this id, or the only one whose id begins so. Raises NotThereError, AmbiguousPrefixError."""
+    """Returns a cycle by id or unique prefix. Raises NotThereError, AmbiguousPrefixError."""
     cycle = ledger.find_cycle(name)
     if cycle is None:
         why = _needs_more(name.partition("-")[2])
-        raise NotThereError(f"there is no cycle {name!r}{why}", hint="`assay cycle ls` lists them")
+        raise NotThereError(f"no such cycle: {name!r}{why}", hint="`assay cycle ls` lists cycles")
     return cycle
 
 
 def session_named(names: Sequence[str], name: str) -> str:
-    """Of these sessions the one that is called so, or the only one that begins so; the name itself where none does.
-    Raises AmbiguousPrefixError."""
+    """Returns the session of that name or unique prefix; the name itself if none matches. Raises
+    AmbiguousPrefixError."""
     digits = name.lower().removeprefix(SESSION)
     if not is_prefix(digits):
         return name
@@ -74,8 +74,8 @@ def session_named(names: Sequence[str], name: str) -> str:
 
 def no_model(name: str) -> NotThereError:
     return NotThereError(
-        f"no model is called {name!r}{_needs_more(name)}",
-        hint=f"`assay model ls` shows what there is; give at least {LEAST} digits, or an alias",
+        f"no such model: {name!r}{_needs_more(name)}",
+        hint=f"`assay model ls` lists models; give at least {LEAST} digits, or an alias",
     )
 
 
@@ -85,7 +85,7 @@ def _needs_more(digits: str) -> str:
 
 
 MOST_ATTEMPTS = 2_000
-"""Of one job, among which a rollout's tree is looked for."""
+"""Attempts of one job searched for a rollout's tree."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 
@@ -93,11 +93,11 @@ def aliases(ledger: Ledger) -> dict[str, str | None]:
     return {name: ledger.alias(name) for name in ALIASES}
 
 
-PRUNED = "its tokens are not kept any more (`assay prune`)"
+PRUNED = "its tokens were dropped (`assay prune`)"
 
 
 def unfinished_cycle(ledger: Ledger) -> Cycle | None:
-    """The one that is to go on; there is never more than one."""
+    """Returns the running cycle, of which there is at most one."""
     return next((cycle for cycle in ledger.cycles(limit=200) if cycle.state is CycleState.RUNNING), None)
 
 
@@ -121,19 +121,19 @@ def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
 def checkpoint_views(
     ledger: AuditedLedger, *, cycle: str | None, limit: int, before: str | None = None
 ) -> list[CheckpointView]:
-    """Newest first; those that came before the checkpoint `before`. Raises NotThereError."""
+    """Returns checkpoints, newest first, optionally older than `before`. Raises NotThereError."""
     if before is None:
         return checkpoint_views_of(ledger, ledger.checkpoints(cycle=cycle, limit=limit))
     keys = ledger.in_force.keys("checkpoints", cycle)
     if before not in keys:
-        raise NotThereError(f"there is no checkpoint {before[:12]!r}", hint="`assay model ls` lists them")
+        raise NotThereError(f"no such checkpoint: {before[:12]!r}", hint="`assay model ls` lists checkpoints")
     after = keys.index(before) + 1
     found = (ledger.checkpoint(key) for key in keys[after : after + limit])
     return checkpoint_views_of(ledger, [one for one in found if one is not None])
 
 
 def checkpoint_views_of(ledger: AuditedLedger, checkpoints: Sequence[Checkpoint]) -> list[CheckpointView]:
-    """Each with its aliases and the newest decision about it."""
+    """Returns each checkpoint with its aliases and its newest decision."""
     names = aliases(ledger)
     newest = {bound.group: key for key, bound in ledger.in_force.records.get("decisions", {}).items()}
     return [
@@ -151,8 +151,7 @@ def numbered_events(ledger: Ledger, *, after: int, limit: int) -> list[NumberedE
 
 
 class Rollouts:
-    """What was tried, in words. The text of a task is known where the ledger keeps it: training steps hold their tasks,
-    a job is its question."""
+    """Rollouts as text. Questions come from the ledger: training steps contain their tasks, a job is its question."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
@@ -162,7 +161,7 @@ class Rollouts:
         self._counted: dict[str, list[PassCount]] = {}
 
     def rollout_views(self, where: RolloutFilter, *, limit: int) -> list[RolloutView]:
-        """Raises NotThereError where no rollout has the id that the filter names, AmbiguousPrefixError."""
+        """Returns matching rollouts. Raises NotThereError for an unknown `before`, AmbiguousPrefixError."""
         if where.before is not None:
             where = where.model_copy(update={"before": self._known(where.before).rollout.id})
         if where.cycle is not None and (cycle := self._ledger.find_cycle(where.cycle)) is not None:
@@ -172,8 +171,8 @@ class Rollouts:
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
 
     def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
-        """How often its rollouts passed, by purpose, taskset and level: steps have their tasks, and what was kept back
-        is in the data folder. Raises NotThereError, AmbiguousPrefixError."""
+        """Counts a cycle's passed rollouts by purpose, taskset and level; held-out questions come from the data folder.
+        Raises NotThereError, AmbiguousPrefixError."""
         known = cycle_named(self._ledger, cycle)
         cycle = known.id
         if cycle in self._counted:
@@ -186,7 +185,7 @@ class Rollouts:
         return counts
 
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
-        """Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a rollout with its conversation and tree. Raises NotThereError, AmbiguousPrefixError."""
         judged = self._known(name)
         rollout = judged.rollout
         question = self._question(rollout) or self._kept_question(rollout, data)
@@ -204,7 +203,7 @@ class Rollouts:
         return RolloutDetail(rollout=view, turns=tuple(turns), tree=tree)
 
     def _tree(self, rollout: Rollout) -> tuple[TreeRollout, ...]:
-        """The attempt that it is or that it left, and all that left that, by their samples."""
+        """Returns the rollout's attempt and all its branches, by sample."""
         record = self._ledger.step(rollout.cycle, rollout.step) if rollout.purpose is Purpose.TRAIN else None
         if record is not None:
             return tree_of(rollout, record.judged, record.groups)
@@ -216,14 +215,14 @@ class Rollouts:
     def _known(self, name: str) -> Judged:
         judged = self._ledger.find_rollout(name)
         if judged is None:
-            raise NotThereError(f"there is no rollout {name!r}", hint="`assay rollouts ls` lists them")
+            raise NotThereError(f"no such rollout: {name!r}", hint="`assay rollouts ls` lists rollouts")
         return judged
 
     def _view(self, judged: Judged) -> RolloutView:
         return RolloutView.of(judged, self._question(judged.rollout))
 
     def _renderer(self, rollout: Rollout, data: Path) -> Renderer:
-        """That of the model that wrote it; while it is trained, of the one that the night began with."""
+        """Loads the renderer of the model that wrote it; during training, of the model that the night began with."""
         from appliance.rendering.formats import FILES, load_renderer  # tokenizers are loaded when somebody looks
 
         model = self._ledger.checkpoint(rollout.weights)
@@ -242,8 +241,8 @@ class Rollouts:
         return self._step_questions(rollout.cycle, rollout.step).get(rollout.task, "")
 
     def _kept_question(self, rollout: Rollout, data: Path) -> str:
-        """A question that was held back from training, once it has been answered. A task's id is a digest of what it
-        asks, so that a file which somebody changed has no question of this id."""
+        """Returns a held-out question once it was answered. A task's id is a digest of its question, so a changed file
+        has no question under this id."""
         if rollout.purpose not in (Purpose.EVALUATION, Purpose.VALIDATION):
             return ""
         return self._kept_questions(data, rollout.cycle).get(rollout.task, "")
@@ -254,12 +253,12 @@ class Rollouts:
 
 
 def _kept(data: Path, cycle: str) -> dict[str, str]:
-    """By task; the file is there before the first of its questions is asked."""
+    """Returns questions by task; the file exists before the first of them is asked."""
     return {task.id: task.question for task in kept_questions(data, cycle)}
 
 
 def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group]) -> tuple[TreeRollout, ...]:
-    """Arranges the rollouts of one tree; nothing where the attempt did not branch."""
+    """Arranges the rollouts of one tree; empty if the attempt did not branch."""
     root = rollout.branch_of or rollout.id
     members = sorted(
         (one for one in judged if root in (one.rollout.id, one.rollout.branch_of)), key=lambda one: one.rollout.sample
@@ -287,8 +286,8 @@ def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group])
 
 
 def compare(evaluation: Evaluation, a: str, b: str) -> ModelComparison:
-    """`a` and `b` are the two weights of the evaluation, in either order. Items with an infrastructure error on either
-    side are left out, as they are from the decision."""
+    """Compares the two models `a` and `b` of the evaluation, in either order. Items with an infrastructure error on
+    either side are left out, as in the decision."""
     sampled = {evaluation.candidate.weights: evaluation.candidate, evaluation.champion.weights: evaluation.champion}
     greedy = {
         evaluation.candidate_greedy.weights: evaluation.candidate_greedy,

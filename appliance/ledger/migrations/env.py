@@ -1,4 +1,4 @@
-"""Runs the migrations for Alembic on the connection that it is given, inside the caller's transaction."""
+"""Runs migrations for Alembic on the given connection, inside the caller's transaction."""
 
 from __future__ import annotations
 

@@ -347,7 +347,7 @@ def test_a_store_is_never_made_of_a_folder_of_something_else_nor_in_the_data_fol
         backed_up(used, tmp_path)
     with pytest.raises(BackupError, match="in the data folder"):
         backed_up(used, used / "backups")
-    with pytest.raises(BackupError, match="no data folder"):
+    with pytest.raises(BackupError, match="not a data folder"):
         backed_up(tmp_path, tmp_path / "store")
 
 

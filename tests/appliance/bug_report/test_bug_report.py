@@ -129,7 +129,7 @@ def test_a_report_in_which_a_secret_is_left_is_not_written(tmp_path) -> None:
         def text(self, text: str) -> str:
             return text
 
-    with pytest.raises(AssayError, match="would hold a secret"):
+    with pytest.raises(AssayError, match="would contain a secret"):
         write(tmp_path / "r.tar.gz", {"a.txt": lambda: f"so {TOKEN}"}, Forgetful([TOKEN]), 0)
     assert list(tmp_path.iterdir()) == []
 
@@ -217,7 +217,7 @@ def test_a_row_that_somebody_edited_into_nonsense_ends_no_report(data, tmp_path)
     with closing(sqlite3.connect(data / "ledger.sqlite3")) as ledger:
         ledger.execute("UPDATE events SET payload = '{broken' WHERE sequence = (SELECT max(sequence) FROM events)")
         ledger.commit()
-    assert "this row is no JSON" in report(data, tmp_path / "report.tar.gz")["assay-bug-report/events.jsonl"]
+    assert "this row is not valid JSON" in report(data, tmp_path / "report.tar.gz")["assay-bug-report/events.jsonl"]
 
 
 def test_digests_and_ordinary_sentences_stay_as_they_are() -> None:

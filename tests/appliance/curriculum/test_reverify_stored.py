@@ -84,7 +84,7 @@ def test_a_promotion_whose_evaluation_rests_on_such_an_answer_is_named(ledger: S
     ledger.put_rollouts([*asked, watched])
     found = run(ledger, tmp_path)
     assert found.different == 3
-    assert found.promotions == {decision.id: f"promote: 2 answers of {decision.evaluation} are judged otherwise now"}
+    assert found.promotions == {decision.id: f"promote: 2 answers of {decision.evaluation} have another verdict now"}
     assert other.id not in found.promotions
     assert ledger.decisions(candidate=decision.candidate)[-1] in (decision, other), "nothing is changed"
 
@@ -101,7 +101,7 @@ def test_a_promotion_rests_on_sampled_answers_of_all_its_nights_and_on_no_greedy
     found = run(ledger, tmp_path)
     assert (found.different, found.promotions) == (1, {}), "greedy answers decide nothing"
     ledger.put_rollouts([judged(SEALED.tasks[1], answer="no answer of it", purpose=Purpose.EVALUATION, step=1)])
-    said = f"promote: 1 answers of {first.evaluation} are judged otherwise now"
+    said = f"promote: 1 answers of {first.evaluation} have another verdict now"
     found = run(ledger, tmp_path)
     assert found.promotions == {first.id: said, second.id: said}
     assert of_others.id not in found.promotions

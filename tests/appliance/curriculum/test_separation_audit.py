@@ -148,9 +148,9 @@ def test_the_command_reads_beside_the_daemon_and_says_what_met(ledger: SqliteLed
 def test_a_ledger_that_is_only_read_takes_no_record(ledger: SqliteLedger, tmp_path: Path) -> None:
     with ReadOnlyLedger(tmp_path / "ledger.sqlite3") as reader:
         assert reader.cycles() == []
-        with pytest.raises(LedgerError, match="only read"):
+        with pytest.raises(LedgerError, match="read-only"):
             reader.put_event(Event(kind="x", text="", created=AT))
-    with pytest.raises(LedgerError, match="there is no ledger"):
+    with pytest.raises(LedgerError, match="no such ledger"):
         ReadOnlyLedger(tmp_path / "none.sqlite3")
 
 
@@ -259,7 +259,7 @@ def test_a_sealed_set_is_drawn_clear_of_what_was_trained_on_and_made_again_so(
     ledger.put_sealed_set(clear.digest, clear.description)
     put_decision(ledger, "night-1", clear)
     next((tmp_path / "separation").glob("*.kept.*")).unlink()
-    assert [text for text in audited(ledger, tmp_path).unproved if "cannot be made again" in text] == []
+    assert [text for text in audited(ledger, tmp_path).unproved if "cannot be regenerated" in text] == []
 
 
 def one_word_from(task: Task) -> Task:

@@ -247,7 +247,7 @@ def test_old_sessions_are_deleted_and_only_sessions_are(tmp_path: Path) -> None:
     assert files.expire(later, 30.0) == 1
     assert (files.folder / "notes.json").exists()
     assert (files.folder.stat().st_mode & 0o77, [*files.all()]) == (0, [])
-    with pytest.raises(KeptSessionError, match="is no session"):
+    with pytest.raises(KeptSessionError, match="invalid session id"):
         files.get("../../tokens")
 
 
@@ -281,7 +281,7 @@ def test_no_more_sessions_are_kept_than_the_bounds_say(tmp_path: Path, monkeypat
     for bound in ("MOST_SESSIONS", "MOST_TOTAL_BYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(sessions, bound, 1)
-            with pytest.raises(KeptSessionsFullError, match="no more are taken in"):
+            with pytest.raises(KeptSessionsFullError, match="the session store is full"):
                 files.put(kept(id=f"gs-{'2' * 16}"), new=True)
             assert files.put(kept(answer="new"), new=False) is True  # one that is there goes on
     assert files.names() == [kept().id]

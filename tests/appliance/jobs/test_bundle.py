@@ -422,7 +422,7 @@ def test_a_machine_that_cannot_run_the_verifier_says_so_and_not_that_the_bundle_
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent/python3")
     assert verify(bundle, json_out=False) == 5
-    assert "could not be decided again here" in capsys.readouterr().out
+    assert "could not decide it again" in capsys.readouterr().out
 
 
 def test_strict_json_takes_no_liberties() -> None:

@@ -62,7 +62,7 @@ def test_who_was_first_writes_nothing_once_the_work_is_another_s(ledger) -> None
     for holder in (first, second):
         ledger.leases.take("cycle night-1", holder)
     assert first.held["cycle night-1"] < second.held["cycle night-1"]
-    with ledger.leases.acting(first), pytest.raises(LeaseLostError, match="another's by now"):
+    with ledger.leases.acting(first), pytest.raises(LeaseLostError, match="another worker has it"):
         ledger.put_cycle(made.cycle())
     ledger.leases.release(first)
     with ledger.leases.acting(second):

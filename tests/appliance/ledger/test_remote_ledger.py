@@ -293,7 +293,7 @@ def test_a_ledger_that_fails_unforeseen_ends_the_line_instead_of_leaving_the_wor
 
     thread = threading.Thread(target=serve)
     thread.start()
-    with theirs, pytest.raises(LedgerError, match="closed the line"):
+    with theirs, pytest.raises(LedgerError, match="closed the ledger connection"):
         RemoteLedger(theirs).cycles()
     thread.join(timeout=120)
     assert len(seen) == 1

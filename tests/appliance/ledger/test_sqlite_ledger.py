@@ -392,7 +392,7 @@ def test_nothing_that_the_ledger_does_not_know_can_be_put_into_service(ledger: S
 # what JSON cannot hold
 def test_a_figure_that_is_not_finite_is_refused_before_anything_is_written(ledger: SqliteLedger) -> None:
     record = made.step_record().model_copy(update={"metrics": {"loss": float("nan")}})
-    with pytest.raises(LedgerError, match="JSON cannot hold"):
+    with pytest.raises(LedgerError, match="JSON cannot represent"):
         ledger.commit_step(record)
     assert ledger.recorded_steps("night-1") == []
 
@@ -404,7 +404,7 @@ def test_hostile_text_comes_back_as_it_was(ledger: SqliteLedger) -> None:
 
 
 def test_text_that_is_not_unicode_is_refused(ledger: SqliteLedger) -> None:
-    with pytest.raises(LedgerError, match="JSON cannot hold"):
+    with pytest.raises(LedgerError, match="JSON cannot represent"):
         ledger.put_rollouts([made.judged("fine"), made.judged("h", answer="\ud800")])
     assert ledger.rollouts() == []
 

@@ -1,4 +1,4 @@
-"""The first tables. There is no way down: a backup is taken before every migration."""
+"""First tables. There are no downgrades: a backup precedes every migration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The newest line of the audit log, kept apart from the file."""
+"""Newest line of the audit log, stored apart from the log file."""
 
 from __future__ import annotations
 

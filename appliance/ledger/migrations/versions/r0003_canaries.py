@@ -1,4 +1,4 @@
-"""Promoted models beside the champion."""
+"""Canaries: promoted models beside the champion."""
 
 from __future__ import annotations
 

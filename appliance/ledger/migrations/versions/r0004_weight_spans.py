@@ -1,7 +1,7 @@
-"""Rollouts say which weights drew which tokens.
+"""Rollouts record which weights drew which tokens.
 
-No row is rewritten: one of before is read as drawn by the one version that it names (`appliance.records.rollouts`). The
-revision keeps an earlier version of the program from opening what it could not read.
+No row is rewritten: an older rollout counts as drawn by the one version that it names (`appliance.records.rollouts`).
+The revision only keeps earlier versions of the program from opening records they cannot read.
 """
 
 from __future__ import annotations

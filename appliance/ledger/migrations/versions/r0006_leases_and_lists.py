@@ -1,5 +1,4 @@
-"""Work is leased: who is at it, under which fencing token, until when; and how often the infrastructure died at it.
-Lists of rollouts have indexes."""
+"""Leases (owner, fencing token, deadline, infrastructure deaths) and indexes for lists of rollouts."""
 
 from __future__ import annotations
 

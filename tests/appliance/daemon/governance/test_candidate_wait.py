@@ -157,7 +157,7 @@ def test_a_look_at_the_sealed_questions_is_not_called_off_once_the_candidate_has
     )
     wrong = Verdict(outcome=Outcome.FAIL, score=0.0, reason="no", verifier="v", version="1", seconds=0.0)
     core.ledger.put_rollouts([Judged(rollout=rollout, verdict=wrong, family="gcd")])
-    with pytest.raises(RefusedByPolicyError, match="it is decided on"):
+    with pytest.raises(RefusedByPolicyError, match="it must be decided"):
         core.cycles.cancel(cycle.id)
     assert core.cycles.unfinished().id == cycle.id
 

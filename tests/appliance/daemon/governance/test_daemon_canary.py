@@ -225,7 +225,7 @@ def test_a_person_takes_a_canary_out_with_one_word_or_by_rejecting_it(core) -> N
     assert "it is rude" in newest(core, candidate).reason
     with pytest.raises(PromotionError):
         core.governance.rollback("ada")
-    with pytest.raises(PromotionError, match=f"{candidate[:12]} is not what a rollback takes out any more"):
+    with pytest.raises(PromotionError, match=f"would no longer withdraw {candidate[:12]}"):
         core.governance.rollback("ada", "twice", candidate)
     assert core.ledger.alias("champion") == champion
     another = put_decided(core, champion, b"another")
@@ -266,7 +266,7 @@ def test_a_rejection_that_is_on_record_takes_a_canary_out_though_the_daemon_was_
 def test_one_model_is_tried_at_a_time(core) -> None:
     champion, candidate = promoted(core)
     another = put_decided(core, champion, b"another")
-    with pytest.raises(RefusedByPolicyError, match="is tried beside the champion"):
+    with pytest.raises(RefusedByPolicyError, match="is on trial beside the champion"):
         approve(core, another)
     assert core.ledger.alias("canary") == candidate
 

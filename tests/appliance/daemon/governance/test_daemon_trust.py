@@ -405,7 +405,7 @@ def test_a_policy_in_force_that_somebody_exchanged_is_put_right_and_said(data, c
     with Core(Settings(data=data), now=clock) as core:
         first = core.policy.digest
     in_force_file(data).write_bytes(STRICT)
-    with pytest.raises(BrokenError, match="put right"), Core(Settings(data=data), now=clock):
+    with pytest.raises(BrokenError, match="restored"), Core(Settings(data=data), now=clock):
         pass
     assert load_policy(data).digest == first
     with Core(Settings(data=data), now=clock) as core:

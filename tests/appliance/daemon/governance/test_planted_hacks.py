@@ -309,7 +309,7 @@ def test_a_policy_that_was_exchanged_on_disk_is_put_right_and_named(data: Path) 
         champion = built.put_model(core.data, core.ledger, b"champion")
         core.ledger.set_aliases({"champion": champion}, "first", built.AT)
     in_force_file(data).write_bytes(LENIENT)
-    with pytest.raises(BrokenError, match="put right"), Core(Settings(data=data), now=clock):
+    with pytest.raises(BrokenError, match="restored"), Core(Settings(data=data), now=clock):
         pass
     with Core(Settings(data=data), now=clock) as core:
         assert core.policy.digest == parse(PACKAGED, "p").digest

@@ -158,7 +158,7 @@ def test_a_night_ends_with_its_window_and_its_cycle_goes_on_with_the_next(clock)
         until(lambda: core.supervisor.process.pid is not None)
         found = clock.look(core, NIGHT + timedelta(hours=5, minutes=30))
         assert found == {"2026-11-24": NightState.STOPPED}
-        assert len(said(core, "is to stop")) == 1
+        assert len(said(core, "must stop")) == 1
         assert core.supervisor.works_on(cycle.id)
         clock.look(core, NIGHT + timedelta(hours=5, minutes=32))  # no step has ended: it has had its time
         until(lambda: not core.supervisor.works_on(cycle.id))

@@ -72,7 +72,7 @@ def test_jobs_stay_queued_while_our_own_broker_is_away_and_are_worked_on_when_it
         with dispatched(running) as thread:
             until(lambda: status_of(running).worker.waits_for)
             assert "no broker answers" in status_of(running).worker.waits_for
-            assert "starts again by itself" in status_of(running).worker.waits_for
+            assert "restarts by itself" in status_of(running).worker.waits_for
             for job in jobs_of(running, 10):
                 assert (job.state, "no broker answers" in job.reason) == (JobState.QUEUED, True)
             assert attempts(data) == 0

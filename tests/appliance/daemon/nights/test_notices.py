@@ -166,7 +166,7 @@ def test_a_secret_is_a_file_or_a_credential_of_one_line(tmp_path, secret) -> Non
     assert read_secret("secret", {"CREDENTIALS_DIRECTORY": str(tmp_path)}) == SECRET
     for content in (b"", b"\n", b"two\nlines", b"\xff", b"x" * 5000):
         (tmp_path / "bad").write_bytes(content)
-        with pytest.raises(NoticeError, match="no secret of one line"):
+        with pytest.raises(NoticeError, match="does not contain a one-line secret"):
             read_secret(str(tmp_path / "bad"))
     with pytest.raises(NoticeError, match="cannot be read"):
         read_secret(str(Path(tmp_path) / "none"))

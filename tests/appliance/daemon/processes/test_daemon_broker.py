@@ -117,7 +117,7 @@ def test_a_broker_that_is_killed_is_an_event_and_comes_back(start, data) -> None
     until(lambda: _answers(socket_of(data)) not in (0, first))
     (text,) = [event.event.text for event in api.events() if event.event.kind == "broker"]
     assert "killed by signal 9" in text
-    assert text.endswith("starts again at once")
+    assert text.endswith("starts again immediately")
     assert daemon.process.poll() is None
     assert api.start_cycle().state is CycleState.RUNNING
 
@@ -130,7 +130,7 @@ def test_jobs_that_come_while_the_broker_is_away_wait_for_it_and_say_so(start, d
         os.kill(broker_at(socket_of(data)), signal.SIGKILL)
         jobs = [api.submit(job).id for job in asked]
         until(lambda: api.status().worker.waits_for)
-        assert "starts again by itself" in api.job(jobs[0]).job.reason
+        assert "restarts by itself" in api.job(jobs[0]).job.reason
         assert {(job.state, job.reason[:7]) for job in api.jobs()} == {(JobState.QUEUED, "waits: ")}
     until(lambda: all(api.job(job).job.state is JobState.UNSOLVED for job in jobs))
     until(lambda: not api.status().worker.waits_for)
@@ -199,7 +199,7 @@ def test_a_configured_broker_that_is_not_there_is_said_and_nothing_is_started_in
     until(lambda: not children(daemon.process.pid))
     refused = assay("cycle", "start")
     assert (refused.returncode, "no broker" in refused.stderr) == (5, True), refused.stderr
-    assert "no cycle and no job will be run" in daemon.end()
+    assert "no cycle and no job can run" in daemon.end()
 
 
 def test_a_broker_that_cannot_work_says_why_and_may_come_to_work_later(start, assay, data) -> None:

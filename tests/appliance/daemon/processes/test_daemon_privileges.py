@@ -89,7 +89,7 @@ def test_a_process_with_a_second_thread_is_refused() -> None:
         "from appliance.daemon.processes.privileges import user_account, drop_privileges\n"
         "drop_privileges(user_account(None))\n"
     )
-    assert "only be given up by one thread" in ran.stderr
+    assert "only be dropped by a single thread" in ran.stderr
 
 
 def test_a_user_that_does_not_exist_is_said_with_how_to_make_one() -> None:

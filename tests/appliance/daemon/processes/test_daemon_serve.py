@@ -53,7 +53,7 @@ def test_it_says_that_nights_begin_by_themselves_and_ctrl_c_stops_it_cleanly_too
     assert (logs.stdout, logs.stderr) == ("", "the worker has written nothing yet\n")
     output = daemon.end(signal.SIGINT)
     assert (daemon.process.returncode, "Traceback" in output) == (0, False)
-    said = rf"nights of training begin by themselves .*assay schedule pause.* next=\S+T{later}"
+    said = rf"nights of training begin automatically .*assay schedule pause.* next=\S+T{later}"
     assert re.search(said, output), output
 
 

@@ -269,7 +269,7 @@ def test_what_forks_workers_may_be_stopped_for_ever_during_one_and_before_one(da
         (text,) = [
             event.text for _, event in running.ledger.events() if event.kind == "worker" and "killed" in event.text
         ]
-        assert "what forks workers was stopped by a signal" in text
+        assert "the fork server was stopped by a signal" in text
         forks = running.supervisor.process._forks
         assert forks is not None
         os.kill(forks.pid, signal.SIGSTOP)

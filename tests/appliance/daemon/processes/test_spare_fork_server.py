@@ -181,6 +181,6 @@ def test_what_forks_workers_may_be_killed_while_it_loads_and_the_core_goes_on(
             patched.setattr(fork_server, "FORKSERVER", ("/bin/sh", "-c", "kill -9 $$"))
             cycle = running.cycles.start("night")
             assert running.cycles.run(cycle.id).state is CycleState.SET_ASIDE
-        assert "what forks them ends at once" in running.supervisor.status.last_failure
+        assert "the fork server ends immediately" in running.supervisor.status.last_failure
         running.cycles.resume(cycle.id)
         assert running.cycles.run(cycle.id).state is CycleState.DONE

@@ -210,7 +210,7 @@ def test_what_is_collected_grows_is_not_changed_while_a_cycle_uses_it_and_keeps_
         second = core.own_work.collect("jobs", rows(3), {})
         assert (first.rows, second.rows, first.digest != second.digest) == (2, 3, True)
         assert "own:x" in core.own_work.decided_keys()
-        with pytest.raises(RequestError, match="ask the same"):
+        with pytest.raises(RequestError, match="same question"):
             core.own_work.collect("jobs", rows(3), {})
         content = read_own(data, "own/jobs").content
         with pytest.raises(RequestError, match="collected of your work"):
@@ -229,9 +229,9 @@ def test_whoever_asks_says_which_work_becomes_tasks_and_never_what_a_task_is(dat
         keep(data, "How much is 6 times 7?")
         ((name, row),) = [(one.taskset, one.row) for one in core.collected.candidates()]
         for asked in ({"keys": ("own:made-up",)}, {"keys": (), "refused": {"own:made-up": "no"}}):
-            with pytest.raises(RequestError, match="no verified work"):
+            with pytest.raises(RequestError, match="no candidate task"):
                 core.collected.collect(CollectedRows(taskset="sessions", **asked))
-        with pytest.raises(RequestError, match="no verified work"):
+        with pytest.raises(RequestError, match="no candidate task"):
             core.collected.collect(CollectedRows(taskset="jobs", keys=(row.key,)))
         with pytest.raises(ValidationError):
             CollectedRows.model_validate({"taskset": name, "rows": [row.model_dump(mode="json")]})

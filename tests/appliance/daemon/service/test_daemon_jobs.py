@@ -349,5 +349,5 @@ def test_a_model_that_is_named_by_too_few_digits_is_told_how_many_are_needed(tmp
     with core(tmp_path) as running:
         with pytest.raises(NotThereError, match="'ea7': 3 digits are too few, 6 are needed"):
             running.governance.digest_of("ea7")
-        with pytest.raises(NotThereError, match=r"no model is called 'elsewhere'$"):
+        with pytest.raises(NotThereError, match=r"no such model: 'elsewhere'$"):
             running.governance.digest_of("elsewhere")

@@ -90,7 +90,7 @@ def test_a_scheduled_cycle_waits_with_an_event_and_begins_when_the_folder_is_who
             (data / "tokenizer.json").rename(model / "tokenizer.json")
             thread.wake()
             until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
-        assert len(said(running, "nothing is begun before")) == 1
+        assert len(said(running, "waits for this to pass")) == 1
         assert (attempts(data), status_of(running).worker.last_failure) == (1, "")
 
 
@@ -151,7 +151,7 @@ def test_jobs_are_worked_on_while_a_cycle_waits_for_its_model(data, model) -> No
                 thread.wake()
                 until(lambda job=job: running.ledger.job(job.id).state is JobState.UNSOLVED)
             until(lambda: "no such folder" in status_of(running).worker.waits_for)
-        assert len(said(running, "nothing is begun before")) == 1
+        assert len(said(running, "waits for this to pass")) == 1
 
 
 def test_doctor_serve_status_and_cycle_start_say_the_same(data, model, start, assay) -> None:

@@ -76,7 +76,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     again = person(
         "model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1]
     )
-    assert (again.returncode, "in service already" in again.stderr) == (4, True)
+    assert (again.returncode, "already in service" in again.stderr) == (4, True)
 
     unsure = assay("model", "rollback", "--reason", "it felt wrong")
     assert unsure.returncode == 2

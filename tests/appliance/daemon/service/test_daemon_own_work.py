@@ -148,7 +148,7 @@ def test_nothing_is_replaced_and_nothing_is_removed_while_a_cycle_uses_it(data: 
     with Core(Settings(data=data)) as core:
         added = core.own_work.add(content())
         assert catalog_in(data, ["own/sums"]).named("own/sums").version == int(added.digest[:8], 16)
-        with pytest.raises(RequestError, match="there already"):
+        with pytest.raises(RequestError, match="already exists"):
             core.own_work.add(content())
         with pytest.raises(RequestError, match="of the product"):
             core.own_work.add(content("digits"))

@@ -177,7 +177,7 @@ def test_without_runsc_the_daemon_starts_says_so_and_answers(start, assay) -> No
     daemon.ready()
     assert json.loads(assay("status", "--json").stdout)["worker"]["state"] == "idle"
     printed = daemon.end()
-    assert "no cycle and no job will be run" in printed
+    assert "no cycle and no job can run" in printed
     assert "no runsc at /nope" in printed
 
 
