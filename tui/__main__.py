@@ -1,4 +1,4 @@
-"""python -m tui --socket PATH: the screen of a running daemon. `assay tui` starts it with the right path."""
+"""`python -m tui --socket PATH`: the screen of a running daemon. `assay tui` passes the right path."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(app: AssayApp) -> None:
-    """Runs it to its end; SIGTERM is one that leaves the terminal as it was."""
+    """Runs the program until it exits; SIGTERM ends it with the terminal restored."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, app.exit, None, 128 + signal.SIGTERM)
     await app.run_async()
 

@@ -1,4 +1,4 @@
-"""The help: every key, and the names that can be typed behind `:`."""
+"""The help page: every key, and the commands that can be typed after `:`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client of the control API meets, with the exit code that a command ends with."""
+"""Errors of control API clients, each with the exit code of the command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runtime.errors import HintedError
 
 
 class ApiError(HintedError):
-    """The daemon refused or failed; `hint` is what to do, `exit_code` as in docs/cli.md, `refusal` why a signed
-    statement has no effect."""
+    """The daemon refused or failed. `exit_code` is as in docs/cli.md; `refusal` says why a signed statement has no
+    effect."""
 
     def __init__(self, message: str, *, hint: str = "", exit_code: int = 5, refusal: Refusal | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -20,7 +20,7 @@ class ApiError(HintedError):
 
 
 class DaemonNotRunning(ApiError):
-    """Nobody listens on the socket."""
+    """No process listens on the socket."""
 
     def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
         found = f"nobody listens on {socket_path}"
@@ -32,7 +32,7 @@ class DaemonNotRunning(ApiError):
 
 
 class DaemonUnreachable(ApiError):
-    """There is a socket, and this user may not open it."""
+    """The socket exists, but this user may not open it."""
 
     def __init__(self, socket_path: Path) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class DaemonUnreachable(ApiError):
 
 
 class DaemonSilent(ApiError):
-    """Somebody listens on the socket, and nothing comes back."""
+    """A process listens on the socket but does not answer."""
 
     def __init__(self, socket_path: Path, seconds: float) -> None:
         super().__init__(

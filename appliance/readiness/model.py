@@ -1,8 +1,8 @@
-"""Whether the configured model can carry a night, said before one begins.
+"""Checks, before a night begins, whether the configured model can carry it.
 
-What always holds: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is
-tried in a child process; `nvidia-smi` has a deadline. A folder is looked at again only when one of its files has
-changed. What only loading the weights shows is found by the worker, before anything is trained, and remembered here.
+Invariants: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is tried
+in a child process; `nvidia-smi` has a deadline. A folder is examined again only after one of its files changed. Faults
+that show only when weights are loaded are found by the worker before training, and remembered here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ COMPLETE = (
 PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
 GIB = 1 << 30
 MOST_JSON = 64 << 20
-"""Bytes of a file of JSON that is read here; the index of a thousand shards has one tenth."""
+"""Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
 _INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
@@ -55,27 +55,27 @@ _PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
 
 
 class UnusableModelError(ModelError):
-    """What somebody named at the command line is no model that can be used."""
+    """The model named on the command line is unusable."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a look at a folder shows of its model."""
+    """Properties of a model read from its folder."""
 
     parameters: int
     entries: int
-    """Of the tokenizer."""
+    """Size of the tokenizer's vocabulary."""
     training_bytes: int
-    """The least that training needs: weights, gradients and moments."""
+    """Minimum memory for training: weights, gradients and moments."""
     shape: Shape
     format: str
-    """How conversations are written for it, and how that was found."""
+    """Conversation format, and the way it was determined."""
 
 
 class ConfiguredModel:
-    """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
+    """The configured model; thread-safe. `memory` is this machine's, in bytes."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class ConfiguredModel:
         placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
         clustered: bool = False,
     ) -> None:
-        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
-        in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
+        """`training` defaults to the recipe's defaults. `clustered`: this machine is in a cluster; parts placed there
+        need no GPU, memory or environment here."""
         self._training = training or TrainingRecipe()
         self._settings = settings
         self._path = settings.path
@@ -104,8 +104,8 @@ class ConfiguredModel:
         self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
 
     def require(self, tokens: int) -> ModelFacts | None:
-        """Raises ConfigError for one that no night can begin from whose conversations have so many tokens; None for the
-        embedded one."""
+        """Returns the model's properties, or None for the embedded model. Raises ConfigError if no night with
+        conversations of `tokens` tokens can use it."""
         if self._engine not in ENGINES:
             raise ConfigError(
                 f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
@@ -162,7 +162,7 @@ class ConfiguredModel:
             raise ConfigError(str(error), hint=error.hint) from error
 
     def refuse(self, tokens: int, fault: str) -> None:
-        """Remembers what a worker found wrong with it, until a file of it changes."""
+        """Remembers a fault found by a worker, until a file of the model changes."""
         if self._path is not None:
             with self._lock:
                 self._seen = (_state(self._path), tokens)
@@ -187,7 +187,7 @@ class ConfiguredModel:
             return _unreadable(error)
 
     def _require_room(self, facts: ModelFacts) -> ModelFacts:
-        """Raises ModelError for a model that this machine cannot train as it is configured."""
+        """Raises ModelError if this machine cannot train the model as configured."""
         visible = os.environ.get(VISIBLE)
         found = () if self._device == "cpu" else find_gpus()
         gpus = shown(found, visible)
@@ -202,7 +202,7 @@ class ConfiguredModel:
 
 
 def fault_of(folder: Path) -> str:
-    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
+    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete."""
     try:
         _read(folder)
     except ModelError as error:
@@ -213,7 +213,7 @@ def fault_of(folder: Path) -> str:
 
 
 def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe, layout: Layout = ONE) -> None:
-    """Raises ModelError for a model that cannot be trained there, however short conversations are."""
+    """Raises ModelError if the machine cannot train the model, even with short conversations."""
     found = least(facts.shape, machine, training, layout)
     place = next((name for name, (needed, there) in found.items() if needed > there), None)
     if place is None:
@@ -245,7 +245,7 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:
-    """Looks at a folder as at a model for conversations of so many tokens, on any machine. Raises ModelError and
+    """Examines a model folder for conversations of `tokens` tokens, regardless of the machine. Raises ModelError and
     OSError."""
     config, shapes = _read(folder)
     require_positions(config, tokens)
@@ -267,8 +267,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
 
 
 def shape_in(folder: Path) -> Shape:
-    """Reads off a folder what a plan needs to know of its model. Raises UnusableModelError, which names the
-    folder."""
+    """Reads the model's shape for a plan. Raises UnusableModelError, which names the folder."""
     try:
         config, shapes = _read(folder)
         files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
@@ -280,7 +279,7 @@ def shape_in(folder: Path) -> Shape:
 
 
 def require_optimizer(training: TrainingRecipe, learners: int) -> None:
-    """Raises ConfigError where so many learners cannot train together as configured."""
+    """Raises ConfigError if this number of learners cannot train together as configured."""
     try:
         training.require_learners(learners)
     except LearningError as error:
@@ -288,7 +287,7 @@ def require_optimizer(training: TrainingRecipe, learners: int) -> None:
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:
-    """Raises ModelError where the model that this config.json describes reads less than a conversation has."""
+    """Raises ModelError if the model of this config.json supports fewer than `tokens` tokens."""
     positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
     if isinstance(positions, int | float) and positions < tokens:
         raise ModelError(
@@ -298,13 +297,13 @@ def require_positions(config: Mapping[str, Any], tokens: int) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Reads config.json of a folder. Raises ModelError and OSError."""
+    """Reads a folder's config.json. Raises ModelError and OSError."""
     path = folder / "config.json"
     return _table({path.name: path} if path.is_file() else {}, path.name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """config.json, and the tensors of a folder that is complete. Raises ModelError and OSError."""
+    """Returns config.json and tensor shapes of a complete folder. Raises ModelError and OSError."""
     if not folder.is_dir():
         raise ModelError("there is no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
@@ -349,7 +348,7 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
 
 
 def _try_text(folder: Path) -> tuple[int, str]:
-    """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
+    """Returns the size of the vocabulary and the name of the format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode < 0:
@@ -370,7 +369,7 @@ def _try_text(folder: Path) -> tuple[int, str]:
 
 
 def _state(folder: Path) -> object:
-    """Differs when a file of the folder was added, changed or removed."""
+    """Returns a fingerprint that changes with any file of the folder."""
     try:
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]

@@ -1,4 +1,4 @@
-"""A report as one HTML file that refers to nothing: pictures are drawn in it, all text is only text. Pure."""
+"""A report as one self-contained HTML file: inline pictures, escaped text. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTE = (
 
 
 def as_page(report: NightReport) -> str:
-    """The whole file."""
+    """Returns the report as one HTML file."""
     title = f"Report on {report.cycle.id}"
     body = [f"<h1>{shown_text(title)}</h1><p>{shown_text(report.headline)}</p>"]
     drawn = report_pictures(report)
@@ -52,7 +52,7 @@ def as_page(report: NightReport) -> str:
 
 
 def history_page(promotions: Sequence[PromotionView]) -> str:
-    """What each promotion gained and forgot, as one file."""
+    """Returns the gains and losses of each promotion as one HTML file."""
     body = ["<h1>What promotions gained and forgot</h1>"]
     body += [] if promotions else ["<p>No model was promoted yet.</p>"]
     for one, drawn in zip(

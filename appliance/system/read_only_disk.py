@@ -1,7 +1,7 @@
-"""Asks whether a file system takes writes, by writing: a time, and nothing else.
+"""Detects a read-only file system by a write that changes only a timestamp.
 
-What always holds: nobody is asked who may not know. A file system that the kernel took from use after an error says so
-to writers alone: its mount still reads as writable, and so does access(2).
+Invariants: only a write is trusted. After an error the kernel rejects writes although the mount, and access(2), still
+report the file system as writable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HINT = (
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether the file system of that file or folder, which is ours, takes no writes."""
+    """True if the file system of our file or folder rejects writes."""
     try:
         os.utime(path)
     except OSError as error:
@@ -26,7 +26,7 @@ def is_read_only(path: Path) -> bool:
 
 
 def read_only_reason(data: Path) -> str:
-    """Says in a sentence that a data folder, whose lock somebody holds, is read-only; empty where it is not."""
+    """Returns a message if a data folder in use is read-only; empty otherwise."""
     return said(data) if is_read_only(data / "run" / "lock") else ""
 
 

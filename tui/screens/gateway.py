@@ -1,6 +1,6 @@
-"""The screen Gateway: what is kept of the sessions of the owner's own agent, and what is learned from each.
+"""The screen Gateway: kept sessions of the owner's own agent, and the tasks made from them.
 
-What always holds: every word of a session is plain text behind a margin; nothing is deleted before it was typed.
+Invariants: every word of a session is plain text behind a margin; deletion requires a typed confirmation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, add_block, add_field,
 from tui.widgets.view import ApiQuestion
 
 SESSION = "gs-"
-"""What names of sessions begin with."""
+"""Prefix of session names."""
 WHO = {"user": ("person", DIM), "assistant": ("model", STRONG), "tool": ("tool", DIM), "system": ("system", DIM)}
 
 

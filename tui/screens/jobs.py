@@ -1,4 +1,4 @@
-"""The screen Jobs: what was asked for, what is done about it, and what was found."""
+"""The screen Jobs: submitted questions, their progress and their results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tui.widgets.table_pane import TablePane
 from tui.widgets.text import DIM, GOOD, add_field, plain
 
 JOB = "job-"
-"""What names of jobs begin with."""
+"""Prefix of job names."""
 MOST = 200
-"""Jobs; older ones are listed by `assay jobs ls`."""
+"""Number of jobs shown; `assay jobs ls` lists older ones."""
 
 
 class JobRecord(NamedTuple):

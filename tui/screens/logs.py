@@ -1,4 +1,4 @@
-"""The screen Logs: what the worker and the broker write to their logs, and every event, each with a filter."""
+"""The screen Logs: the worker's log, the broker's log and all events, each with a filter."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is typed behind `/` on the screen of rollouts, as a filter of the control API. Pure.
+"""Parses the text after `/` on the screen Rollouts into a filter of the control API. Pure.
 
-`fail`, `family=gcd verdict=fail`, `job=job-1`, `cycle=night-1 train`: words in any order, each narrows it.
+`fail`, `family=gcd verdict=fail`, `job=job-1`, `cycle=night-1 train`: words in any order, each narrows the list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PURPOSES = {one.value: one for one in Purpose}
 
 
 def read_filter(text: str) -> RolloutFilter | str:
-    """Or what is wrong with it, and what to type."""
+    """Returns the filter, or a message that says what to correct."""
     given: dict[str, object] = {}
     for word in text.split():
         name, equals, value = word.partition("=")

@@ -1,4 +1,4 @@
-"""The screen Rollouts: what the model tried, what its verifier said, and each conversation word by word."""
+"""The screen Rollouts: the model's attempts, their verdicts, and each conversation in full."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def row(view: RolloutView) -> Row:
 
 
 def counted(statuses: Sequence[ToolStatus]) -> Text:
-    """`3` calls, `3 1✗` when one of them failed."""
+    """Formats the number of calls as `3`, or as `3 1✗` if one failed."""
     failed = sum(status.failed for status in statuses)
     text = Text(str(len(statuses)))
     if failed:

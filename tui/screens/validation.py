@@ -1,4 +1,4 @@
-"""The screen Validation: jobs whose check no person has said a word about yet, and what each check asks for."""
+"""The screen Validation: jobs whose check no person has validated yet, with an explanation of each check."""
 
 from __future__ import annotations
 
