@@ -1,4 +1,4 @@
-"""`assay audit`: reading, checking and taking away the audit log. Nothing here needs the daemon."""
+"""`assay audit`: reads, checks and exports the audit log. Nothing here needs the daemon."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ app = typer.Typer(help="The audit log: what was decided, by whom, in which order
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The newest entries, newest first.
+    """List the newest entries, newest first.
 
     Example: assay audit ls --limit 20
     """
@@ -52,8 +52,8 @@ def verify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry; and any record of the
-    ledger that is not what the log says (exit code 1).
+    """Find any changed, deleted, inserted, reordered or truncated entry and name the first bad one; also find ledger
+    records that contradict the log (exit code 1).
 
     Example: assay audit verify audit.jsonl --key daemon.pub
     """
@@ -109,7 +109,7 @@ def export(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole log with a signed end, for somebody who checks it elsewhere.
+    """Write the whole log with a signed end, to be checked elsewhere.
 
     Example: assay audit export audit.jsonl
     """
@@ -130,8 +130,8 @@ def renew(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Begin a new log beside one that is damaged, by what the ledger says. Nobody's key is known then; the daemon must
-    not run.
+    """Start a new log beside a damaged one, based on the ledger. All persons' keys become unknown. Stop the daemon
+    first.
 
     Example: assay audit renew --reason "the disk was replaced"
     """
@@ -155,7 +155,7 @@ def renew(
 
 @app.command("accept")
 def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
+    """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first."""
     from appliance.cli.audit.renew import accept as accept_log
 
     settings = client_settings_of(context, data)

@@ -1,4 +1,4 @@
-"""Checking a data folder's audit log and ledger from beside the daemon, and taking the log away."""
+"""Checks a data folder's audit log and ledger without the daemon, and exports the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from policies.in_force import InForce
 
 
 def entries_of(data: Path, limit: int) -> list[AuditEntry]:
-    """The newest, newest first; nothing is checked. Raises AssayError."""
+    """Returns the newest entries, newest first, unchecked. Raises AssayError."""
     newest = deque(lines_in(log_file(data)), maxlen=limit)
     try:
         return [audit.read(line) for line in newest][::-1]
@@ -39,7 +39,7 @@ def entries_of(data: Path, limit: int) -> list[AuditEntry]:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """All of them. Raises UsageError where it cannot be read."""
+    """Returns all lines of a log. Raises UsageError if unreadable."""
     try:
         return list(lines_of(path))
     except OSError as error:
@@ -49,17 +49,17 @@ def lines_in(path: Path) -> list[bytes]:
 
 
 ATTEMPTS = 5
-"""Times that a log which seems bad is read again: the daemon may be writing to it."""
+"""Reads of a log that seems bad, since the daemon may be writing to it."""
 
 
 class Checked(NamedTuple):
     found: LogCheck
     fingerprint: str
-    """Of the key that the signatures were checked with."""
+    """Fingerprint of the key that the signatures were checked with."""
     notes: list[str]
-    """What this check could not see."""
+    """Limits of this check."""
     differs: list[str]
-    """What the ledger has otherwise than the log says."""
+    """Ledger records that contradict the log."""
 
     @property
     def holds(self) -> bool:
@@ -69,8 +69,8 @@ class Checked(NamedTuple):
 def verified(
     data: Path, file: Path | None, key: Path | None, known: Sequence[str], kept: Sequence[Path] | None = None
 ) -> Checked:
-    """Checks a log, or an export; the data folder's own also against the heads in the files `kept`, and its ledger
-    against the log. Raises AssayError where there is nothing to check."""
+    """Checks a log or an export. The data folder's own log is also checked against the heads in `kept`, and its ledger
+    against the log. Raises AssayError if there is nothing to check."""
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
@@ -123,7 +123,7 @@ def _in_folder(
 
 
 def _differs(data: Path, in_force: InForce) -> list[str]:
-    """Every record of the ledger beside what the log says of it, read beside the daemon. Raises AuditError."""
+    """Compares every ledger record with the log, beside a running daemon. Raises AuditError."""
     from appliance.ledger.comparison import mismatches
 
     path = data / "ledger.sqlite3"
@@ -137,7 +137,7 @@ def _differs(data: Path, in_force: InForce) -> list[str]:
 
 
 def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> Head:
-    """Raises AssayError, AuditError: a log that does not hold is not signed."""
+    """Writes a signed export. Raises AssayError, and AuditError: an invalid log is not signed."""
     checked = verified(data, None, None, [], kept)
     if not checked.found.holds or checked.found.head is None:
         raise AssayError(
@@ -160,14 +160,14 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
 
 
 def kept_files(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
-    """Those files, or where heads are kept unless it is configured otherwise."""
+    """Returns the given head files, or the default ones."""
     from appliance.settings.client_config import ClientSettings
 
     return head_files(ClientSettings(data=data), data) if files is None else files
 
 
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
-    """The key in a file, otherwise the one that the log's first entry names. Raises AssayError."""
+    """Returns the key in a file, or the one in the log's first entry. Raises AssayError."""
     try:
         if key is not None:
             return PublicKey.read(key.read_text(encoding="utf-8")).key()
@@ -193,7 +193,7 @@ def _head_of(line: bytes | None) -> list[Head]:
 
 
 def _head_in_ledger(data: Path) -> bytes | None:
-    """The newest line as the ledger keeps it, read beside the daemon. Raises AuditError."""
+    """Returns the ledger's copy of the newest log line, read beside the daemon. Raises AuditError."""
     path = data / "ledger.sqlite3"
     if not path.exists():
         return None

@@ -1,6 +1,6 @@
-"""`assay check`: is this answer, proof, program or text right? One, or a file of them; without a daemon.
+"""`assay check`: verifies answers, proofs, programs and texts, one or a file of them, without a daemon.
 
-There is one command for each kind of check, made from the options that the kind itself names.
+Each kind of check has a command, built from the options that the kind declares.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def selftest(
 ) -> None:
     """Try every known attack on the verifiers here, and honest controls.
 
-    1 when an attack passes or a control does not, 5 when a case could not be run.
+    Exit code 1 if an attack passes or a control does not, 5 if a case could not be run.
 
     Example: assay check selftest --verifier answer --jobs 2
     """

@@ -1,7 +1,7 @@
-"""`assay check draft`: a checklist for your own instruction, written by a model, read as data and checked.
+"""`assay check draft`: a model drafts a checklist for the user's instruction; the draft is parsed as data and checked.
 
-What always holds: nothing is written before the list was found sound, unless it is asked for; what the model wrote is
-printed escaped; the model is one on this machine.
+Invariants: nothing is written before the list was found sound; model text is printed escaped; the model runs on this
+machine.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def draft(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Have a model draft a checklist for your instruction, and check the draft.
+    """Let a model draft a checklist for your instruction, and check the draft.
 
-    0 for a list that is sound, 1 for one that is not, 2 for a text that is no list.
+    Exit code 0 for a sound list, 1 for an unsound one, 2 for a text that is not a list.
 
     Example: assay check draft letter.txt --endpoint http://127.0.0.1:8000/v1 --model judge --out list.toml
     """

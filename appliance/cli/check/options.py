@@ -1,4 +1,4 @@
-"""From the options of an `assay check` command to a spec and a submission."""
+"""Converts the options of an `assay check` command to a spec and a submission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class CheckRun(FrozenModel):
-    """The options that all kinds have."""
+    """Options shared by all kinds of checks."""
 
     spec: Path | None = Field(
         None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
@@ -45,12 +45,13 @@ class CheckRun(FrozenModel):
 
 
 def missing(flag: str, metavar: str) -> UsageError:
-    """The error for an option that a check cannot do without."""
+    """Returns the error for a missing required option."""
     return UsageError(f"{flag} is missing", f"give {flag} {metavar or 'TEXT'}, or --pairs FILE for many")
 
 
 def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
-    """Raises AssayError unless either a file of pairs or one check is asked for; `single` are given flags of one."""
+    """Raises AssayError unless exactly one of a file of pairs and a single check is given; `single` are flags of the
+    latter."""
     if run.pairs is not None and single:
         raise UsageError(f"{single[0]} and --pairs both say what to check", "give one of them")
     if run.pairs is None and run.out is not None:
@@ -60,7 +61,7 @@ def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
 
 
 def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
-    """Raises AssayError, with the option to give, where a single check lacks what it is about."""
+    """Raises AssayError, naming the option, if a single check lacks a required field."""
     flags = {option.field: option for option in kind.options}
     for name, field in kind.spec.load().model_fields.items():
         if field.is_required() and name not in fields and name != "kind" and name in flags:
@@ -70,7 +71,7 @@ def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
 
 
 def key_option(kind: Kind) -> KindOption | None:
-    """The option whose value each line of a file of pairs has under its own name, such as `gold`."""
+    """Returns the option that each line of a pairs file gives under its own name, such as `gold`."""
     required = kind.spec.load().model_fields
     return next(
         (
@@ -83,7 +84,7 @@ def key_option(kind: Kind) -> KindOption | None:
 
 
 def require_toolchain(folder: Path | None) -> None:
-    """Raises AssayError for a folder that is named and holds no Lean."""
+    """Raises AssayError if the given folder has no Lean."""
     if folder is None:
         return
     from verifiers.lean.toolchain import find
@@ -95,8 +96,8 @@ def require_toolchain(folder: Path | None) -> None:
 
 
 def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec's fields: those that a file of text says of itself, then those of --spec, then those of the options.
-    `values` are by flag. Raises AssayError, SpecError."""
+    """Merges the spec's fields: from a text file itself, then --spec, then the options; `values` are by flag. Raises
+    AssayError, SpecError."""
     read: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for option in kind.options:
@@ -113,7 +114,7 @@ def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[
 
 
 def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
-    """The fields of a --spec file, which may name its kind but no other one. Raises AssayError, SpecError."""
+    """Reads the fields of a --spec file, whose kind must match if given. Raises AssayError, SpecError."""
     if file is None:
         return {}
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
@@ -135,7 +136,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
 
 
 def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
-    """The fields of the spec that a kind reads from a file's text. Raises SpecError that names the file."""
+    """Reads spec fields with a kind's own parser. Raises SpecError that names the file."""
     from verifiers.contract.errors import SpecError
 
     try:
@@ -146,7 +147,7 @@ def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
 
 
 def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
-    """Raises AssayError for fields that make no spec."""
+    """Validates a spec. Raises AssayError for invalid fields."""
     from pydantic import ValidationError
 
     from verifiers.contract.spec_data import first_fault
@@ -159,7 +160,7 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
 
 
 def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:
-    """What is checked; where nothing is given, what the kind says of such a spec. Raises AssayError."""
+    """Returns the submission, or the kind's default for such a spec. Raises AssayError."""
     option = kind.submission
     if value is None:
         default = option.default.load()(spec) if option.default is not None else None

@@ -1,8 +1,8 @@
-"""A file of results that is only ever appended to: one JSON line for each result, and the last line of an id counts.
+"""An append-only file of results, one JSON line each; the last line of an id counts.
 
-What always holds: a line that a run left unfinished is cut off before another is added; one run at a time writes to the
-file; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused. The lock
-is the kernel's (flock), so it ends with its process.
+Invariants: a partial last line is truncated before another is added. One run at a time writes to the file.
+NAME.run.json beside it describes the run, and a different run is refused. The lock is the kernel's (flock), so it ends
+with its process.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from appliance.system.durable_file import replace_file
 
 SYNC_SECONDS = 2.0
 TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Of the machine, when a file cannot be opened; anything else is the name that was given."""
+"""Machine errors when a file cannot be opened; all others are faults of the given name."""
 
 
 class Results:
-    """An open file of results; close it. `about` is what a run has to be about to continue this file."""
+    """An open result file, to be closed. `about` describes the run, and must match to continue the file."""
 
     def __init__(self, path: Path, about: dict[str, Any], pairs: Path | None = None) -> None:
-        """Raises AssayError (2) for a file that is another run's, in use, or none; OSError."""
+        """Raises OSError, and AssayError (2) for another run's file, one in use, or one that is not a plain file."""
         self.path = path
         self.outcomes: dict[str, str] = {}
-        """By id, what the results in the file say."""
+        """Outcomes in the file, by id."""
         self._file = self._locked(pairs)
         self._synced = time.monotonic()
         try:
@@ -45,7 +45,7 @@ class Results:
             raise
 
     def add(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Appends results. Raises OSError when the disk does not take them, and then none of them is half there."""
+        """Appends results. Raises OSError if the disk rejects them; then none is partly written."""
         data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
         place = self._end
         try:
@@ -63,7 +63,7 @@ class Results:
         self.outcomes.update((str(line["id"]), line["outcome"]) for line in lines)
 
     def close(self) -> None:
-        """Everything is on the disk afterwards, and another run may continue. Closing twice is fine."""
+        """Syncs the file and releases the lock; may be called twice."""
         if self._file >= 0:
             try:
                 os.fsync(self._file)
@@ -94,7 +94,7 @@ class Results:
         return file
 
     def _begin(self, about: dict[str, Any]) -> None:
-        """Writes what the run is about for an empty file, and compares it for any other."""
+        """Writes the run's description for an empty file; compares it otherwise."""
         place = about_path(self.path)
         if os.fstat(self._file).st_size == 0:
             try:
@@ -116,7 +116,7 @@ class Results:
             )
 
     def _read(self) -> int:
-        """Reads the results that are there; where the last whole line ends."""
+        """Reads existing results; returns the end of the last complete line."""
         end = 0
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
@@ -139,7 +139,7 @@ class Results:
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
-    """The same error for trouble of the machine, another one (2) where the name cannot be written."""
+    """Keeps errors of the machine; converts others to a usage error (2)."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
     return UsageError(f"{path}: {error.strerror}", "name another --out, which can be written")
@@ -150,7 +150,7 @@ def about_path(path: Path) -> Path:
 
 
 def _result(line: bytes) -> dict[str, Any] | None:
-    """A result, or None: for the end of a line that is missing, or zeros that the disk had not yet replaced, too."""
+    """Parses a result; None for an incomplete line, or zeros that the disk has not replaced yet."""
     try:
         found = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""`assay curriculum adapter`: what worlds can be made of that is not ours, and tasksets of what it asks.
+"""`assay curriculum adapter`: worlds and tasksets made from foreign environments.
 
-What always holds: nothing of an adapter runs outside a sandbox; what it makes goes through the doors that an owner's
-own problems go through."""
+Invariants: adapter code runs only in sandboxes; its items pass the same filters as an owner's own problems.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Name = Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapte
 
 
 def ls(as_json: Json = False) -> None:
-    """List the adapters, and whether the packages of their guests are here."""
+    """List the adapters, and whether the packages of their guests are installed."""
     from curriculum.adapters import ADAPTERS, AdapterSummary
 
     rows = [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()]
@@ -56,10 +56,10 @@ def install(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Install the packages that an adapter's guests have: exact versions, wheels only, for guests alone.
+    """Install the packages for an adapter's guests: exact versions, wheels only, for guests alone.
 
-    pip fetches them with the configuration that it has here. Nothing is fetched later, when a world is opened. What
-    --package names is put beside them as it is, and run by sandboxes alone.
+    Downloads use pip with its configuration on this machine. Nothing is downloaded later, when a world is opened. The
+    package named by --package is copied unchanged and runs only in sandboxes.
 
     Example: assay curriculum adapter install mcp
     """
@@ -92,8 +92,8 @@ def sets(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List what an adapter's environments ask, and what decides about answers: a check of ours, or their own score,
-    which is a foreign reward and never trained on.
+    """List the sets of an adapter's environments, and what decides about answers: a check of ours, or their own score,
+    a foreign reward that is never trained on.
 
     Example: assay curriculum adapter sets reasoning_gym
     """
@@ -137,13 +137,13 @@ def add(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a taskset of what an adapter's environment asks: items are made in a sandbox, and checked as problems of
-    your own are. Where only the environment itself scores answers, nobody trains on them.
+    """Make a taskset from an adapter's environment. Items are made in a sandbox and checked like your own problems.
+    Items scored only by the environment itself are never trained on.
 
-    0 when some were taken, 1 when none was.
+    Exit code 0 if some items were accepted, 1 if none was.
 
-    Of mcp the tasks are yours: rows as of `assay curriculum add`, with `arguments` for the server, `tools` that the
-    model may call, or `score`, a tool of the server's.
+    With mcp the tasks are yours: rows as in `assay curriculum add`, with `arguments` for the server, `tools` that the
+    model may call, or `score`, a tool of the server.
 
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
@@ -192,7 +192,7 @@ def add(
 
 
 def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:
-    """The owner's tasks. Raises UsageError."""
+    """Reads the owner's tasks. Raises UsageError."""
     from appliance.cli.curriculum.own_files import rows_in
     from appliance.errors import UsageError
     from curriculum.adapters import TASKS

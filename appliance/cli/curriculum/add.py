@@ -1,7 +1,7 @@
-"""`assay curriculum add` and `rm`: the owner's own problems become a taskset.
+"""`assay curriculum add` and `rm`: turns the owner's problems into a taskset, and removes it.
 
-What always holds: every row is checked here before the daemon keeps any; what is refused is listed with its row and the
-reason; with --dry-run nothing is kept.
+Invariants: every row is checked here before the daemon stores any. Refused rows are listed with their reason. With
+--dry-run nothing is stored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 REASON = 160
 ENVELOPE = 10_000
-"""Bytes of what is kept beside the rows, at most."""
+"""Maximum bytes stored beside the rows."""
 KEEP_SECONDS = 600.0
-"""That the daemon may take until it has read and kept what was added."""
+"""Timeout for the daemon to read and store the rows, in seconds."""
 
 
 class Refused(NamedTuple):
-    """A row that is not taken."""
+    """A refused row with the reason."""
 
     origin: str
     reason: str
@@ -60,10 +60,10 @@ def add(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Add problems of your own: each is checked, and those that hold become the taskset own/NAME. The solutions of
-    Harbor task folders run in a sandbox, for they are the reference.
+    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. Solutions of Harbor task
+    folders, which give the reference answers, run in a sandbox.
 
-    0 when some were taken, 1 when none was.
+    Exit code 0 if some rows were accepted, 1 if none was.
 
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
@@ -112,7 +112,7 @@ def rm(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a taskset of your own. 4 while a cycle uses it.
+    """Remove a taskset of your own. Exit code 4 while a cycle uses it.
 
     Example: assay curriculum rm own/sums
     """
@@ -121,7 +121,7 @@ def rm(
 
 
 def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
-    """Who keeps what was checked. Raises UsageError where the name is taken: before anything is checked."""
+    """Returns a client to store the rows with. Raises UsageError for a taken name, before any check."""
     from appliance.client.api_client import ApiClient
     from appliance.client.own_tasks import JOBS, SESSIONS
     from appliance.curriculum.own.files import names_in
@@ -149,8 +149,8 @@ def name_of(place: Path, name: str | None) -> str:
 
 
 def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
-    """The rows that are problems with a check. Raises UsageError, also for more than a taskset may have: before hours
-    are spent on checks."""
+    """Yields the rows that are problems with a check. Raises UsageError, also for too many rows, before hours are spent
+    on checks."""
     from typing import cast
 
     from appliance.cli.curriculum.own_files import rows_in
@@ -181,7 +181,7 @@ def let_through(
     sealed: Sequence[Task],
     refused: list[Refused],
 ) -> Iterator[OwnRow]:
-    """Those that no door stops, and whose check holds."""
+    """Yields the rows that pass all filters and whose check is sound."""
     from typing import cast
 
     from appliance.cli.check.own_rows import ChecksMany, checked
@@ -217,7 +217,7 @@ def let_through(
 
 
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
-    """The questions that the newest cycles kept apart."""
+    """Returns the sealed and held-out questions of the newest cycles."""
     from appliance.cli.curriculum.catalog import catalog_of
     from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 
@@ -227,7 +227,7 @@ def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
 def show_added(
     name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
 ) -> None:
-    """What was taken and what was not; `use` says how a night comes to ask it."""
+    """Prints accepted and refused rows; `use` explains how a night comes to ask them."""
     from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)

@@ -1,4 +1,4 @@
-"""`assay curriculum audit`: shows over the ledger that nothing trained on is a copy of what is kept apart."""
+"""`assay curriculum audit`: shows from the ledger that no training data is a copy of sealed or held-out questions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
-    which door. Exit code 1 where something met that a decision rests on, or cannot be shown."""
+    """Check training data for copies of sealed and held-out questions, and list what each filter removed. Exit code 1
+    if a decision rests on a copy, or a comparison was impossible."""
     from appliance.curriculum.separation_audit import audit_separation
     from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.worker.sft.traces import texts_in
@@ -37,7 +37,8 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
 
 def _forms_in(folder: Path) -> Iterator[str]:
-    """Rows of the owner's tasksets that can be read: without one, more is taken for a copy."""
+    """Yields texts of the owner's tasksets, so that common forms do not count as copies; unreadable tasksets are
+    skipped."""
     from appliance.curriculum.own.files import names_in
     from appliance.curriculum.own.tasksets import read_own
     from curriculum.contract.errors import CurriculumError
@@ -89,7 +90,7 @@ def _line_of(one: Copy) -> str:
 
 
 def _verdict(report: SeparationReport) -> Iterator[str]:
-    """What it comes to, and what to do."""
+    """Yields the conclusion and the advice."""
     from appliance.curriculum.copy_bearing import CopyBearing
 
     if report.clean and report.noted:

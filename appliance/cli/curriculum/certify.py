@@ -1,4 +1,4 @@
-"""`assay curriculum certify`: whether a taskset's checks hold, as a report that is signed into the audit log."""
+"""`assay curriculum certify`: tests a taskset's checks; the report is signed into the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from verifiers.contract.kinds import Kind
 
 SECONDS = 600.0
-"""That the other process may take."""
+"""Timeout of the other process, in seconds."""
 
 
 def certify(
@@ -34,9 +34,9 @@ def certify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Try a taskset's checks with its reference answers and with agents that do no work, and its worlds, where it has
-    any, with whatever a model may do to them. The report is signed into the audit log; only what is certified in its
-    present version is trained on. Exit code 1 where it is not.
+    """Test a taskset's checks with reference answers and with agents that do no work, and its worlds with everything a
+    model may do to them. The report is signed into the audit log; only a taskset certified in its present version is
+    trained on. Exit code 1 if it is not certified.
 
     Example: assay curriculum certify own/sums --seeds 20
     """
@@ -90,7 +90,7 @@ def certify(
 
 
 def _elsewhere(name: str, data: Path) -> str:
-    """What this command makes of it in another process."""
+    """Returns the output of `--made` from another process."""
     from appliance.errors import AssayError, ExitCode
 
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "--data", str(data), "curriculum", "certify", name]
@@ -104,7 +104,7 @@ def _elsewhere(name: str, data: Path) -> str:
 
 
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
-    """Has it signed into the audit log, by the daemon or in its place; says what became of that."""
+    """Signs the report into the audit log, by the daemon or without one; returns a description of the result."""
     from appliance.audit.head_places import head_files
     from appliance.audit.machine_keys import key_file
     from appliance.client.failures import DaemonNotRunning

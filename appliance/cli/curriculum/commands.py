@@ -1,4 +1,4 @@
-"""`assay curriculum`: what the model is asked. Each command has a row here and a file of its own."""
+"""`assay curriculum`: the questions for the model. Each command has a row here and a module of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay curriculum harbor` and `export`: Harbor task folders, looked at and written."""
+"""`assay curriculum harbor` and `export`: inspects and writes Harbor task folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def harbor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
     as_json: Json = False,
 ) -> None:
-    """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2).
+    """Show what a Harbor task folder becomes here, and what judges it; or why it is unusable (exit code 2).
 
     Example: assay curriculum harbor tasks/repair-nginx
     """
@@ -58,7 +58,7 @@ def export(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a task of the terminal as a Harbor task folder, with its check and its solution.
+    """Write a terminal task as a Harbor task folder, with its check and its solution.
 
     Example: assay curriculum export terminal_repairs task --level 2
     """

@@ -25,7 +25,7 @@ def ls(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List the tasksets: what each is about, how it is checked, and whether that works here.
+    """List the tasksets: subject, check, and whether answers can be checked here.
 
     Example: assay curriculum ls puzzle --ready
     """
@@ -65,7 +65,7 @@ def ls(
 
 
 def _summaries(data: Path) -> Iterator[TasksetSummary]:
-    """What ships of the tasksets of the code; an owner's, and one that nothing was written down of, are loaded."""
+    """Yields shipped summaries of built-in tasksets; loads the owner's, and any without a summary."""
     from appliance.curriculum.own.files import names_in
     from curriculum.names import taskset_names
     from curriculum.taskset_summary import shipped_summaries

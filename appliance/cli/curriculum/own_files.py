@@ -1,8 +1,8 @@
-"""Reads rows of problems from files: JSON lines, CSV, Parquet, or a folder of such files.
+"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, or a folder of these.
 
-What always holds: a row comes with the file and the number that a person finds it by: the line that it begins on, or of
-what has no lines its place; one that cannot be read is told like any other that is refused. A name that is there twice
-has no value: neither of two is chosen. Another format is another function and a row of `READERS`.
+Invariants: a row carries its file and line number, or its position in a file without lines. An unreadable row is
+reported like any refused row. A name that occurs twice in an object makes the row invalid. A new format is one function
+and one row of `READERS`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from runtime.extra_packages import install_command
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
 PARQUET = b"PAR1"
-"""How such a file begins and ends."""
+"""Magic bytes at the beginning and end of a Parquet file."""
 
 
 class ReadRow(NamedTuple):
-    """`values` is None where the row cannot be read; then `problem` says why."""
+    """A row; `values` is None if it is unreadable, with the reason in `problem`."""
 
     origin: str
     values: dict[str, Any] | None
@@ -32,7 +32,7 @@ class ReadRow(NamedTuple):
 
 
 def rows_in(place: Path) -> Iterator[ReadRow]:
-    """The rows of a file, or of a folder's files by name. Raises UsageError for what is none, OSError."""
+    """Yields the rows of a file, or of a folder's files by name. Raises UsageError for an unsupported file, OSError."""
     if place.is_dir():
         files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS]
         if not files:
@@ -55,7 +55,7 @@ def _endings() -> str:
 
 
 class _TwiceError(ValueError):
-    """Says which name an object has twice."""
+    """A name occurs twice in an object."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _table(path: Path) -> Iterator[ReadRow]:
 
 
 def _require_names(path: Path, names: list[str]) -> None:
-    """Raises UsageError for two columns of one name; those without one do not count."""
+    """Raises UsageError for two columns of one name; unnamed columns do not count."""
     told = [name.strip().casefold() for name in names]
     if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
         raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename one of them, or leave it out")

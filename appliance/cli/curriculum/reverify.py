@@ -1,4 +1,4 @@
-"""`assay curriculum reverify`: what stored answers would come to under the verifiers as they are now."""
+"""`assay curriculum reverify`: judges stored answers with the present verifiers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def reverify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Judge stored answers anew where their verifier has another version by now, and name the rewards, promotions and
-    bundles that would be different. Nothing is changed. Exit code 1 where something would be, or got no verdict now.
+    """Judge stored answers again if their verifier has a new version, and list rewards, promotions and bundles that
+    would differ. Nothing is changed. Exit code 1 if something would differ, or got no verdict now.
 
     Example: assay curriculum reverify --json
     """

@@ -1,4 +1,4 @@
-"""`assay curriculum sample`: tasks as a person reads them, from seeds that may be looked at."""
+"""`assay curriculum sample`: tasks as a person reads them, from seeds that may be seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sample(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show tasks as the model is asked them: questions, files, and with --answers the answers.
+    """Show tasks as the model sees them: questions, files, and with --answers the answers.
 
     Example: assay curriculum sample tables --level 2 --count 3
     """

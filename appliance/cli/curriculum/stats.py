@@ -1,7 +1,6 @@
-"""`assay curriculum stats`: how often the model passes, by taskset and level, night by night.
+"""`assay curriculum stats`: pass rates by taskset and level, night by night.
 
-What always holds: the daemon counts, one cycle at a time; nothing is said by colour alone, and there is no colour in a
-pipe or with NO_COLOR.
+Invariants: the daemon counts one cycle at a time. Nothing relies on colour alone, and pipes and NO_COLOR get none.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def stats(
 
 
 def _counted(api: ApiClient, cycle: str | None, limit: int) -> tuple[list[str], list[PassCount]]:
-    """The cycles, oldest first, and what the daemon counted in each."""
+    """Returns the cycles, oldest first, with the daemon's counts for each."""
     names = [api.cycle(cycle).cycle.id] if cycle is not None else [one.id for one in reversed(api.cycles(limit))]
     counts: list[PassCount] = []
     for place, name in enumerate(names, 1):

@@ -1,7 +1,7 @@
-"""A task in the hands of a person: Python in a sandbox, the tools of its world, an answer and its verdict.
+"""A task in a person's hands: Python in a sandbox, the tools of its world, an answer and its verdict.
 
-What always holds: what is typed runs where the model's code would run, and a tool is called through the checks that a
-model's calls go through; the answer is judged by the task's own check, which is not shown before.
+Invariants: typed code runs where the model's code would run, and tool calls pass the same checks as a model's. The
+task's own check judges the answer and is not shown before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 Judge = Callable[[str], bool]
-"""Shows the verdict on an answer, and says whether it passed."""
+"""Shows the verdict on an answer; returns True if it passed."""
 PYTHON = "python"
 EDITORS = ("VISUAL", "EDITOR")
 HELP = """\
@@ -48,7 +48,7 @@ HELP = """\
 
 
 class TryCommands:
-    """What `appliance.cli.sandbox.shell.Shell` asks of its commands, for a task."""
+    """Commands of `appliance.cli.sandbox.shell.Shell` for one task."""
 
     def __init__(
         self,
@@ -59,11 +59,11 @@ class TryCommands:
         ask: Callable[[], None],
         say: Say,
     ) -> None:
-        """`python` is None where the task offers none; `ask` shows the question."""
+        """`python` is None if the task offers no Python; `ask` shows the question."""
         self.task, self.world, self.judge = task, world, judge
         self._python, self._ask, self._say = python, ask, say
         self.passed: bool | None = None
-        """Of the newest answer; None before the first."""
+        """Result of the newest answer; None before the first."""
 
     # what the shell asks
 
@@ -82,7 +82,7 @@ class TryCommands:
         return self._python is not None and self._python.several
 
     def do(self, line: str) -> bool:
-        """Says whether it goes on: until an answer passes or the person leaves. Raises SandboxError, OSError."""
+        """Runs a command; returns False once an answer passed or the person left. Raises SandboxError, OSError."""
         name, _, rest = line.removeprefix(":").strip().partition(" ")
         rest = rest.strip()
         known: dict[str, Callable[[], bool | None]] = {
@@ -107,7 +107,7 @@ class TryCommands:
     # answers
 
     def _answer(self, text: str) -> bool:
-        """Whether it passed."""
+        """Judges an answer; returns True if it passed."""
         if self.task.form is AnswerForm.WORLD:
             raise BadRequestError("the answer is what the world holds", hint="`:done` gives it.")
         if not text:
@@ -175,8 +175,7 @@ class TryCommands:
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Arguments of a tool: one JSON object, or `key=value` with values in JSON, otherwise texts. Raises
-    BadRequestError."""
+    """Parses tool arguments: one JSON object, or `key=value` with JSON values or plain text. Raises BadRequestError."""
     if text.startswith("{"):
         try:
             found = json.loads(text)
@@ -208,7 +207,7 @@ def _content(name: str) -> str:
 
 
 def opening(task: Task) -> list[str]:
-    """What is said below the question."""
+    """Returns the instructions shown below the question."""
     ways = {AnswerForm.BOXED: "`:answer TEXT` (without the box)", AnswerForm.WORLD: "`:done`"}
     answer = ways.get(task.form, "`:edit` or `:file FILE` (without a fence)")
     shown = [f"Give the answer with {answer}; `:help` lists what else there is, Ctrl-D leaves."]

@@ -35,7 +35,7 @@ def try_(
 ) -> None:
     """Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its evidence.
 
-    0 when an answer passed, 1 when none did.
+    Exit code 0 if an answer passed, 1 if none did.
 
     Example: assay curriculum try tables --level 1
     """
@@ -97,7 +97,7 @@ def try_(
 
 
 def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]) -> bool:
-    """Asks until an answer passes or the person leaves; whether one passed."""
+    """Repeats until an answer passes or the person leaves; returns True if one passed."""
     from appliance.cli.curriculum.try_item import opening
     from appliance.cli.sandbox.shell import Shell, read_line, read_piped
 
@@ -116,7 +116,7 @@ def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, a
 def _commands(
     context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]
 ) -> Iterator[TryCommands]:
-    """With the sandboxes that the task needs, each as the model has it."""
+    """Opens the sandboxes that the task needs, configured as for the model."""
     from appliance.cli.curriculum.try_item import PYTHON, TryCommands
     from appliance.cli.sandbox.repl_commands import ReplCommands
     from appliance.cli.sandbox.repl_session import ReplSession
