@@ -1,9 +1,9 @@
 """The terminal program: screens over the control API, one visible at a time.
 
-Invariants: nothing here decides anything. The visible screen is refreshed while it is open; without a daemon the
-program says so and retries. Text from elsewhere reaches a screen only through `text.plain`. With `read_only` no request
-that could change anything is sent. Keys are processed in order (`tui.ordered_keys`): text typed after `:` or `/` stays
-text, and keys typed before a dialog opens reach the dialog.
+Invariants: nothing here decides anything. The visible screen is refreshed while open; without a daemon the program says
+so and retries. Foreign text reaches a screen only through `text.plain`. With `read_only` no changing request is sent.
+Keys are processed in order (`tui.ordered_keys`): text typed after `:` or `/` stays text, and keys typed before a dialog
+opens reach the dialog.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
 
 
 class ScreensFirst(SystemCommandsProvider):
-    """Lists the palette in command order instead of alphabetically, so that commands that change something come last.
-    """
+    """Lists the palette in command order instead of alphabetically, so that commands that change something come last."""
 
     async def discover(self) -> Hits:
         for name, about, run, _ in self.app.get_system_commands(self.screen):
@@ -61,11 +60,8 @@ class ScreensFirst(SystemCommandsProvider):
 
 
 class AssayApp(OrderedKeysApp):
-    """The Textual program over the daemon's control `socket`.
-
-    Status is read every `seconds`; each read waits up to `patience_seconds` for an answer. Signatures use the key at
-    `key`, or that of `name`, or else the person's only key.
-    """
+    """Textual program over the daemon's control `socket`. Status is read every `seconds`; each read waits
+    `patience_seconds`. Signatures use the key at `key`, or that of `name`, or else the person's only key."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"

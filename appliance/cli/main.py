@@ -1,8 +1,8 @@
-"""The command `assay`: what a person types becomes one call of the control API or of the module that does it.
+"""The command `assay`: maps each command to a call of the control API or of the module that does the work.
 
-What always holds: an error that was foreseen is a message and a hint on standard error and a documented exit code,
-never a traceback; what a model wrote cannot steer the terminal; a command's module is imported when that command is
-asked for, and nothing heavy before the command needs it.
+Invariants: a foreseen error is a message and a hint on standard error with a documented exit code, never a traceback.
+Model text cannot control the terminal. A command's module is imported when the command is used, and nothing large
+before the command needs it.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from appliance.cli.shell.options import JSON_ASKED, Data
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
-"""What a shell says of a program that a broken pipe has ended."""
+"""Exit code that a shell reports for a broken pipe."""
 COLLECT_AFTER = 20_000
-"""Objects more than before, after which garbage is looked for. With Python's own 700 that is a fifth of the time in
-which the daemon's modules are loaded, and of that in which a screen is drawn."""
+"""Garbage collection threshold, in objects. Python's default of 700 takes a fifth of the time for loading the daemon's
+modules or drawing a screen."""
 
 
 COMMANDS = {
@@ -90,7 +90,7 @@ COMMANDS = {
 
 
 SPELLED = {"licence": "license"}
-"""Options that some spell otherwise: taken in both ways, shown in one."""
+"""Accepted variant spellings of options; help shows one."""
 app = lazy_group(
     COMMANDS,
     name="assay",
@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def _mistyped(error: Any) -> int:
-    """Tells a program what the parser of the command line found."""
+    """Reports a command-line syntax error as JSON."""
     hint = f"`{error.ctx.command_path} --help` says what can be given" if getattr(error, "ctx", None) else ""
     return _told(error.format_message(), hint, error.exit_code)
 
@@ -167,16 +167,16 @@ def _unread(broken: BrokenPipeError) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Whether whoever read the output (head, less) has seen enough."""
+    """True if the reader of the output (head, less) has closed it."""
     watch = select.poll()
     watch.register(1, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def complain(error: Exception) -> int:
-    """Prints what happened and what to do on standard error, as JSON where --json was given; returns the exit code.
+    """Prints message and hint on standard error, as JSON with --json; returns the exit code.
 
-    The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
+    ASSAY_LOG__LEVEL=debug adds the traceback of an unforeseen error.
     """
     from appliance.cli.shell.live_line import columns_of
     from appliance.cli.shell.wrapping import wrapped

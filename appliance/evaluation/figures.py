@@ -133,8 +133,8 @@ def row(name: str, attempts: Sequence[EvaluationAttempt], ks: Sequence[int]) -> 
 def pass_at(attempts: int, right: int, k: int) -> float:
     """Returns the probability that at least one of k sampled attempts is right. Requires `k <= attempts`.
 
-      >>> pass_at(4, 1, 1), pass_at(4, 1, 4)
-      (0.25, 1.0)
+    >>> pass_at(4, 1, 1), pass_at(4, 1, 4)
+    (0.25, 1.0)
     """
     return 1.0 - math.comb(attempts - right, k) / math.comb(attempts, k)
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckTarget:
-    """Where submissions are processed; `settings` are a broker's, or None without one."""
+    """The broker or process for submissions; `settings` are a broker's, or None without one."""
 
     def __init__(
         self,

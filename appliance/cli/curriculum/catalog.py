@@ -50,8 +50,7 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
 
 
 def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:
-    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown level.
-    """
+    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown level."""
     count = catalog.named(name).level_count
     if level is not None and level >= count:
         raise UsageError(f"{name} has no level {level}", f"choose a level from 0 to {count - 1}")

@@ -1,4 +1,4 @@
-"""The command group `assay key`: one row per command. Commands that only look load nothing of those that sign."""
+"""The command group `assay key`: one row per command. Commands that only look load none of those that sign."""
 
 from __future__ import annotations
 

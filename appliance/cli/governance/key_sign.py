@@ -1,4 +1,4 @@
-"""Commands of `assay key` that make a key, or sign for one: new, admit, revoke."""
+"""Commands of `assay key` that make a key or sign for one: new, admit, revoke."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def new(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a key of your own, encrypted, and have the daemon admit it if that is possible.
+    """Make your own key, encrypted, and ask the daemon to admit it.
 
     Example: assay key new --as ada
     """
@@ -63,7 +63,7 @@ def admit(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Make a key known: your own, or another person's with your signature.
+    """Admit a key: your own, or another person's with your signature.
 
     Example: assay key admit ben.admission
     """
@@ -92,7 +92,7 @@ def revoke(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Revoke a key for ever; any person with a valid key can.
+    """Revoke a key permanently; any person with a valid key can.
 
     Example: assay key revoke ben
     """
@@ -116,7 +116,7 @@ def revoke(
 
 
 class _Offer(NamedTuple):
-    """One key that the daemon is asked to know, and how what became of that is shown."""
+    """A key offered to the daemon, and the display of the result."""
 
     person: str
     fingerprint: str
@@ -124,7 +124,7 @@ class _Offer(NamedTuple):
     as_json: bool
 
     def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
-        """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
+        """Sends an admission; if more people must sign, writes it to the file for them."""
         try:
             admitted = sent(api.change_key, envelope, file)
         except MoreSignersError as error:
@@ -148,7 +148,7 @@ class _Offer(NamedTuple):
 
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
-    """The envelope, what it says, and the new key's fingerprint. Raises KeyFileError."""
+    """Returns the envelope, its statement, and the new key's fingerprint. Raises KeyFileError."""
     try:
         envelope = file.read_bytes()
         statement = KeyStatement.model_validate(payload_of(open_envelope(envelope, KEY_TYPE)))

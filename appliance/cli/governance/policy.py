@@ -1,4 +1,4 @@
-"""Commands of `assay policy` that ask the daemon: why it decided as it did, and how another policy would have."""
+"""Commands of `assay policy` that ask the daemon: reasons for decisions, and decisions under another policy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ModelOrId = Annotated[
 
 
 def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
-    """Why the newest decision about a model, or the one of that id, came out as it did.
+    """Explain the newest decision about a model, or the decision of an id.
 
     Example: assay policy explain candidate
     """
@@ -43,7 +43,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
 
 
 def because(decision: Decision, policy: Policy) -> str:
-    """Names the rule that decided, or says that the decision was made under another policy."""
+    """Names the rule that decided, or says that another policy applied."""
     from policies.decide import rule_that_fits
 
     if decision.policy != policy.digest:
@@ -56,7 +56,7 @@ def because(decision: Decision, policy: Policy) -> str:
 
 
 def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
-    """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.
+    """Show past decisions about every candidate under a policy file, or the one in force. Changes nothing.
 
     Example: assay policy backtest policy.toml
     """
@@ -87,7 +87,7 @@ def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
 
 
 def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
+    """Show the rest of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
     found = client_of(context, data).budget()
     if as_json:
         show_json(found)

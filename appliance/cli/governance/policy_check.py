@@ -1,4 +1,4 @@
-"""Commands of `assay policy` that read a policy file, without the daemon: check, migrate."""
+"""Commands of `assay policy` that read a policy file without the daemon: check, show, migrate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy
 
 
 def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
-    """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.
+    """Summarize a policy file, or report its fault (exit code 2). Without the daemon.
 
     Example: assay policy check policy.toml
     """
@@ -50,7 +50,7 @@ def show(
     ] = None,
     data: Data = None,
 ) -> None:
-    """Show the policy file in force, or write it as it stands where you can edit it. Without the daemon.
+    """Print the policy file in force, or write it to a file for editing. Without the daemon.
 
     Example: assay policy show --out policy.toml
     """
@@ -75,7 +75,7 @@ def migrate(
     ] = False,
     data: Data = None,
 ) -> None:
-    """Show a policy file of an earlier version as one of this version, and what differs. Sign it then.
+    """Convert a policy file of an earlier version to this version, and list differences. Then sign it.
 
     Example: assay policy migrate --write policy.toml
     """
@@ -95,7 +95,7 @@ def migrate(
 
 
 def summary(policy: Policy) -> list[tuple[str, str]]:
-    """What a person wants to know first."""
+    """Returns the main rules of a policy in words."""
     rules, quarter, gain = policy.promotion, policy.rules_of(evidence.GATE), policy.rules_of(improvement.GATE)
     jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none is allowed"
     share = f"{quarter.alpha:g} shared by {quarter.candidates} candidates"

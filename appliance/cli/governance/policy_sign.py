@@ -1,4 +1,4 @@
-"""`assay policy sign`: an edited policy file takes effect with a person's signature, and in no other way."""
+"""`assay policy sign`: an edited policy file takes effect only with persons' signatures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from policies.policy import read_content
 
 SUFFIX = ".signed"
 SHOWN = 200
-"""Lines of the difference."""
+"""Maximum lines of the difference."""
 
 
 @with_options(parameters_of(SigningOptions))
@@ -34,7 +34,7 @@ def sign(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put an edited policy file into force with your signature, and others' where the policy asks for them.
+    """Put an edited policy file into force with your signature, and others' if the policy requires them.
 
     Example: assay policy sign policy.toml
     """

@@ -1,4 +1,4 @@
-"""`assay policy simulate`: how often a policy is fooled, and how often it finds what is better."""
+"""`assay policy simulate`: estimates false promotions and power of a policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from policies.simulate import simulate as simulated
 def simulate(
     context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False, **values: Any
 ) -> None:
-    """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon.
+    """Estimate how often a policy promotes a model that is no better, and finds one that is. Simulated nights, without
+    the daemon.
 
     Example: assay policy simulate policy.toml
     """

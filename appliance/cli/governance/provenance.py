@@ -1,4 +1,4 @@
-"""`assay model provenance`: where a model comes from, by its trainer's attestation, checked offline."""
+"""`assay model provenance`: checks a model's origin offline, by its trainer's attestation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def provenance(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a model's attestation, and show what went into it (exit code 1 if it does not hold).
+    """Check a model's attestation, and show its inputs (exit code 1 if it does not hold).
 
     Example: assay model provenance 3f2a91
     """

@@ -1,4 +1,4 @@
-"""`assay verify` and `assay bundle`: for whoever has a bundle, with or without an appliance."""
+"""`assay verify` and `assay bundle`: for holders of a bundle, with or without an appliance."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def verify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a bundle again, without the daemon, and say what was not checked.
+    """Verify a bundle again, without the daemon, and list what was not checked.
 
-    0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
-    bundle or no key to read, 5 when this machine cannot run the verifier.
+    Exit code 0 if everything holds, 1 if any byte, the seal, the statement or the verdict does not, 2 without a
+    readable bundle or key, 5 if this machine cannot run the verifier.
 
     Example: assay verify bundle.zip --html report.html
     """
@@ -70,7 +70,7 @@ def pack(
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes.
+    """Pack a bundle into one file in the current folder (NAME.zip), after checking all its bytes.
 
     Example: assay bundle pack artifacts/3f2a --out answer.zip
     """
@@ -87,7 +87,7 @@ def pack(
 def unpack(
     file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None, as_json: Json = False
 ) -> None:
-    """Take a bundle out of its file into a folder beside you, after a check of all its bytes.
+    """Unpack a bundle into a folder in the current one, after checking all its bytes.
 
     Example: assay bundle unpack answer.zip --out answer
     """

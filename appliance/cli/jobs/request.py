@@ -1,15 +1,14 @@
-"""From flags or a TOML file to a job: the question, and what its answer is checked against.
+"""Converts flags or a TOML file to a job: the question, and the check of its answer.
 
-    question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
-    check = "7*x+3 == 45"                 expect = "6"                       [spec]
-                                                                             kind = "answer"
-                                                                             expected = "2*x + 2"
-                                                                             variables = ["x"]
+  question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
+  check = "7*x+3 == 45"                 expect = "6"                       [spec]
+                                                                          kind = "answer"
+                                                                          expected = "2*x + 2"
+                                                                          variables = ["x"]
 
-The keys of a file are the names of the flags; any other is an error. Exactly one key says how the answer is checked:
-`family`, `spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). What
-takes a file names one, as `file` does; `spec` is a table, or names a file. Names are relative to the folder of the TOML
-file.
+The keys of a file are the names of the flags; any other is an error. Exactly one key selects the check: `family`,
+`spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). Options for files
+name one, as `file` does; `spec` is a table or names a file. Names are relative to the folder of the TOML file.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
 
 
 def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
-    """UTC in ISO 8601; `what` it is, for a message. A time without a zone is one of `now`'s zone. Raises UsageError for
-    anything else, and for what has passed."""
+    """Returns a deadline in UTC, ISO 8601; `what` names it in messages. A time without a zone gets `now`'s. Raises
+    UsageError for an invalid or past time."""
     if given is None:
         return None
     moment = given if isinstance(given, datetime) else _moment(given.strip(), now)
@@ -77,31 +76,31 @@ PLAIN = {
     "string_too_short": "it is empty",
     "tuple_type": 'this has to be a list, as in ["one", "two"]',
 }
-"""Instead of pydantic's own messages."""
+"""Replacements of pydantic's messages."""
 SPEC_WAY = "spec"
 WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in KINDS if kind.submit}
-"""The keys that say how an answer is checked, and the kind of check that each stands for."""
+"""Keys that select how an answer is checked, with their kind of check."""
 _MORE = {
     parameter_name(option.flag): [way for way, kind in WAYS.items() if option.flag in [one.flag for one in kind.submit]]
     for kind in WAYS.values()
     for option in kind.submit[1:]
 }
-"""The keys that say more about a check, and the keys that they go with."""
+"""Keys that add to a check, with the keys that they require."""
 _REPEATED = {parameter_name(option.flag) for kind in WAYS.values() for option in kind.submit if option.takes == "texts"}
 EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_fields]
-"""The kinds that compare an expected answer."""
+"""Kinds of checks that compare an expected answer."""
 
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A job as it is sent: its files first, by digest, and then what names them."""
+    """A job ready to send: file contents by digest, then the submission that names them."""
 
     submission: SubmitJob
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class JobFields(FrozenModel):
-    """The flags of `assay submit`, or the keys of its file, apart from those of the kinds of checks."""
+    """Flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
     question: str | None = Field(None, min_length=1, max_length=20_000, description="What is asked.")
     kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
@@ -131,7 +130,7 @@ class JobFields(FrozenModel):
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """Says what is wrong with a table where its file's name is said. Programs are read with their values."""
+        """Validates a spec table early, where messages name its file. Programs are validated later, with their values."""
         if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
                 SPEC.validate_python(spec)
@@ -140,9 +139,9 @@ class JobFields(FrozenModel):
         return spec
 
     def prepared(self, folder: Path, now: datetime, catalog: Callable[[], Catalog] | None = None) -> PreparedRequest:
-        """Reads the files that are named, from `folder`; `now` has a zone; `catalog` gives the tasksets that a family
-        is looked for in, the product's alone unless given. Raises UsageError, or SpecError, when the flags
-        contradict each other or a file is none. Without any check, the daemon says what to add."""
+        """Reads the named files from `folder`; `now` has a zone; `catalog` provides tasksets for a family (default:
+        built-in). Raises UsageError, or SpecError, for contradicting flags or an unusable file. Without a check, the
+        daemon gives advice."""
         ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
             raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
@@ -172,7 +171,7 @@ class JobFields(FrozenModel):
         return PreparedRequest(submission, files.contents)
 
     def _require_used(self, ways: list[str]) -> None:
-        """Raises UsageError for an option that says more about a check that is not there."""
+        """Raises UsageError for an option of a check that was not selected."""
         used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
         for name, kinds in _MORE.items():
             if getattr(self, name) not in (None, ()) and name not in used:
@@ -200,7 +199,7 @@ class JobFields(FrozenModel):
         return value[0]
 
     def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
-        """Compares an expected answer as `kind` says; without it an integer as one, all else as mathematics."""
+        """Returns the kind that compares an expected answer: `kind`, else integer for an integer, else expression."""
         if way != "expect":
             return WAYS[way].name
         if self.kind is None:
@@ -235,7 +234,7 @@ class JobFields(FrozenModel):
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> Kind:
-    """The kind of a spec's table; a program where it names none."""
+    """Returns the kind of a spec table; program if not named."""
     try:
         return kind_named(str(table.get("kind", WAYS[SPEC_WAY].name)))
     except KeyError:
@@ -243,7 +242,7 @@ def _kind_of_table(table: Mapping[str, Any]) -> Kind:
 
 
 def _fields_of_kinds() -> dict[str, Any]:
-    """A field for each option of a kind; one that several kinds have may be repeated where one of them says so."""
+    """Returns a field for each option of the kinds; repeatable if any kind sharing it says so."""
     found: dict[str, Any] = {}
     for option in (option for kind in KINDS for option in kind.submit):
         name = parameter_name(option.flag)
@@ -260,7 +259,7 @@ JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_
 
 
 def read_request(content: bytes, name: str) -> JobFields:
-    """A job from TOML. Raises UsageError; `name` is the file's, for the message."""
+    """Parses a job from TOML; `name` is the file's, for messages. Raises UsageError."""
     if len(content) > MAX_FILE_BYTES:
         raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
     try:
@@ -270,7 +269,7 @@ def read_request(content: bytes, name: str) -> JobFields:
 
 
 def table_of(content: bytes, name: str) -> dict[str, Any]:
-    """Raises UsageError for what is no TOML."""
+    """Parses TOML. Raises UsageError if invalid."""
     try:
         return read_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -280,7 +279,7 @@ def table_of(content: bytes, name: str) -> dict[str, Any]:
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first thing that pydantic found, as `where: what`, without the value itself."""
+    """Formats the first validation error as `where: what`, without the value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
     what = PLAIN.get(fault["type"]) or str(fault["msg"])

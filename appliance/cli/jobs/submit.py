@@ -1,4 +1,4 @@
-"""`assay submit`: a job from flags, one TOML file or standard input."""
+"""`assay submit`: a job from flags, a TOML file or standard input."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def submit(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Ask for what can be checked: an answer, a program, a proof, a text.
+    """Submit a question whose answer can be checked: an answer, a program, a proof, a text.
 
     Example: assay submit --question "Which whole number x has 7x + 3 = 45?" --check "7*x + 3 == 45" --domain integer
     """
@@ -61,7 +61,7 @@ def submit(
 
 
 def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Catalog]) -> PreparedRequest:
-    """The job that the flags or the file describe, with what lies in the files that it names."""
+    """Returns the job that the flags or the file describe, with the contents of its files."""
     now = clock.now().astimezone()
     if file is None:
         try:

@@ -1,7 +1,7 @@
-"""`assay jobs validate`: whether a job's check says what was meant, which only a person can tell.
+"""`assay jobs validate`: a person signs whether a job's check means what was asked.
 
-What always holds: what is signed is what is shown, down to the digest that is typed; nothing is signed with `--json`
-alone, nor without somebody who confirms. The examples are computed here, by the verifiers, and not by the daemon.
+Invariants: the signature covers exactly what is shown, down to the typed digest. Nothing is signed with `--json` alone
+or without a confirmation. Examples are computed here by the verifiers, not by the daemon.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def validate(
 ) -> None:
     """Sign whether a job's check means what was asked.
 
-    It is shown in plain words, with what it accepts and what it rejects. --json without --confirm signs nothing.
+    The check is shown in plain words, with examples that it accepts and rejects. --json without --confirm signs
+    nothing.
 
     Example: assay jobs validate job-1f0c52b7d2aa
     """
@@ -80,7 +81,7 @@ def validate(
 
 
 def _require_open(job: Job) -> None:
-    """Raises ApiError where nothing can be signed."""
+    """Raises ApiError if the job's check cannot be signed."""
     if why := not_asked(job):
         raise ApiError(why, hint="`assay jobs validate` lists those that wait for it", exit_code=4)
 
@@ -102,7 +103,7 @@ def _show_page_as_json(job: Job, page: Page) -> None:
 
 
 def _show(job: Job, page: Page) -> None:
-    """The warnings first, then the question, the check, and what the verifier said."""
+    """Shows warnings first, then question, check, and the verifier's results."""
     for line in page.first:
         show_line(line)
     show_fields([("job", job.id), ("kind", job.kind), ("state", job.state.value)])

@@ -1,4 +1,4 @@
-"""`assay bug-report`: one archive for whoever looks into a fault. The daemon need not run."""
+"""`assay bug-report`: one archive for people who investigate a fault. Works without the daemon."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def bug_report(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write an archive for whoever looks into a fault, without secrets.
+    """Write an archive for people who investigate a fault, without secrets.
 
-    It has versions, the doctor's lines, configuration, last events and log lines, the ledger's revision. Secrets are
-    taken out, by their values and by their look; nothing that a model wrote is in it unless --with-rollouts. Nothing
-    is sent anywhere.
+    It contains versions, the doctor's lines, configuration, last events and log lines, and the ledger's revision.
+    Secrets are removed by value and by pattern; model text is included only with --with-rollouts. Nothing is sent
+    anywhere.
 
     Example: assay bug-report --out report.tar.gz
     """

@@ -1,8 +1,8 @@
-"""Is `assay doctor`: what this machine can do for Assay, and what to do about the rest.
+"""`assay doctor`: checks this machine's abilities and gives advice on the rest.
 
-What always holds: it changes nothing that outlives it; each check is an observation of the machine as it is now, with
-a figure; it fails only for what keeps model code from running safely or the product from running at all. Versions of
-heavy parts come from their metadata: nothing is imported to be looked at.
+Invariants: it changes nothing that outlives it. Each check observes the present machine and has a figure; it fails only
+for faults that keep model code from running safely or the product from running at all. Versions of large packages come
+from their metadata; nothing is imported for that.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 SOUND, UNSOUND = 0, 5
 Version = Callable[[str], str]
-"""Of an installed package. Raises PackageNotFoundError."""
+"""Returns the version of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
 INDENT = 25
-"""Columns before what a check saw."""
+"""Indent of the detail column."""
 
 
 def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
-    """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
+    """Prints every check and returns the exit code: 0, or 5 if one failed."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
@@ -87,7 +87,7 @@ def _show(check: DoctorCheck) -> None:
 
 
 def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Makes every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
+    """Runs all checks in the order of repair; the slow ones (sandboxes) come last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     computes = torch()
@@ -125,14 +125,14 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def daemon_processes(data: Path) -> frozenset[int]:
-    """What owns this data folder, and all that it started; nothing where nobody does."""
+    """Returns the owner of this data folder and all its children; empty without an owner."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 
 
 def handed_over(settings: Settings) -> int:
-    """Bytes of the weights that a learner or an engine is given; 0 where no model is configured, or none that can be
-    read, which is a line of its own."""
+    """Returns the bytes of weights passed to a learner or an engine; 0 without a readable model, which has its own
+    check."""
     try:
         _, shape = shape_named(settings, "")
     except HintedError:
@@ -143,7 +143,7 @@ def handed_over(settings: Settings) -> int:
 
 
 def config(settings: Settings) -> DoctorCheck:
-    """Looks for the recipe's tasksets too: keys and values were read already."""
+    """Checks the recipe's tasksets; keys and values were validated when the configuration was read."""
     from appliance.readiness.tasksets import require_tasksets
 
     try:
@@ -161,7 +161,8 @@ def python(version: tuple[int, ...]) -> DoctorCheck:
 
 
 def sqlite(version: tuple[int, ...]) -> DoctorCheck:
-    """The bug is in resetting the write-ahead log while two connections checkpoint; here only one process writes."""
+    """Checks the version for a bug in resetting the write-ahead log with two checkpointing connections; only one
+    process writes here."""
     note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
     return ok("sqlite", ".".join(map(str, version)), note)
 
@@ -182,7 +183,7 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
 
 
 def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
-    """Whether the engine vllm could be used; it is missed only where that is asked for and runs `here`."""
+    """Checks the environment of the engine vllm, which is required only if configured and running `here`."""
     found = find_environment(folder)
     if engine == "vllm" and not here:
         return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
@@ -204,7 +205,7 @@ def _gpus(folder: Path) -> int:
 
 
 def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
-    """Looks at the configured model as `assay cycle start` does; once a model is in service, nights begin from that."""
+    """Checks the configured model as `assay cycle start` does; nights begin from a model in service if there is one."""
     if champion := in_service(settings.data / "ledger.sqlite3"):
         return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
     try:
@@ -226,7 +227,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
 
 
 def in_service(ledger: Path) -> str:
-    """The digest of the champion; empty where there is none that can be seen."""
+    """Returns the champion's digest; empty without a readable one."""
     return alias(ledger, "champion") or ""
 
 
@@ -240,7 +241,7 @@ def policy(data: Path) -> DoctorCheck:
 
 
 def _least_room(data: Path) -> float:
-    """GiB that the policy in force asks for; 0 where there is none that can be read, which is a line of its own."""
+    """Returns the free GiB that the policy requires; 0 without a readable policy, which has its own check."""
     try:
         return policy_files.load_policy(data).resources.min_free_gib
     except PolicyError:
@@ -248,7 +249,7 @@ def _least_room(data: Path) -> float:
 
 
 def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
-    """Measures free space where the data folder is or would be made. Below `least` GiB no cycle begins."""
+    """Measures free space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
@@ -265,7 +266,7 @@ def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
 
 
 def memory(meminfo: str) -> DoctorCheck:
-    """`meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
+    """Checks available memory; `meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
     figure = f"{available / GIB:.1f} of {total / GIB:.1f} GiB available"
@@ -285,7 +286,7 @@ def socket_path(path: Path) -> DoctorCheck:
 
 
 def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
-    """Examines those that run here without a sandbox of their own, and Lean."""
+    """Checks the packages of verifiers that run without a sandbox, and Lean."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
     yield _packages(
@@ -295,7 +296,7 @@ def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorC
 
 
 def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
-    """Says which Lean proofs are checked with; looked at, and not started."""
+    """Reports the Lean toolchain that checks proofs, without starting it."""
     if found is None:
         return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
     facts = found.describe()
@@ -304,7 +305,7 @@ def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
 
 
 def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:
-    """Says whether candidate programs can be run, by what was seen of the sandboxes."""
+    """Reports whether candidate programs can run, based on the sandbox check."""
     sandbox = next((check for check in isolation if check.name == "sandbox"), None)
     if sandbox is not None and sandbox.grade is CheckGrade.OK:
         return ok("programs", "run in sandboxes of their own, one for the candidate and one for the reference")

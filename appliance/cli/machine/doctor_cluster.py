@@ -1,7 +1,7 @@
-"""Is what `assay doctor` says of the cluster that sandboxes, engines and learners are placed on.
+"""Checks of `assay doctor` for the cluster of sandboxes, engines and learners.
 
-What always holds: hosts are listed as the cluster itself lists them, within a deadline; nothing is started on any. A
-machine that is in none, and places nothing there, has no line.
+Invariants: hosts are listed as the cluster lists them, within a deadline; nothing is started on any. A machine outside
+a cluster that places nothing there has no line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from appliance.config.configuration import Settings
 
 SECONDS = 30.0
-"""In which the cluster has to answer."""
+"""Timeout of the cluster's answer, in seconds."""
 
 
 def cluster(settings: Settings) -> Iterator[DoctorCheck]:
-    """All lines about it. What `[placement]` asks for and cannot have is said of the model."""
+    """Yields all cluster checks. Unsatisfiable `[placement]` settings are reported by the check of the model."""
     placed = settings.placement
     if idle := placed.without_effect:
         yield warning("placement", idle, "set it to cluster, or remove the GPUs")
@@ -37,7 +37,7 @@ def cluster(settings: Settings) -> Iterator[DoctorCheck]:
 
 
 def members(settings: ClusterSettings, what: str) -> DoctorCheck:
-    """Asks who is in it; `what` runs there. Where nobody answers, nothing can be run at all."""
+    """Checks the cluster's hosts, which run `what`; fails if none answers."""
     if importlib.util.find_spec("ray") is None:
         return failed("cluster", "Ray is not installed", f"{install_command('ray')}, the same version on every host")
     try:
@@ -48,7 +48,7 @@ def members(settings: ClusterSettings, what: str) -> DoctorCheck:
 
 
 def line(listed: Sequence[HostLine], address: str, what: str) -> DoctorCheck:
-    """Says it of the hosts as the cluster lists them, those that were there, too."""
+    """Reports present and former hosts from the cluster's list."""
     there = [one.name for one in listed if one.alive and not one.draining]
     gone = sorted({one.name for one in listed if not one.alive}.difference(there))
     if not there:

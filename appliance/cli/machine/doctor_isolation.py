@@ -1,8 +1,8 @@
-"""Checks isolation for the doctor: the broker, each backend that the policy names, a sandbox, and the self-test.
+"""Isolation checks of `assay doctor`: the broker, each backend of the policy, a sandbox, and the self-test.
 
-What always holds: a running broker of the data folder is asked and used; where there is none, everything is done in a
-folder that is removed at the end, so that nobody at work is disturbed. What keeps model code from running is a failure;
-what keeps the verifiers' tools from being confined is a warning.
+Invariants: a running broker of the data folder is used; otherwise all work happens in a temporary folder, so that
+running work is not disturbed. Faults that keep model code from running fail; faults in confining the verifiers' tools
+warn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from runtime.settings import RuntimeSettings
 
 PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
 SEEN = 200
-"""Characters of what a check of the self-test saw."""
+"""Characters shown of a failed self-test's observation."""
 FIND_PACKAGES = f"""
 import importlib.metadata, importlib.util
 for name in {PACKAGES!r}:
@@ -44,7 +44,7 @@ for name in {PACKAGES!r}:
 
 
 def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Raises PolicyError."""
+    """Yields all isolation checks. Raises PolicyError."""
     runtime = runtime_settings(settings, settings.data)
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
@@ -70,7 +70,7 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome | None) -> DoctorCheck:
-    """Checks whether it works: by what the broker says where one runs, otherwise as this process finds it."""
+    """Checks a backend: as reported by a running broker, else tested in this process."""
     can = "takes snapshots" if TAKES_SNAPSHOTS[name] else "takes no snapshots, and shares the host's kernel"
     for_models = name is runtime.backend
     use = "model code" if for_models else "the verifiers' tools"
@@ -87,7 +87,7 @@ def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome 
 
 
 def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
-    """Checks one that is really started, asked and removed; and what code inside can import."""
+    """Starts, uses and removes a sandbox, and lists its importable packages."""
     try:
         with Sessions(runtime) as pool:
             started = time.monotonic()
@@ -132,13 +132,14 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
 
 
 def _failures(results: list[CheckResult]) -> str:
-    """Lists each with what was seen: who meets it may not see it again."""
+    """Lists failures with their observations, which may not recur."""
     failed = [result for result in results if result.outcome is CheckOutcome.FAIL]
     return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
 
 
 def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
-    """Raises RefusedError where a broker is configured, or one is there, and does not answer us."""
+    """Returns the running broker's greeting, or None. Raises RefusedError if a configured or present broker does not
+    answer."""
     if not configured and not socket.exists():
         return None
     try:
@@ -150,7 +151,7 @@ def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
 
 
 def _listens(socket: Path) -> bool:
-    """Says whether the kernel knows of a listener there (proc_net_unix(5): flags 00010000)."""
+    """True if the kernel has a listener on that socket (proc_net_unix(5): flags 00010000)."""
     lines = Path("/proc/net/unix").read_text().splitlines()[1:]
     return any(line.split()[3] == "00010000" and line.endswith(f" {socket}") for line in lines)
 
@@ -161,8 +162,7 @@ def _cgroup_version() -> int:
 
 @contextmanager
 def _apart(runtime: RuntimeSettings) -> Iterator[RuntimeSettings]:
-    """Makes folders for a broker of our own: everything it writes is removed afterwards; a guest root that is there is
-    used."""
+    """Provides temporary folders for an own broker, removed afterwards; an existing guest root is reused."""
     if runtime.broker is not None:
         yield runtime
         return

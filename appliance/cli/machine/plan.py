@@ -1,4 +1,4 @@
-"""`assay plan`: what of training a model fits into this machine, and why the rest does not."""
+"""`assay plan`: computes which ways of training a model fit into this machine, and why the others do not."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def plan(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
+    """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
-    Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model,
-    or learners cannot train together as configured; 5: the ledger cannot be read, or GPUs are configured that are not
-    there.
+    Shows memory, context, passes, concurrent rollouts and hours of a night for full training and LoRA, as configured
+    and otherwise, with the configured learners and engines. Exit code 0: it fits as configured; 1: it does not; 2:
+    unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
+    missing.
 
     Example: assay plan qwen3-0.6b
     """
@@ -57,10 +57,10 @@ def plan(
 
 
 class _Report:
-    """The configured way, and the others beside it."""
+    """The configured way of training, beside the others."""
 
     def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
-        """`share` says what engines get."""
+        """`share` describes the engines' memory."""
         self.configured = configured
         self.share = share
         self.fewest_learners = fewest_learners
@@ -128,7 +128,7 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 
 
 def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
-    """Why vLLM can be given no share of a GPU beside a learner, as configured; empty where it can."""
+    """Returns the reason why vLLM cannot get a GPU share beside a learner as configured; empty if it can."""
     from appliance.inference.engine import ModelError
     from appliance.planning.engine_share import engine_share, ways_of
 
@@ -140,7 +140,7 @@ def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
 
 
 def _share(machine: Hardware, one: Plan, none: str) -> str:
-    """Says what share engines need, and what vLLM is given; `none` says why that cannot be said."""
+    """Describes the memory share that engines need and vLLM gets; `none` is the reason if that is unknown."""
     needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
     if none or one.layout.vllm is None or not machine.gpus:
         return none or needed
@@ -152,8 +152,8 @@ def _percent(vllm: Vllm) -> str:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
-    that is not there or not visible, ConfigError for learners that cannot train together."""
+    """Returns the distribution of learners and engines over GPUs. Raises ModelError for missing or invisible GPUs,
+    ConfigError for learners that cannot train together."""
     from appliance.inference.gpu_numbers import VISIBLE
     from appliance.planning.gpu_layout import gpu_layout
     from appliance.readiness.model import require_optimizer
@@ -164,7 +164,7 @@ def layout_of(settings: Settings, machine: Hardware) -> Layout:
 
 
 def machine_of(settings: Settings) -> Hardware:
-    """This machine, without GPUs that the configuration keeps the learner off."""
+    """Returns this machine, without GPUs if the configuration excludes them."""
     from appliance.planning import without_gpus
     from appliance.planning.hardware import find_machine
 
@@ -173,7 +173,7 @@ def machine_of(settings: Settings) -> Hardware:
 
 
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
-    """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
+    """Returns name and shape of the requested or configured model. Raises UsageError and ModelError."""
     from appliance.models.export_model import published, recorded_alias
     from appliance.models.import_model import find_base
     from appliance.planning.model_shape import EMBEDDED
@@ -231,7 +231,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
 
 
 def _length(hours: float) -> str:
-    """In hours; in minutes below one."""
+    """Formats hours; minutes below one hour."""
     return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 
@@ -275,7 +275,7 @@ def _assumed(layout: Layout, gpus: int) -> str:
 
 
 def _advice(report: _Report) -> str:
-    """What to change so that it fits, from what is known to fit."""
+    """Returns settings that make the training fit, from those known to fit."""
     if report.configured.too_long:
         return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
     fitting = found = [row for row in report.rows if row["fits"]]

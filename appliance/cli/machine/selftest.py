@@ -1,4 +1,4 @@
-"""Is `assay selftest gpu`: what only a GPU can show, a line for each with what was seen, or that it was not run.
+"""`assay selftest gpu`: tests that need a GPU, one line each with the observation or the reason for not running.
 
 Progress goes to standard error; the table or JSON to standard output.
 """
@@ -26,9 +26,9 @@ def gpu(
     only: Annotated[str, typer.Option("--only", metavar="NAME", help="One row, such as G3; otherwise all.")] = "",
     as_json: Json = False,
 ) -> None:
-    """Run on this machine's first NVIDIA GPU what only a GPU can show of engines and learner.
+    """Run the GPU tests of engines and learner on this machine's first NVIDIA GPU.
 
-    0: all that was run holds; 1: something does not; 5: nothing was run, as on a machine without a GPU.
+    Exit code 0: every test that ran passed; 1: one failed; 5: none ran, as on a machine without a GPU.
 
     Example: assay selftest gpu --only G3
     """

@@ -1,5 +1,4 @@
-"""`assay model import` and `assay model export`: base models come in, plain model folders go out. Neither asks the
-daemon."""
+"""`assay model import` and `assay model export`: base models in, plain model folders out. Neither needs the daemon."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ Source = Annotated[
 
 
 class ExportForm(StrEnum):
-    """Says as what a model is written."""
+    """Output format of a model."""
 
     FOLDER = "folder"
     GGUF = "gguf"
@@ -36,10 +35,10 @@ def import_model(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a base model and keep it in the data folder, with its licence text.
+    """Check a base model and store it in the data folder, with its licence text.
 
-    Nothing is downloaded. 0: it is there now, or was; 2: it is no sound model, of no known kind, has no licence text,
-    or the name is another model's; 5: it cannot be read or written.
+    Nothing is downloaded. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
+    text, or name in use; 5: unreadable, or not writable.
 
     Example: assay model import qwen3-0.6b@/downloads/Qwen3-0.6B
     """
@@ -94,13 +93,12 @@ def export_model(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a model as a plain Hugging Face folder, every byte checked.
+    """Write a model as a plain Hugging Face folder, with every byte checked.
 
-    The checkpoint of an adapter is merged into its base in float32, and the merged model's log-probabilities are
-    compared with those of base and adapter side by side. As GGUF weights keep their types, what was written is read
-    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model or
-    base, or the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF
-    here, or nothing can be written.
+    An adapter checkpoint is merged into its base in float32, and the merged model's log-probabilities are compared with
+    those of base and adapter together. GGUF weights keep their types; the file is read again and compared, and
+    unsupported models are refused. Exit code 0: written; 2: unknown model or base, or the target exists; 5: damaged
+    file, adapter of another base, no GGUF form, or not writable.
 
     Example: assay model export champion ./my-model
     """

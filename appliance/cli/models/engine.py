@@ -23,7 +23,7 @@ app = typer.Typer(
     help="Serve a model's tokens and log-probabilities to what trains through them.", no_args_is_help=True
 )
 SECONDS = 0.5
-"""Between two looks at whether the engine still works."""
+"""Interval between checks of the engine, in seconds."""
 
 
 @app.callback()
@@ -53,12 +53,11 @@ def serve(
 ) -> None:
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
-    SIGUSR1 pushes what MODEL stands for now: a new champion, or other files of the folder, which have to be whole by
-    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights before answer on.
-
-    Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
-    configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
-    given. 2: the model or the port cannot be used; 5: the engine failed.
+    SIGUSR1 pushes the present model of that name: a new champion, or changed files of the folder, which must be
+    complete. Success is reported; on failure the old weights keep serving and standard error has the reason. Token ids
+    go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine comes from the
+    configuration ([model] engine, device, dtype), as do rows and tokens ([recipe.agent]) unless given. Exit code 2:
+    unusable model or port; 5: the engine failed.
 
     Example: assay engine serve champion --port 8200
     """
@@ -148,8 +147,8 @@ def serve(
 
 
 def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
-    """What the name stands for now: files that were read and compared with their manifest, their digest, and the tokens
-    that end what the model writes. Raises what `assay engine serve` ends with."""
+    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises the errors of
+    `assay engine serve`."""
     from appliance.cli.check.judge import digest_of
     from appliance.errors import UsageError
     from appliance.inference.engine import ADAPTER

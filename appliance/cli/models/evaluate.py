@@ -1,7 +1,6 @@
-"""`assay evaluate`: what a model can do, by domain and taskset, with intervals; any engine.
+"""`assay evaluate`: measures a model by domain and taskset, with intervals, on any engine.
 
-What always holds: nothing goes into the ledger, and what is written holds no question and no answer; a run that was
-stopped goes on with --resume.
+Invariants: nothing goes into the ledger, and files contain no question and no answer. --resume continues a stopped run.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ def evaluate(
 ) -> None:
     """Measure a model on open questions, with intervals; any engine.
 
-    Shown are pass@1 and pass@k by domain and taskset, on questions of the validation split. 0 when all was judged, 2
-    for what cannot be asked, 5 when something broke and attempts were lost; Ctrl-C (130) keeps what is done.
+    Shows pass@1 and pass@k by domain and taskset, on questions of the validation split. Exit code 0 if all was judged,
+    2 for an invalid request, 5 if attempts were lost to infrastructure errors; Ctrl-C (130) keeps finished attempts.
 
     Example: assay evaluate champion --taskset programs --items 20 --repeats 4 --seed 0 --seed 1 --out runs/a
     """
@@ -150,7 +149,7 @@ def evaluate(
 
 
 def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:
-    """Those that whoever answers can be asked; the tasksets of the others are named."""
+    """Returns the questions that the answerer accepts; names the tasksets of the others in `left_out`."""
     kept: list[OpenQuestion] = []
     for one in asked:
         if why := answerer.refuses(one.task):
@@ -177,7 +176,7 @@ def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
 
 
 def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: SessionPool) -> Answerer:
-    """Raises UsageError for a model that cannot be used."""
+    """Returns an answerer with a loaded engine. Raises UsageError for an unusable model."""
     from appliance.evaluation.answering import EngineAnswerer
     from appliance.inference.engine import ModelError
     from appliance.inference.engines import make_engine
@@ -201,7 +200,7 @@ def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: S
 
 
 def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
-    """The files of a model and its digest. Raises UsageError for one that cannot be used."""
+    """Returns a model's files and digest. Raises UsageError if unusable."""
     from appliance.cli.check.judge import digest_of
     from appliance.inference.engine import ADAPTER, ModelError
     from appliance.inference.folder import read_model

@@ -1,4 +1,4 @@
-"""`assay model history`: what every promotion gained and what it forgot, by taskset."""
+"""`assay model history`: gains and losses of every promotion, by taskset."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def history(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """What every promotion gained and what it forgot, by taskset: of the sealed questions that both models answered.
+    """Show gains and losses of every promotion by taskset, over sealed questions that both models answered.
 
     Example: assay model history --out history
     """
@@ -61,6 +61,6 @@ def history(
 
 
 def _bar(gained: int, lost: int, items: int) -> str:
-    """What was forgot to the left of the middle, what was gained to the right."""
+    """Draws losses to the left of the middle, gains to the right."""
     left, right = (round(WIDTH * count / max(1, items)) for count in (lost, gained))
     return f"{BLOCK * left:>{WIDTH}}|{BLOCK * right}".rstrip()

@@ -1,4 +1,4 @@
-"""Commands of `assay model` with which a person decides: approve, reject, roll back."""
+"""Commands of `assay model` for a person's decisions: approve, reject, roll back."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ Hours = Annotated[
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
-"""Of a decision's digest, at least."""
+"""Minimum digits of a decision's digest."""
 SAID = 12
 EARLIER = 100
-"""Decisions about a candidate among which one that was superseded is looked for."""
+"""Decisions searched for a superseded one."""
 
 
 @with_options(SIGNING)
@@ -48,7 +48,7 @@ def approve(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
+    """Put a candidate into service with your signature, if the policy then permits it (exit code 4 if not).
 
     Example: assay model approve candidate --as ada
     """
@@ -65,7 +65,7 @@ def reject(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put on record, with your signature, that a candidate must not go into service.
+    """Record, with your signature, that a candidate must not go into service.
 
     Example: assay model reject candidate --as ada
     """
@@ -84,7 +84,7 @@ def rollback(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
+    """Withdraw the canary; without one, put the previous champion back into service. Asks first.
 
     Example: assay model rollback
     """
@@ -134,7 +134,7 @@ def _judge(
 def _decision_to_sign(
     api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
 ) -> Decision:
-    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
+    """Returns the newest decision, after a person confirmed its digests by typing, or by `named`."""
     decisions = api.decisions(candidate=model, limit=1)
     if not decisions:
         raise ApiError(
@@ -160,7 +160,7 @@ def _decision_to_sign(
 
 
 def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
-    """Raises ApiError unless these are the first digits of the newest decision about its candidate."""
+    """Raises ApiError unless `named` is a prefix of the newest decision's digest."""
     wanted, candidate = named.lower(), newest.candidate[:12]
     if len(wanted) < DIGITS or set(wanted) - set(hexdigits):
         raise ApiError(

@@ -1,4 +1,4 @@
-"""Commands of `assay model` that look, or have a model evaluated: they load nothing of those that sign."""
+"""Commands of `assay model` that look or start an evaluation; they load none of those that sign."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIGNED = "stays on record, and counts for this evaluation alone: after another n
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The checkpoints, newest first, with the decision about each."""
+    """List the checkpoints, newest first, with the decision about each."""
     api = client_of(context, data)
     views, canary = api.checkpoints(limit=limit), api.status().canary
     if as_json:
@@ -44,7 +44,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 def compare(
     context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
 ) -> None:
-    """Two models on the same sealed items.
+    """Compare two models on the same sealed items.
 
     Example: assay model compare champion candidate
     """
@@ -70,7 +70,7 @@ def compare(
 
 
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
-    """The newest decision about a model, gate by gate, and the decision's digest, which --decision takes.
+    """Show the newest decision about a model, gate by gate, with the digest for --decision.
 
     Example: assay model show candidate
     """
@@ -96,7 +96,7 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
 
 
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
-    """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.
+    """Compare a model with the champion again on fresh questions; the policy decides on the result.
 
     Example: assay model evaluate candidate
     """
@@ -110,7 +110,7 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
 
 
 def show_decision(decision: Decision) -> None:
-    """Every gate's figure and reason, then what follows."""
+    """Prints every gate's figure and reason, then the outcome."""
     show_table(
         ("gate", "outcome", "figure [gate's level]", "reason"),
         [

@@ -1,4 +1,4 @@
-"""`assay report`: what a cycle came to, in the terminal, as Markdown, as one page, and as pictures."""
+"""`assay report`: a cycle's results in the terminal, as Markdown, as one page, and as pictures."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from policies.contract.evidence import PairedItem
 
 Rollouts = dict[tuple[str, str, bool], str]
-"""Ids by task, model, and whether it passed."""
+"""Rollout ids by task, model, and True if passed."""
 PAGE = 1000
 SAMPLED = (0, 1)
-"""The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
+"""Runs of an evaluation that decide, the champion's and the candidate's; the others are greedy."""
 EVENTS = 1000
 NEWEST = 100
-"""Cycles among which the newest with a result is looked for."""
+"""Cycles searched for the newest with a result."""
 MOST_PAGES = 20
-"""Of an evaluation's rollouts, among which those that changed are looked for."""
+"""Pages of an evaluation's rollouts searched for changed answers."""
 
 
 def report(
@@ -50,7 +50,7 @@ def report(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """What a cycle came to: curves, tasksets before and after, decision, examples of what changed.
+    """Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.
 
     Example: assay report latest --out report
     """
@@ -72,8 +72,8 @@ def report(
 
 
 def newest(api: ApiClient) -> str:
-    """The newest cycle that is done, or, where none is, that has ended at all, else the newest. Names on standard error
-    those that ended without a result since. Raises UsageError without any."""
+    """Returns the newest done cycle, else the newest ended one, else the newest. Names later cycles without a result on
+    standard error. Raises UsageError without any cycle."""
     from appliance.records.cycles import CycleState
 
     found = api.cycles(NEWEST)
@@ -89,7 +89,7 @@ def newest(api: ApiClient) -> str:
 
 
 def gather(api: ApiClient, cycle: str) -> NightReport:
-    """Asks the daemon for everything that the report has."""
+    """Fetches all data of the report from the daemon."""
     from appliance.reporting.night_report import changed_items, evaluation_of, night_report
 
     detail = api.cycle(cycle)
@@ -103,8 +103,7 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
 
 
 def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
-    """The events from the beginning of a cycle to its end. Numbers and times ascend together, so that the first one is
-    found by halving."""
+    """Returns the events during a cycle. The first one is found by bisection, since numbers and times ascend together."""
     low, high = 0, api.status().last_event
     while low < high:
         middle = (low + high) // 2
@@ -123,7 +122,7 @@ def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
 
 
 def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
-    """The ids of sampled rollouts of these tasks, by task, model and whether they passed; of several the first."""
+    """Returns ids of sampled rollouts of these tasks, by task, model and outcome; the oldest of several."""
     from appliance.records.rollouts import Purpose
     from appliance.records.training import RolloutFilter
 
@@ -149,8 +148,8 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none. Raises
-    UsageError where an earlier report is."""
+    """Writes page, Markdown and pictures; without Pillow there are no pictures. Raises UsageError if a report is
+    already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.pictures import report_pictures
@@ -164,14 +163,14 @@ def write_report(made: NightReport, folder: Path) -> list[Path]:
 
 
 def new_folder(folder: Path, *pages: Path) -> None:
-    """Makes it unless it is there. Raises UsageError where one of the pages is: it may be about something else."""
+    """Creates the folder if needed. Raises UsageError if one of the pages exists."""
     if taken := next((page for page in pages if page.exists()), None):
         raise UsageError(f"{taken} is there already", "name another folder")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
-    """As PNGs by their names. Says on standard error where nothing can be drawn."""
+    """Writes PNGs by name; without Pillow, reports that on standard error and writes none."""
     try:
         import PIL  # noqa: F401
     except ImportError:

@@ -1,7 +1,7 @@
-"""Is `assay cluster`: more than one machine that runs sandboxes.
+"""`assay cluster`: more than one machine for sandboxes.
 
-A machine is in the cluster while `start` or `join` runs there, in the foreground like `assay serve`. What these tell
-Ray, and what they keep it from, is `runtime.cluster`'s business.
+A machine is a member while `start` or `join` runs there, in the foreground like `assay serve`. Ray's configuration and
+confinement are in `runtime.cluster`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def start(
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
+    """Start a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
 
     Example: assay cluster start --interface 10.0.0.1 --port 6379
     """
@@ -50,7 +50,7 @@ def join(
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
+    """Join this machine to a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
 
     Example: assay cluster join 10.0.0.1:6379
     """
@@ -59,7 +59,7 @@ def join(
 
 @app.command("status")
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """The machines of the cluster, asked from one of them."""
+    """List the machines of the cluster, as reported by one of them."""
     from appliance.cli.show.printing import show_records
     from appliance.config.places import cluster_folder, cluster_settings
     from appliance.errors import AssayError, ExitCode
@@ -104,7 +104,7 @@ def leave(
     ] = 60.0,
     data: Data = None,
 ) -> None:
-    """Take this machine out: no new sessions come, and when the last has ended, or time is up, it is gone.
+    """Remove this machine from the cluster: it gets no new sessions, and leaves when the last one ends or time is up.
 
     Example: assay cluster leave --wait 60
     """
@@ -122,7 +122,7 @@ def leave(
 def _take_part(
     context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
 ) -> None:
-    """Without the `address` of a first machine this one is it."""
+    """Runs a cluster node; without `address` this machine is the first."""
     from pydantic import ValidationError
 
     from appliance.cli.shell.broker_target import find

@@ -1,4 +1,4 @@
-"""Is `assay sandbox`: run code under the isolation that the product uses, and look at what runs there."""
+"""`assay sandbox`: runs code under the product's isolation, and shows running sandboxes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Run Python in a fresh sandbox: 0 when it ended well, 1 when it failed or went beyond a limit.
+    """Run Python in a fresh sandbox. Exit code 0 on success, 1 if it failed or exceeded a limit.
 
     Example: assay sandbox run -c 'print(2**64)'
     """
@@ -44,7 +44,7 @@ def run(
 @app.command("shell")
 @with_options(parameters_of(SandboxRun))
 def shell(context: typer.Context, backend: Backend = None, data: Data = None, **values: Any) -> None:
-    """Python in a sandbox, line by line, with snapshots and branches; `:help` there.
+    """Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.
 
     Example: assay sandbox shell --seconds 30 --memory 512
     """
@@ -68,9 +68,9 @@ def snapshot(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Run Python and keep the sandbox as it is then; prints the snapshot's name, for --from.
+    """Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.
 
-    What the code printed goes to standard error. Nothing is kept when it fails (1).
+    The code's output goes to standard error. Nothing is kept if it fails (exit code 1).
 
     Example: assay sandbox snapshot prepare.py
     """
@@ -87,7 +87,7 @@ def rm(
     snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="As `ls` and `snapshot` name them.")],
     data: Data = None,
 ) -> None:
-    """Forget snapshots that were kept.
+    """Remove kept snapshots.
 
     Example: assay sandbox rm 3f2a91
     """
@@ -99,7 +99,7 @@ def rm(
 
 @app.command("ls")
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """The sandboxes and snapshots of the running broker."""
+    """List the sandboxes and snapshots of the running broker."""
     from appliance.cli.sandbox.broker import show_listing
     from appliance.cli.shell.broker_target import broker_path
 
@@ -108,7 +108,7 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
 
 @app.command("stats")
 def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What the running broker has counted since its start."""
+    """Show the running broker's counters since its start."""
     from appliance.cli.sandbox.broker import show_stats
     from appliance.cli.shell.broker_target import broker_path
 
@@ -117,7 +117,7 @@ def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
 @app.command("sweep")
 def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Have the running broker remove what dead owners left: processes, control groups, folders."""
+    """Make the running broker remove what dead owners left: processes, control groups, folders."""
     from appliance.cli.sandbox.broker import show_sweep
     from appliance.cli.shell.broker_target import broker_path
 
@@ -137,7 +137,7 @@ def selftest(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """See for yourself that sandboxes hold here: every check that a backend has to pass. 1 when one fails.
+    """Test that sandboxes hold here, with every check that a backend must pass. Exit code 1 if one fails.
 
     Example: assay sandbox selftest --quick
     """
@@ -151,7 +151,7 @@ def selftest(
 def bench(
     context: typer.Context, backend: Backend = None, quick: Quick = False, data: Data = None, as_json: Json = False
 ) -> None:
-    """What calls, snapshots, rollbacks, branches and idle sandboxes cost here, in under a minute.
+    """Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.
 
     Example: assay sandbox bench --quick
     """

@@ -1,4 +1,4 @@
-"""Says what a person may ask of a sandbox on the command line, and the limits and files that it stands for."""
+"""Sandbox options of the command line, with the limits and files they select."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
 def for_hours(known: Limits, rules: ResourceRules) -> Limits:
-    """Widens them, as far as the policy allows, for a person at a prompt, whose every line is a call and a snapshot,
-    and who can stop what takes too long."""
+    """Widens limits, within the policy, for a person at a prompt: each line is a call and a snapshot, and the person
+    can stop slow ones."""
     most = places.most_of(rules)
     wider = {name: max(getattr(known, name), min(least, most.get(name, least))) for name, least in AT_A_PROMPT.items()}
     return known.model_copy(update=wider)
 
 
 class SandboxRun(FrozenModel):
-    """Says what a sandbox begins with and may use; `model_options` makes the options of the commands of it."""
+    """Initial contents and limits of a sandbox; `model_options` derives the commands' options from it."""
 
     snapshot: str | None = Field(
         None,
@@ -69,13 +69,12 @@ class SandboxRun(FrozenModel):
     )
 
     def pairs(self) -> list[tuple[Path, str]]:
-        """Lists what to copy where. Raises BadParameter for what is no file or folder here, or no place of the
-        guest."""
+        """Returns host and guest paths to copy. Raises BadParameter for a missing source or an invalid target."""
         return [_pair_of(text) for text in self.files]
 
     def limits(self, target: BrokerTarget, known: Limits | None = None) -> Limits:
-        """Takes those of the configuration, or others that are known, with what was given on the command line in their
-        place. Raises BadParameter, and AssayError (4) for more than the policy allows."""
+        """Returns the configured limits, or `known`, with those of the command line. Raises BadParameter, and
+        AssayError (4) beyond the policy's bounds."""
         known = known or target.settings.limits
         values: dict[str, Any] = known.model_dump()
         asked: dict[str, tuple[str, Any]] = {}
@@ -104,7 +103,7 @@ class SandboxRun(FrozenModel):
 
 
 def source_of(file: Path | None, code: str | None) -> str:
-    """Reads the Python to run. Raises BadParameter unless exactly one was given, UsageError where it cannot be read."""
+    """Reads the Python to run. Raises BadParameter unless exactly one source was given, UsageError if unreadable."""
     if (file is None) == (code is None):
         raise typer.BadParameter("give a file, `-` for standard input, or -c CODE: one of them")
     return code if code is not None else text_of(str(file), "FILE", MAX_CODE_BYTES)
@@ -120,8 +119,8 @@ def _pair_of(text: str) -> tuple[Path, str]:
 
 
 def copy_in(box: Sandbox, host: Path, guest: str) -> int:
-    """Copies a file, or a folder of plain files; how many. Raises BadRequestError for what the runtime does not
-    take."""
+    """Copies a file, or a folder of plain files, and returns their number. Raises BadRequestError for unsupported
+    files."""
     from runtime.errors import BadRequestError
 
     if host.is_dir():

@@ -1,7 +1,7 @@
-"""Runs the commands of the sandbox shell: what a line that begins with a colon does.
+"""Commands of the sandbox shell: lines that begin with a colon.
 
-What always holds: names and contents from inside are hostile text, shown with control characters made visible; a file
-comes out under a name that the person gave, or a plain part of its own, and replaces nothing.
+Invariants: names and contents from inside are hostile text, shown with visible control characters. A downloaded file
+gets a name that the person gave, or its own plain name, and replaces nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Say = Callable[[str], None]
 READ_BYTES = 8 << 20
 MOST_BRANCHES = 64
 HELP_INDENT = 24
-"""Columns before what a command does."""
+"""Indent of the description column."""
 HELP = """\
   :snapshot [NAME]      keep this state, to come back to while the shell is open
   :rollback [NAME]      go back to it; the newest without a name
@@ -44,12 +44,12 @@ HELP = """\
 
 
 def help_lines(text: str) -> str:
-    """A table of commands as the terminal has room for it: what a command does goes on below itself."""
+    """Wraps a table of commands to the terminal; descriptions continue in their column."""
     return wrapped(text.rstrip("\n"), columns_of(sys.stdout), indent=HELP_INDENT)
 
 
 class ReplCommands:
-    """Keeps which sandboxes there are, and which one is worked in."""
+    """The shell's sandboxes, and the current one."""
 
     def __init__(self, pool: SessionPool, limits: Limits, first: ReplSession, write: Say) -> None:
         self._pool, self._limits, self._write = pool, limits, write
@@ -70,7 +70,7 @@ class ReplCommands:
         return len(self.sessions) > 1
 
     def do(self, line: str) -> bool:
-        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+        """Runs a command; returns False to leave the shell. Raises SandboxError and OSError on failure."""
         try:
             name, *arguments = shlex.split(line.removeprefix(":"))
         except ValueError as error:

@@ -25,8 +25,8 @@ Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one (`as
 
 @app.command("create")
 def create(context: typer.Context, folder: Store, data: Data = None, as_json: Json = False) -> None:
-    """Copy ledger, audit log, keys, models and files as of now, also while the daemon works; what the folder has
-    already is not copied again.
+    """Copy ledger, audit log, keys, models and files, also while the daemon works; unchanged files are not copied
+    again.
 
     Example: assay backup create /mnt/backup
     """
@@ -44,7 +44,7 @@ def create(context: typer.Context, folder: Store, data: Data = None, as_json: Js
 
 @app.command("ls")
 def ls(folder: Store, as_json: Json = False) -> None:
-    """The backups in a folder, oldest first.
+    """List the backups in a folder, oldest first.
 
     Example: assay backup ls /mnt/backup
     """
@@ -69,7 +69,7 @@ def ls(folder: Store, as_json: Json = False) -> None:
 
 @app.command("verify")
 def verify(folder: Store, name: Name = None, as_json: Json = False) -> None:
-    """Read every byte of a backup and compare it, and check its ledger and the chain of its audit log.
+    """Compare every byte of a backup, and check its ledger and its audit log's chain.
 
     Example: assay backup verify /mnt/backup
     """
@@ -99,9 +99,9 @@ def restore(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make the data folder the one that was backed up. Every byte is checked first; no daemon may run on it.
+    """Restore the data folder from a backup. Every byte is checked first; stop the daemon before.
 
-    Kept sessions are not put back, and the gateway's tokens are revoked: make them anew.
+    Kept sessions are not restored, and the gateway's tokens are revoked: make new ones.
 
     Example: assay backup restore /mnt/backup
     """
@@ -151,7 +151,7 @@ def restore(
 def rm(
     folder: Store, name: Annotated[str, typer.Argument(metavar="NAME", help="Which one.")], as_json: Json = False
 ) -> None:
-    """Remove a backup, and what no other one needs of it.
+    """Remove a backup, and files that no other backup needs.
 
     Example: assay backup rm /mnt/backup 20261124T020000
     """

@@ -1,4 +1,4 @@
-"""`assay serve`, `broker`, `status`, `config`, `doctor` and `demo`: the appliance itself."""
+"""`assay serve`, `broker`, `status`, `stop`, `config`, `doctor` and `demo`: the appliance itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def broker(context: typer.Context, data: Data = None) -> None:
-    """Run the broker alone, as root. For a daemon without root's rights (see docs/operate.md)."""
+    """Run the broker alone, as root, for a daemon without root's rights (see docs/operate.md)."""
     from appliance.config.places import broker_folder, broker_settings, broker_socket
     from appliance.daemon.processes.broker_process import command
     from appliance.daemon.processes.privileges import user_account
@@ -49,7 +49,7 @@ def broker(context: typer.Context, data: Data = None) -> None:
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Show what runs, what is in service, and what waits for a person.
+    """Show running work, models in service, and what waits for a person.
 
     Example: assay status --json
     """
@@ -65,7 +65,7 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 
 def stop(context: typer.Context, data: Data = None) -> None:
-    """Ask the daemon to stop. What is unfinished continues with the next start."""
+    """Ask the daemon to stop. Unfinished work continues at the next start."""
     from appliance.cli.show.printing import show_line
 
     client_of(context, data).shutdown()
@@ -80,7 +80,7 @@ def doctor(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check this machine, and say what to do about what is missing.
+    """Check this machine, and advise on missing parts.
 
     Example: assay doctor --no-selftest
     """
@@ -96,7 +96,7 @@ def demo(
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
     data: Data = None,
 ) -> None:
-    """One night in miniature, here, in minutes. An unfinished one continues.
+    """Run one night in miniature on this machine, in minutes. An unfinished one continues.
 
     Example: assay demo --seed 7 --json night.json
     """
@@ -115,7 +115,7 @@ def demo(
 
 
 def _must_be_writable(file: Path) -> None:
-    """Said before the minutes that the demonstration takes, and not after them."""
+    """Raises BadParameter before the demonstration's minutes, not after them."""
     if file.is_dir():
         raise typer.BadParameter(f"{file} is a folder", param_hint="--json")
     if not os.access(file.absolute().parent, os.W_OK):
@@ -132,7 +132,7 @@ def show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Every value in force; --json always says where each comes from.
+    """Show every value in force; --json always includes origins.
 
     Example: assay config show --explain schedule.cron
     """
@@ -206,7 +206,7 @@ def _show_status(found: Status) -> None:
 
 
 def _decided(found: Status) -> str:
-    """In one line; `assay model show` has all of it."""
+    """Formats the decision as one line; `assay model show` has the rest."""
     from appliance.text.printable import printable
 
     decision = found.decision

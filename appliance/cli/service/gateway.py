@@ -1,4 +1,4 @@
-"""`assay gateway`: the endpoint for the owner's own agent, its tokens, and what is kept of sessions."""
+"""`assay gateway`: the endpoint for the owner's own agent, its tokens, and kept sessions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 A_SESSION = "Its id, as `gateway sessions ls` has it, or its first digits (6 or more)."
 MOST = 1000
-"""Sessions that are counted before all are deleted."""
+"""Maximum sessions counted before all are deleted."""
 app = typer.Typer(
     help="An OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.", no_args_is_help=True
 )
@@ -31,9 +31,9 @@ app.add_typer(sessions, name="sessions")
 
 @app.command("serve")
 def serve(context: typer.Context, data: Data = None) -> None:
-    """Serve the endpoint here, until Ctrl-C or SIGTERM. The daemon does it by itself with gateway.enabled.
+    """Serve the endpoint here, until Ctrl-C or SIGTERM. With gateway.enabled the daemon does this itself.
 
-    2: the port cannot be used; 5: the engine failed.
+    Exit code 2: the port cannot be used; 5: the engine failed.
     """
     from functools import partial
 
@@ -97,7 +97,7 @@ def new(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is shown this once; only its hash is kept.
+    """Make a token. It is shown only once; only its hash is stored.
 
     Example: assay gateway token new editor --consent
     """
@@ -131,7 +131,7 @@ def revoke(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token worthless from its next request on.
+    """Revoke a token, effective from its next request.
 
     Example: assay gateway token revoke editor
     """
@@ -141,7 +141,7 @@ def revoke(
 
 @sessions.command("ls")
 def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as_json: Json = False) -> None:
-    """List the sessions that are kept, newest first."""
+    """List the kept sessions, newest first."""
     from appliance.client.gateway import becomes_task
 
     show_records(
@@ -164,7 +164,7 @@ def sessions_show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show all that is kept of a session; --json has its tokens too.
+    """Show everything kept of a session; --json includes its tokens.
 
     Example: assay gateway sessions show gs-1f0c52b7
     """
@@ -200,7 +200,7 @@ def sessions_delete(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Delete what is kept of a session. A task that was made of it stays until you remove that taskset.
+    """Delete everything kept of a session. A task made from it stays until you remove its taskset.
 
     Example: assay gateway sessions delete gs-1f0c52b7
     """
@@ -215,7 +215,7 @@ def sessions_delete(
 
 
 def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
-    """Raises UsageError unless a person at a terminal says yes."""
+    """Raises UsageError unless a person at a terminal agrees."""
     from appliance.errors import UsageError
 
     if as_json or not sys.stdin.isatty():
@@ -227,7 +227,7 @@ def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
 
 
 def _tell_when_off(context: typer.Context, data: Path | None) -> None:
-    """A token is of no use while nothing answers."""
+    """Warns that a token is useless while the gateway does not answer."""
     gateway = client_of(context, data).status().gateway
     if gateway is not None and not gateway.answers:
         typer.echo(f"the gateway: {gateway.summary}", err=True)

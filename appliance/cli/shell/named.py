@@ -1,7 +1,7 @@
-"""Arguments that name something, and what a shell offers for them: names that the daemon or the code knows.
+"""Arguments that name something, with shell completion from names that the daemon or the code knows.
 
-What always holds: an offer changes nothing, prints nothing, has at most some hundred names, and none where the daemon
-does not answer within a second: a person who is typing wants no error.
+Invariants: completion changes nothing, prints nothing and offers at most some hundred names; none if the daemon does
+not answer within a second, since a typing person wants no error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OFFERED = 200
 SECONDS = 1.0
-"""In which the daemon has to answer."""
+"""Timeout of the daemon's answer, in seconds."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 Offer = Callable[[typer.Context, str], list[str]]
@@ -72,7 +72,7 @@ def tasksets(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _data(context: typer.Context) -> Path | None:
-    """`--data` as it was typed, before or after the command."""
+    """Returns `--data` as typed, before or after the command."""
     return context.params.get("data") or context.find_root().params.get("data")
 
 

@@ -1,4 +1,4 @@
-"""How a person signs at the command line: which key, its passphrase, and what is typed to confirm."""
+"""Signing on the command line: key, passphrase and typed confirmation."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from runtime.model import FrozenModel
 T = TypeVar("T")
 DIGITS = 8
 TRIES = 3
-"""At a passphrase, where it is typed."""
+"""Attempts at a typed passphrase."""
 PassphraseFile = Annotated[
     Path | None,
     typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
@@ -31,12 +31,12 @@ PassphraseFile = Annotated[
 
 
 class MoreSignersError(Exception):
-    """Says that other people have to sign, too; what the daemon said is its message."""
+    """Other people must sign, too; the message is the daemon's."""
 
 
 def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
-    """What comes back for a signed statement; `file` is gone then. Raises MoreSignersError, when the statement lies
-    there for those others, and ApiError."""
+    """Sends a signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError after
+    saving the statement to `file` for other signers."""
     try:
         answer = send(envelope)
     except ApiError as error:
@@ -49,7 +49,7 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
 
 
 class SigningOptions(FrozenModel):
-    """The options of every command that signs."""
+    """Options of every command that signs."""
 
     name: str | None = Field(
         None,
@@ -68,11 +68,11 @@ class SigningOptions(FrozenModel):
     )
 
     def person_key(self) -> PersonKey:
-        """The key that the options name. Raises KeyFileError."""
+        """Returns the key that the options name. Raises KeyFileError."""
         return find_key(keys_folder(os.environ), self.key, self.name)
 
     def signer(self, key: PersonKey | None = None) -> Signer:
-        """Opens the key; asks for the passphrase where it is not in a file, up to three times. Raises KeyFileError."""
+        """Unlocks the key; asks for the passphrase up to three times unless a file has it. Raises KeyFileError."""
         key = key or self.person_key()
         if self.agent:
             return agent_signer(key.public, os.environ)
@@ -86,12 +86,12 @@ class SigningOptions(FrozenModel):
         raise AssertionError("the last try returns or raises")
 
     def confirmed(self, what: str, expected: str) -> None:
-        """As `confirm`, with what the options gave."""
+        """Calls `confirm` with the options' confirmation."""
         confirm(what, expected, self.confirm)
 
 
 def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
-    """From the file's first line, or typed unseen. Raises KeyFileError."""
+    """Reads a passphrase from the file's first line, or typed without echo. Raises KeyFileError."""
     if file is not None:
         try:
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
@@ -111,8 +111,8 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
 
 
 def confirm(what: str, expected: str, given: str | None, *, script: str = "") -> None:
-    """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given. `script` is
-    the option that a script gives instead, where it is not `--confirm`."""
+    """Raises KeyFileError unless the first `DIGITS` characters of `expected` were typed or given. `script` is the
+    option for scripts if not `--confirm`."""
     wanted = expected[:DIGITS]
     if given is None:
         if not sys.stdin.isatty():

@@ -1,4 +1,4 @@
-"""`assay schema`: the JSON Schema of what a command prints with `--json`."""
+"""`assay schema`: the JSON Schema of a command's `--json` output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def schema(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the JSON Schema of what a command prints with --json, or list the commands that have one.
+    """Print the JSON Schema of a command's --json output, or list the commands that have one.
 
     Fields are only added. docs/json.md has all of them on one page.
 

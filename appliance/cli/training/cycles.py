@@ -53,7 +53,7 @@ def start(
 ) -> None:
     """Start a night now. An unfinished cycle continues instead.
 
-    A candidate that was held for want of evidence is asked fresh questions; otherwise another one is trained.
+    A candidate held for lack of evidence is asked fresh questions; otherwise another one is trained.
 
     Example: assay cycle start --seed 7
     """
@@ -73,9 +73,9 @@ def _newest(api: ApiClient) -> str:
 
 @app.command("watch")
 def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
-    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed or set aside.
+    """Follow a cycle to its end. Exit code 0 done, 1 cancelled, 5 failed or set aside.
 
-    Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
+    Ctrl-C leaves the cycle running. With --json, print one line of JSON for each change.
 
     Example: assay cycle watch
     """
@@ -103,7 +103,7 @@ def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None
 
 @app.command("cancel")
 def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
-    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended.
+    """Cancel a cycle. Its training stays on record, but never enters service. Exit code 4 if it has ended.
 
     Example: assay cycle cancel night-20261124t020000-9c1d
     """
@@ -113,7 +113,7 @@ def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: J
 
 @app.command("resume")
 def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
-    """Have a cycle go on that was set aside because its worker died three times in a row. 4 for any other.
+    """Resume a cycle that was set aside because its worker died three times in a row. Exit code 4 for any other.
 
     Example: assay cycle resume night-20261124t020000-9c1d
     """
@@ -123,7 +123,7 @@ def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: J
 
 @app.command("show")
 def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
-    """One cycle: where it is, where its time went, how it learned, what was decided, and what came of each taskset.
+    """Show one cycle: state, time spent, learning, decision, and the outcome of each taskset.
 
     Example: assay cycle show --json
     """
@@ -172,7 +172,7 @@ def _row(one: TasksetOutcome) -> tuple[str, ...]:
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The cycles, newest first.
+    """List the cycles, newest first.
 
     Example: assay cycle ls --limit 7
     """

@@ -1,4 +1,4 @@
-"""`assay rollouts`: what the model tried, in its own words, and what was said of it."""
+"""`assay rollouts`: the model's attempts in its own words, with their verdicts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ls(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """The rollouts, newest first; all that is given has to hold.
+    """List the rollouts that match all given options, newest first.
 
     Example: assay rollouts ls --verdict fail --family linear --limit 10
     """
@@ -57,7 +57,7 @@ def ls(
 
 
 def _nothing(api: ApiClient, where: RolloutFilter) -> str:
-    """Why none is listed; where a family was named, which ones there are."""
+    """Returns the reason for an empty list, with the known tasksets if one was named."""
     if where == RolloutFilter():
         return "no rollout yet: `assay cycle start` makes some"
     if where.family is None:
@@ -72,7 +72,7 @@ def _nothing(api: ApiClient, where: RolloutFilter) -> str:
 
 @app.command("show")
 def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json: Json = False) -> None:
-    """One attempt: the question, the model's own text, what its tool said, and the verdict.
+    """Show one attempt: question, model text, tool results, and verdict.
 
     Example: assay rollouts show night-20261124t020000-9c1d.train.3.5be1.0
     """
@@ -81,7 +81,7 @@ def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json:
 
 
 def show_detail(detail: RolloutDetail) -> None:
-    """Writes one attempt out for people; what the model and its tool said is escaped."""
+    """Prints one attempt for people; text of the model and its tools is escaped."""
     one = detail.rollout
     show_fields(
         [
@@ -105,7 +105,7 @@ def show_detail(detail: RolloutDetail) -> None:
 
 
 def _tokens(one: RolloutView) -> str:
-    """How many there are; nothing where they are not kept any more, which is said beside it."""
+    """Formats the number of tokens; empty if they are no longer kept."""
     return f"{one.tokens} tokens, " if one.tokens else ""
 
 
@@ -123,7 +123,7 @@ def _show_tree(detail: RolloutDetail) -> None:
 
 
 def _show_calls(one: RolloutView) -> None:
-    """Each call with how it ended; the code of one of Python stands in its turn."""
+    """Prints each call with its status; Python code is already part of its turn."""
     if any(call.asks_world for call in one.calls):
         typer.echo("\n--- calls")
         for call in one.calls:

@@ -1,4 +1,4 @@
-"""`assay schedule`: when nights are, what became of them, and a pause."""
+"""`assay schedule`: coming and past nights, and pauses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """The next nights, and the last ones: in the schedule's own time zone."""
+    """Show the next and the last nights, in the schedule's time zone."""
     from appliance.client.nights import schedule
 
     found = schedule(connection_of(context, data), limit)
@@ -42,7 +42,7 @@ def pause(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Let no night work. One that does stops at the end of its step; its cycle goes on when nights do.
+    """Pause all nights. A running one stops at the end of its step; its cycle continues when nights resume.
 
     Example: assay schedule pause --until 3d
     """
@@ -74,8 +74,8 @@ def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 @app.command("notify")
 def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Send a trial notice each way that `[report]` configures. 0 when all arrived, 2 when none is configured, 5 when
-    one did not."""
+    """Send a test notice each way that `[report]` configures. Exit code 0 if all arrived, 2 if none is configured, 5 if
+    one failed."""
     from appliance.client.nights import try_notices
 
     failed = try_notices(connection_of(context, data))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from appliance.records.cycles import Cycle
 
 RECENT = 200
-"""Cycles among which one to go on with is looked for."""
+"""Cycles searched for one to resume."""
 ELSEWHERE = "learners are on a host of the cluster"
 
 
@@ -45,10 +45,10 @@ def train(
 ) -> None:
     """Train in stages: SFT, RL with growing budgets, distillation.
 
-    The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
-    stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
-    recipe or a file of conversations cannot be used, or it has no such stage; 3: no daemon; 4: another cycle is
-    unfinished, or none of this recipe to go on with.
+    The daemon runs it as a cycle: the last stage's model is evaluated and decided on like a night's candidate. A stage
+    that collapses ends the training at its last good checkpoint. Exit code 1: with --dry-run, a stage does not fit; 2:
+    unusable recipe or conversations, or unknown stage; 3: no daemon; 4: another cycle is unfinished, or none of this
+    recipe can be resumed.
 
     Example: assay train --recipe seedling --dry-run
     """
@@ -84,7 +84,7 @@ def train(
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
-    """Raises TraceError for a line that a stage could not read when its turn comes."""
+    """Raises TraceError for a line that a later stage could not read."""
     named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
     if not named:
         return
@@ -116,13 +116,13 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
 
 
 def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
-    """Those by this recipe as it is written now."""
+    """Returns the cycles of this recipe in its present form."""
     return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now. Otherwise the
-    newest one of this recipe, where it was set aside."""
+    """Resumes the unfinished cycle of this recipe, which a daemon also does by itself, or else the newest one that was
+    set aside."""
     from appliance.errors import AssayError, ExitCode
     from appliance.records.cycles import CycleState
 
@@ -147,8 +147,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
 
 
 def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
-    """On standard error, one line of what was scaled, by the memory that is free now, and one where a stage does not
-    fit; the daemon may read a model that this user may not."""
+    """Reports scaling by free memory, and stages that do not fit, on standard error. The daemon may read models that
+    this user cannot."""
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.planning.training_recipes import too_large
@@ -164,8 +164,7 @@ def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
 
 
 def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
-    """The shape of the model that a training would begin from, this machine, how its GPUs are shared out, and the
-    shapes of the models that score, where they are known."""
+    """Returns the starting model's shape, this machine, the GPU layout, and the shapes of scoring models, if known."""
     from appliance.cli.machine.plan import layout_of, machine_of, shape_named
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError

@@ -1,7 +1,7 @@
-"""`assay warm-start`: a set of verified conversations to begin a training with, and a manifest of what was dropped.
+"""`assay warm-start`: a set of verified conversations to start a training with, and a manifest of the dropped ones.
 
-What always holds: every conversation in the set was run in our sandboxes and passed its check here; a stage that learns
-from the file verifies it once more, and nothing of it is a rollout that a step of RL could rest on.
+Invariants: every conversation in the set ran in our sandboxes and passed its check here. A stage that learns from the
+file verifies it again, and none of it counts as a rollout for a step of RL.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def warm_start(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.
+    """Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.
 
-    The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
-    be asked, 5 when the teacher gives no answer, or nothing was verified and answers were lost to the infrastructure.
-    A conversation that is lost takes no other with it; 5 also for the set of what a teacher said before it went down.
+    The teacher may be the champion, served on this machine. Exit code 0 for a set, 1 if nothing was verified, 2 for an
+    invalid request, 5 if the teacher does not answer, or nothing was verified and answers were lost to the
+    infrastructure. A lost conversation does not affect others; 5 also for a set from a teacher that went down.
 
     Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
     """
