@@ -358,7 +358,7 @@ class AssayApp(OrderedKeysApp):
         acting = [
             TypedCommand("approve", "approve the candidate", lambda _: self.action_judge("approve"), acts=True),
             TypedCommand("reject", "reject the candidate", lambda _: self.action_judge("reject"), acts=True),
-            TypedCommand("rollback", "the previous champion returns", lambda _: self.action_rollback(), acts=True),
+            TypedCommand("rollback", "return to the previous champion", lambda _: self.action_rollback(), acts=True),
             TypedCommand("submit", "submit a job", lambda _: self.action_submit(), acts=True),
         ]
         return [
@@ -366,7 +366,7 @@ class AssayApp(OrderedKeysApp):
             TypedCommand("light", "light colours", lambda _: self._set_theme(LIGHT.name)),
             TypedCommand("dark", "dark colours", lambda _: self._set_theme(DARK.name)),
             TypedCommand("help", "every key", lambda _: self.action_help()),
-            TypedCommand("quit", "quit; the daemon goes on", lambda _: self.exit()),
+            TypedCommand("quit", "quit; the daemon keeps running", lambda _: self.exit()),
             *([] if self.read_only else acting),  # behind the screens: what acts never stands first
         ]
 
@@ -394,7 +394,7 @@ class AssayApp(OrderedKeysApp):
 
     def action_help_quit(self) -> None:
         """Tells on Ctrl-C which key quits."""
-        self.say("q quits; the daemon goes on")
+        self.say("q quits; the daemon keeps running")
 
     # what a person can do
     def action_judge(self, verdict: Literal["approve", "reject"]) -> None:

@@ -66,7 +66,7 @@ class WebServer(Server):
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
-        sys.stdout.write(f"open {self.address}\nCtrl-C ends it\n")
+        sys.stdout.write(f"open {self.address}\nCtrl-C stops it\n")
         sys.stdout.flush()
 
     def _guard(self) -> Middleware:
@@ -86,13 +86,13 @@ class WebServer(Server):
     def refusal(self, request: web.Request) -> str:
         """Returns the reason for refusing a request; empty to serve it."""
         if request.headers.get("host") != self._host:
-            return f"this is {self._host}, and was asked for under another name"
+            return f"wrong Host header: use {self._host}"
         origin = request.headers.get("origin")
         if (origin is None and request.path.endswith("/ws")) or (origin is not None and origin != self.public_url):
-            return "a page of another site may not ask here"
+            return "request from another origin refused"
         shown = request.path.removeprefix("/").partition("/")[0]  # of OPTIONS and CONNECT it may be no path
         if not secrets.compare_digest(shown.encode(), self._token.encode()):
-            return "open the address that `assay tui --web` printed: it has the token"
+            return "missing token: open the address that `assay tui --web` printed"
         return ""
 
     def _policy(self, scripts: Sequence[str] = ()) -> str:

@@ -62,7 +62,7 @@ COMMANDS = {
     ),
     "gateway": CommandRow("service.gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
     "key": CommandRow("governance.key_commands:app", "Persons' keys: make, admit, revoke and list them."),
-    "audit": CommandRow("audit.commands:app", "The audit log: what was decided, by whom, in which order."),
+    "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
     "policy": CommandRow("governance.policy_commands:app", "Check, explain, try out and sign the written policy."),
     "cycle": CommandRow("training.cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
     "schedule": CommandRow("training.schedule:app", "When nights are, what became of the last ones; pause and resume."),
@@ -80,9 +80,7 @@ COMMANDS = {
     "logs": CommandRow(
         "show.logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."
     ),
-    "curriculum": CommandRow(
-        "curriculum.commands:app", "What the model is asked: look at it, try it, add work of your own."
-    ),
+    "curriculum": CommandRow("curriculum.commands:app", "List, try, certify and add tasksets."),
     "check": CommandRow("check.commands:app", "Check answers, proofs, programs and texts, yours or anybody's."),
     "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and look at them."),
     "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on more than one machine."),

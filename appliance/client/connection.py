@@ -77,7 +77,7 @@ class ApiConnection:
                 raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
             except (OSError, HTTPException) as error:
                 raise ApiError(
-                    f"the daemon broke off the conversation: {type(error).__name__}", hint="see its log, and ask again"
+                    f"the daemon closed the connection: {type(error).__name__}", hint="see its log, and try again"
                 ) from error
         if 200 <= answer.status < 300:
             return content
@@ -88,8 +88,8 @@ class ApiConnection:
             return TypeAdapter(shape).validate_json(content)
         except ValidationError as error:
             raise ApiError(
-                f"the daemon's answer has another shape than expected ({error.error_count()} differences)",
-                hint="the daemon is of another version: restart `assay serve` after an upgrade",
+                f"unexpected answer from the daemon ({error.error_count()} differences)",
+                hint="the daemon has another version: restart `assay serve` after an upgrade",
             ) from error
 
 

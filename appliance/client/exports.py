@@ -58,4 +58,4 @@ def explain_check(spec: Spec) -> tuple[str, ...]:
     try:
         return spec.summary(), *kind.explain.load()(spec)
     except SpecError as error:
-        return kind.name, f"it cannot be used: {error}"
+        return kind.name, f"unusable: {error}"

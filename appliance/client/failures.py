@@ -23,11 +23,11 @@ class DaemonNotRunning(ApiError):
     """No process listens on the socket."""
 
     def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
-        found = f"nobody listens on {socket_path}"
-        hint = "start it with `assay serve` on the same data folder, or name that folder with --data"
+        found = f"no process listens on {socket_path}"
+        hint = "start it with `assay serve` on the same data folder, or name its folder with --data"
         if owner is not None:
-            found = f"{owner.words} works on its data folder, and {found}"
-            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "ask again in a moment, or stop that process"
+            found = f"{owner.words} uses its data folder, and {found}"
+            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "try again in a moment, or stop that process"
         super().__init__(f"the daemon is not running: {found}", hint=hint, exit_code=3)
 
 
@@ -36,8 +36,8 @@ class DaemonUnreachable(ApiError):
 
     def __init__(self, socket_path: Path) -> None:
         super().__init__(
-            f"this user may not open {socket_path}: it belongs to the daemon's user",
-            hint="run the command as that user, or as root",
+            f"{socket_path}: permission denied for this user",
+            hint="run the command as the daemon's user, or as root",
             exit_code=3,
         )
 

@@ -75,11 +75,11 @@ def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
     """Creates a person's key. Raises KeyFileError for an invalid name, a short passphrase or an existing file."""
     if not re.fullmatch(NAME, person):
         raise KeyFileError(
-            f"{person!r} is no name for a register", hint="use letters, digits and . _ @ -, at most 64, with --as NAME"
+            f"invalid name {person!r}", hint="give --as NAME with at most 64 letters, digits and . _ @ -"
         )
     if len(passphrase) < SHORTEST:
         raise KeyFileError(
-            f"the passphrase has fewer than {SHORTEST} characters", hint="a few words that nobody guesses are good"
+            f"the passphrase has fewer than {SHORTEST} characters", hint="use a few words that are hard to guess"
         )
     made = Ed25519PrivateKey.generate()
     public = PublicKey.of(made.public_key())
@@ -92,11 +92,13 @@ def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
         public_path(path).write_text(f"{public.line} {person}\n")
     except FileExistsError as error:
         raise KeyFileError(
-            f"{path} is there already, and no key is written over another",
-            hint="use it, or choose another name with --as, or move it away",
+            f"{path} already exists; keys are never overwritten",
+            hint="use that key, choose another name with --as, or move the file",
         ) from error
     except OSError as error:
-        raise KeyFileError(f"{path} cannot be written: {error.strerror}", hint="see to the folder's rights") from error
+        raise KeyFileError(
+            f"{path} cannot be written: {error.strerror}", hint="check the folder's permissions"
+        ) from error
     return PersonKey(path, public, person)
 
 
@@ -114,8 +116,8 @@ def key_at(path: Path) -> PersonKey:
         public = PublicKey.read(text)
     except (OSError, ValueError) as error:
         raise KeyFileError(
-            f"{public_path(private)} is no public key of a person: {getattr(error, 'strerror', None) or error}",
-            hint="`assay key new` makes a key; `ssh-keygen -y` writes the public half of one",
+            f"{public_path(private)}: invalid public key: {getattr(error, 'strerror', None) or error}",
+            hint="make a key with `assay key new`, or write its public half with `ssh-keygen -y`",
         ) from error
     comment = text.split(maxsplit=2)[2:]
     return PersonKey(private, public, comment[0].strip() if comment else "")
@@ -131,9 +133,9 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
     if len(own) == 1:
         return own[0]
     if not own:
-        raise KeyFileError(f"there is no key of yours in {folder}", hint="`assay key new` makes one")
+        raise KeyFileError(f"no key in {folder}", hint="make one with `assay key new`")
     raise KeyFileError(
-        f"there are several keys in {folder}: {', '.join(key.path.name for key in own)}",
+        f"several keys in {folder}: {', '.join(key.path.name for key in own)}",
         hint="name the person with --as NAME, or the file with --key FILE",
     )
 
@@ -148,17 +150,17 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
             f"{key.path} cannot be read: {error.strerror}", hint="name the file of your key with --key"
         ) from error
     if stat.S_IMODE(mode) & 0o077 and key.path.stat().st_uid == os.geteuid():
-        raise KeyFileError(f"others may read {key.path}", hint=f"`chmod 600 {key.path}`, and think of making another")
+        raise KeyFileError(
+            f"{key.path} is readable by others", hint=f"run `chmod 600 {key.path}`, and consider a new key"
+        )
     try:
         load_ssh_private_key(content, password=None)
     except TypeError:
         pass  # it is encrypted, as it has to be
     except ValueError as error:
-        raise KeyFileError(
-            f"{key.path} is no private key in OpenSSH's form", hint="`assay key new` makes one"
-        ) from error
+        raise KeyFileError(f"{key.path}: invalid OpenSSH private key", hint="make one with `assay key new`") from error
     else:
-        raise KeyFileError(f"{key.path} is not encrypted", hint=f"`ssh-keygen -p -f {key.path}` gives it a passphrase")
+        raise KeyFileError(f"{key.path} is not encrypted", hint=f"set a passphrase with `ssh-keygen -p -f {key.path}`")
     try:
         opened = load_ssh_private_key(content, password=passphrase.encode())
     except ValueError as error:
@@ -166,12 +168,12 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
             f"the passphrase does not open {key.path}", hint="try again: nothing was signed"
         ) from error
     if not isinstance(opened, Ed25519PrivateKey):
-        raise KeyFileError(f"{key.path} is no Ed25519 key", hint="`assay key new` makes one")
+        raise KeyFileError(f"{key.path} is not an Ed25519 key", hint="make one with `assay key new`")
     signer = Signer.of(opened)
     if signer.public != key.public:
         raise KeyFileError(
             f"{key.path} and {public_path(key.path)} are not the two halves of one key",
-            hint=f"`ssh-keygen -y -f {key.path}` writes the right public half",
+            hint=f"write the right public half with `ssh-keygen -y -f {key.path}`",
         )
     return signer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
+QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of its decision bring it back"
 TAKE_IT_OUT = "take it out of service"
 """Action that the typed digits confirm."""
 

@@ -61,8 +61,8 @@ def person_behind(keys: Keys, public: PublicKey) -> str:
     if known is None:
         raise StatementRefused(
             Refusal.UNKNOWN_KEY,
-            f"{public.fingerprint} is nobody's that the daemon knows",
-            hint="`assay key ls` shows whose keys are known; `assay key new` and `assay key admit` add one",
+            f"unknown key {public.fingerprint}",
+            hint="add it with `assay key admit`; `assay key ls` lists known keys",
         )
     if not known.valid:
         raise StatementRefused(

@@ -29,7 +29,7 @@ def agent_signer(public: PublicKey, environ: Mapping[str, str]) -> Signer:
     lacks the key or refuses."""
     place = environ.get("SSH_AUTH_SOCK", "")
     if not place:
-        raise KeyFileError("no ssh-agent is there: SSH_AUTH_SOCK is not set", hint="start one, or leave --agent out")
+        raise KeyFileError("no ssh-agent: SSH_AUTH_SOCK is not set", hint="start one, or omit --agent")
     return Signer(public, lambda message: _sign(place, public, message))
 
 
@@ -51,7 +51,7 @@ def _sign(place: str, public: PublicKey, message: bytes) -> bytes:
     except (ValueError, struct.error, InvalidSignature) as error:
         raise KeyFileError(
             f"the ssh-agent did not sign with {public.fingerprint}",
-            hint="`ssh-add FILE` gives it the key; it may also ask a person, who said no",
+            hint="add the key with `ssh-add FILE`, and confirm if the agent asks",
         ) from error
     return signature
 

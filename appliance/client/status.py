@@ -47,11 +47,11 @@ class CanaryView(FrozenModel):
         """One-sentence state of the trial."""
         rules, counts = self.canary.rules, self.counts
         if self.canary.state is CanaryState.REPLAY:
-            doing = f"works earlier jobs again, {counts.to_replay} to go"
+            doing = f"replays earlier jobs, {counts.to_replay} to go"
         else:
             doing = (
                 f"answers {100 * rules.share:g} % of the jobs, champion at {str(self.closes)[:16]} after "
-                f"{rules.min_jobs} of them, at the latest at {str(self.closes_latest)[:16]} UTC"
+                f"{rules.min_jobs} of them, by {str(self.closes_latest)[:16]} UTC at the latest"
             )
         return f"{doing}; {describe(counts, rules)}"
 
@@ -74,8 +74,8 @@ class GatewayStatus(FrozenModel):
             used = f"tokens in use: {self.tokens}" if self.tokens else "no token yet: `assay gateway token new NAME`"
             return f"at {self.base_url}, {used}"
         if self.enabled:
-            return f"nothing answers at {self.base_url} yet: `assay logs gateway` says why"
-        return "switched off: set gateway.enabled and restart, or run `assay gateway serve`"
+            return f"nothing answers at {self.base_url} yet: see `assay logs gateway`"
+        return "disabled: set gateway.enabled and restart, or run `assay gateway serve`"
 
 
 class Status(FrozenModel):

@@ -92,11 +92,11 @@ def _none_asked(cycle: Cycle) -> tuple[OutcomeState, str]:
     """Outcome of a taskset without any asked task; only an ended training gives a reason."""
     if "candidate" in cycle.plan or cycle.state is CycleState.DONE:
         return OutcomeState.NOT_ASKED, (
-            "no task of it came up in training: the policy's [data] and recipe.training say how many do, "
-            "and copies of what is kept apart are thrown out"
+            "none of its tasks was drawn: the policy's [data] and recipe.training set their number, "
+            "and copies of sealed or held-out questions are removed"
         )
     if cycle.state.ended:
-        return OutcomeState.NOT_ASKED, f"the cycle {ENDED[cycle.state]} before a task of it came up"
+        return OutcomeState.NOT_ASKED, f"the cycle {ENDED[cycle.state]} before one of its tasks was drawn"
     return OutcomeState.WAITING, ""
 
 
@@ -121,7 +121,7 @@ def _outcome(
         state = OutcomeState.UNEVEN
     match state:
         case OutcomeState.BROKEN:
-            reason = f"the infrastructure failed all {broken} rollouts: `assay doctor`"
+            reason = f"all {broken} rollouts were lost to infrastructure errors: run `assay doctor`"
         case OutcomeState.NOT_ASKED | OutcomeState.WAITING:
             reason = none_asked[1]
         case OutcomeState.UNSOLVED:
@@ -150,16 +150,16 @@ def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
     rollouts = sum(one.rollouts for one in counts)
     tokens, cut, calls = limits
     ways = {
-        f"the question has no room in {tokens} tokens": sum(one.no_room for one in counts),
+        f"the question exceeds {tokens} tokens": sum(one.no_room for one in counts),
         f"ran out of {cut}": sum(one.cut for one in counts),
-        f"asked for more than the {calls} tool calls that there are": sum(one.turns for one in counts),
-        "no answer in the form that is asked for": sum(one.formless for one in counts),
+        f"used more than {calls} tool calls": sum(one.turns for one in counts),
+        "no answer in the required form": sum(one.formless for one in counts),
         "a wrong answer": sum(one.wrong for one in counts),
     }
     most = sorted(((many, way) for way, many in ways.items() if many), key=lambda one: -one[0])[:MOST_REASONS]
     told = [f"{many} of {rollouts}: {way}" for many, way in most]
     if malformed := sum(one.malformed for one in counts):
-        told.append(f"{malformed} with a call that cannot be read")
+        told.append(f"{malformed} with an invalid tool call")
     return "; ".join(told)
 
 

@@ -72,14 +72,14 @@ class AttemptFile:
         plan."""
         self._path = folder / ATTEMPTS
         if (folder / PLAN).exists() and not resume:
-            raise UsageError(f"{folder} holds a run already", "go on with it: --resume; or name another folder")
+            raise UsageError(f"{folder} already contains a run", "continue it with --resume, or name another folder")
         folder.mkdir(parents=True, exist_ok=True)
         self._out: BinaryIO = self._path.open("a+b")
         try:
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._out.close()
-            raise UsageError(f"another run writes into {folder}", "wait for it, or name another folder") from None
+            raise UsageError(f"another run is writing to {folder}", "wait for it, or name another folder") from None
         self._keep_plan(folder / PLAN, plan)
         self.found = self._read()
 
@@ -111,7 +111,7 @@ class AttemptFile:
             same = False
         if not same:
             self._out.close()
-            raise UsageError(f"{path} is the plan of another run", "give the same options, or name another folder")
+            raise UsageError(f"{path} belongs to a different run", "give the same options, or name another folder")
 
     def _read(self) -> dict[tuple[str, int], EvaluationAttempt]:
         """Reads all attempts; the last line of each counts. Raises UsageError for an invalid line."""
@@ -124,5 +124,5 @@ class AttemptFile:
             made = [EvaluationAttempt.model_validate_json(line) for line in whole.splitlines()]
         except ValidationError as error:
             self._out.close()
-            raise UsageError(f"{self._path} has a line that is no attempt", "name another folder") from error
+            raise UsageError(f"{self._path}: invalid line", "name another folder") from error
         return {one.place: one for one in made}

@@ -8,7 +8,7 @@ from appliance.evaluation.figures import EvaluationResults, EvaluationRow, Evalu
 from appliance.text.html_page import document, section, shown_text, table
 
 NOTE = (
-    "Questions are of the validation split, which no training draws and no sealed set either. A promotion is decided "
+    "Questions come from the validation split, which neither training nor sealed sets use. A promotion is decided "
     "by a cycle's own evaluation, not by this page."
 )
 

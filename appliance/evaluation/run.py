@@ -59,8 +59,8 @@ def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], Non
         told(_judged(file))
         if lost >= MOST_LOST or (lost == len(left) > 0):
             raise InfrastructureError(
-                f"the last {lost} attempts were lost: {work.answerer.last_failure or 'the verifier broke'}",
-                hint="mend what that says, and go on with --resume: nothing lost was counted as wrong",
+                f"the last {lost} attempts were lost: {work.answerer.last_failure or 'the verifier failed'}",
+                hint="fix the cause, then continue with --resume: lost attempts do not count as wrong",
             )
 
 

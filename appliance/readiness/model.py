@@ -41,9 +41,9 @@ from appliance.settings.config_layers import ConfigError
 
 COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
-    "*.safetensors); pickled weights (.bin, .pt) are refused, for they can run code"
+    "*.safetensors); pickled weights (.bin, .pt) are refused because they can run code"
 )
-PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
+PLAIN_WEIGHTS = "use the model in bfloat16, float16 or float32: quantized weights cannot be trained here"
 GIB = 1 << 30
 MOST_JSON = 64 << 20
 """Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
@@ -108,7 +108,8 @@ class ConfiguredModel:
         conversations of `tokens` tokens can use it."""
         if self._engine not in ENGINES:
             raise ConfigError(
-                f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
+                f"model.engine: unknown engine {self._engine!r}",
+                hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}",
             )
         here = self._placement.engines == "here"
         require_optimizer(self._training, self._learners)
@@ -116,17 +117,17 @@ class ConfiguredModel:
         all_elsewhere = not here and self._placement.learners == "cluster"
         if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
             raise ConfigError(
-                "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
+                "model.device is cuda, but `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
             )
         if self._engine == "vllm":
             if self._device != "auto":
                 raise ConfigError(
-                    f"model.device is {self._device}, and the engine vllm runs on what its environment was built for",
+                    f"model.device is {self._device}, but the engine vllm uses the device of its environment",
                     hint="set model.device to auto, or model.engine to torch",
                 )
             if self._vllm.sleep and self._training.max_staleness:
                 raise ConfigError(
-                    "vllm.sleep is set, and with recipe.training.max_staleness rollouts go on while the learner works",
+                    "vllm.sleep conflicts with recipe.training.max_staleness: rollouts continue while the learner works",
                     hint="set vllm.sleep or recipe.training.max_staleness to 0",
                 )
             try:
@@ -137,8 +138,8 @@ class ConfiguredModel:
         if self._path is None:
             if tokens > POSITIONS:
                 raise ConfigError(
-                    f"recipe.agent.max_tokens is {tokens}, and the embedded model reads {POSITIONS} tokens",
-                    hint=f"set it to at most {POSITIONS}, or set model.path to a model that reads more",
+                    f"recipe.agent.max_tokens is {tokens}, but the embedded model supports {POSITIONS} tokens",
+                    hint=f"set it to at most {POSITIONS}, or set model.path to a model with a longer context",
                 )
             return None
         with self._lock:
@@ -174,8 +175,8 @@ class ConfiguredModel:
         try:
             if _HUB_NAME.fullmatch(self._written) and not folder.is_dir():
                 raise ModelError(
-                    f"there is no such folder, and {self._written!r} looks like a name on the Hugging Face hub",
-                    hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
+                    f"no such folder; {self._written!r} looks like a name on the Hugging Face hub",
+                    hint="Assay downloads nothing: fetch the model with `hf download NAME --local-dir FOLDER`, and "
                     "set model.path to that folder",
                 )
             if self._placement.learners == "cluster":
@@ -238,9 +239,9 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
         ways.append("set vllm.sleep to 2, or vllm.memory_share lower")
     if place == "engine" and vllm:
         ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
-    ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
+    ways.append(f"use a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
     raise ModelError(
-        f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; `assay plan` says what fits"
+        f"{does} at least {needed} GiB of {of}, but {has}", hint=f"{', or '.join(ways)}; `assay plan` shows what fits"
     )
 
 
@@ -252,7 +253,7 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
     shape = shape_of(config, shapes, files)
     if 0 < (layers := layers_in(shapes)) < shape.layers:
-        raise ModelError(f"its weights are those of {layers} layers, and config.json has {shape.layers}", hint=COMPLETE)
+        raise ModelError(f"its weights have {layers} layers, but config.json has {shape.layers}", hint=COMPLETE)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
     entries, written = _try_text(folder)
@@ -260,8 +261,8 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
             raise ModelError(
-                f"its tokenizer has {entries} entries, and {what} has {count}",
-                hint="tokenizer.json and the weights come from two different models: copy both from one",
+                f"its tokenizer has {entries} entries, but {what} has {count}",
+                hint="copy tokenizer.json and the weights from the same model",
             )
     return ModelFacts(shape.parameters, entries, needed, shape, written)
 
@@ -291,8 +292,8 @@ def require_positions(config: Mapping[str, Any], tokens: int) -> None:
     positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
     if isinstance(positions, int | float) and positions < tokens:
         raise ModelError(
-            f"it reads {positions} tokens, and recipe.agent.max_tokens is {tokens}",
-            hint=f"set recipe.agent.max_tokens to at most {positions}, or take a model that reads more",
+            f"it supports {positions} tokens, but recipe.agent.max_tokens is {tokens}",
+            hint=f"set recipe.agent.max_tokens to at most {positions}, or use a model with a longer context",
         )
 
 
@@ -305,7 +306,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     """Returns config.json and tensor shapes of a complete folder. Raises ModelError and OSError."""
     if not folder.is_dir():
-        raise ModelError("there is no such folder", hint=COMPLETE)
+        raise ModelError("no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
     config = _table(files, "config.json")
     if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
@@ -326,7 +327,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     for name in shards:
         shapes = read_shapes(files[name])
         if shapes is None:
-            raise ModelError(f"{name} is not as long as its header says", hint=COMPLETE)
+            raise ModelError(f"{name} is shorter or longer than its header says", hint=COMPLETE)
         found.update(shapes)
     if not found:
         raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
@@ -337,13 +338,13 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     if name not in files:
         raise ModelError(f"it has no {name}", hint=COMPLETE)
     if (size := files[name].stat().st_size) > MOST_JSON:
-        raise ModelError(f"its {name} has {size} bytes, and {MOST_JSON} are the most", hint=COMPLETE)
+        raise ModelError(f"its {name} is too large ({size} bytes, at most {MOST_JSON})", hint=COMPLETE)
     try:
         table = json.loads(files[name].read_bytes())
     except (ValueError, RecursionError) as error:
         raise ModelError(f"its {name} is not JSON", hint=COMPLETE) from error
     if not isinstance(table, dict):
-        raise ModelError(f"its {name} holds no table", hint=COMPLETE)
+        raise ModelError(f"its {name} is not a JSON object", hint=COMPLETE)
     return table
 
 
@@ -355,9 +356,9 @@ def _try_text(folder: Path) -> tuple[int, str]:
         from appliance.rendering.probe import MEMORY, SECONDS  # it loads a tokenizer's library
 
         raise ModelError(
-            f"its tokenizer or chat template cannot be read: that took more than {SECONDS} s or {MEMORY // GIB} GiB, "
+            f"its tokenizer or chat template is unreadable: it took more than {SECONDS} s or {MEMORY // GIB} GiB, "
             f"or it crashed (signal {-tried.returncode})",
-            hint="copy the folder again; a chat template that never ends has to be mended where the model comes from",
+            hint="copy the folder again, or ask the model's author to fix an endless chat template",
         )
     if tried.returncode != 0:
         last = (tried.stderr.strip().splitlines() or [f"status {tried.returncode}"])[-1]

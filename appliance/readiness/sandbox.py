@@ -50,7 +50,7 @@ def _of_broker(socket: Path, backend: BackendName) -> str:
         raise BrokerAwayError(f"model code cannot be run: {error}", hint=error.hint) from error
     if backend.value not in backends:
         raise RefusedError(
-            f"model code cannot be run: the broker at {socket} has no {backend.value}, as the policy wants it",
-            hint="`assay doctor`, as the broker's user, says why; sandbox.model_code in the policy names the backend",
+            f"model code cannot be run: the broker at {socket} lacks {backend.value}, which the policy requires",
+            hint="run `assay doctor` as the broker's user; sandboxes.model_code in the policy names the backend",
         )
     return f"{backend.value} {backends[backend.value]}"

@@ -25,8 +25,8 @@ def require_tasksets(data: Path, names: Iterable[str], where: str = "recipe.task
     near = get_close_matches(unknown[0], [*own, *BUILT_IN.tasksets], n=1)
     listed = ", ".join(map(repr, unknown))
     raise ConfigError(
-        f"{where} {listed}, and there is no such taskset",
-        hint=(f"did you mean {near[0]}? " if near else "") + "`assay curriculum ls` lists what there is",
+        f"{where} unknown tasksets: {listed}",
+        hint=(f"did you mean {near[0]}? " if near else "") + "`assay curriculum ls` lists all",
     )
 
 

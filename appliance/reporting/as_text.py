@@ -17,8 +17,8 @@ LONGEST = 600
 TURNS = 4
 """Number of last model turns shown for an example."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
-TONIGHT = "Questions of this night. The decision counts those of earlier nights of the same two models as well."
-HAPPENED = "Where it ran, and what was replaced (times in UTC)"
+TONIGHT = "Questions of this night only; the decision also counts earlier nights of the same two models."
+HAPPENED = "Hosts and replaced processes (times in UTC)"
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
@@ -50,7 +50,7 @@ def as_text(report: NightReport) -> str:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
         lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
         if report.decision.would_change:
-            lines.append(printable(f"  what would change it: {report.decision.would_change}"))
+            lines.append(printable(f"  would change it: {report.decision.would_change}"))
     for sort, changed in _sorts(report.changed):
         lines += ["", sort]
         for task in changed:

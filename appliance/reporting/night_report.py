@@ -154,8 +154,8 @@ def night_report(
 def _unmeasured(cycle: Cycle, evaluation: Evaluation | None) -> str:
     if evaluation is not None:
         lost = len(evaluation.champion.items)
-        return f"None of {lost} questions was answered by both models: the infrastructure lost every pair."
-    return "No candidate was evaluated in it." if cycle.state.ended else ""
+        return f"Both models answered none of {lost} questions: every pair was lost to infrastructure errors."
+    return "No candidate was evaluated." if cycle.state.ended else ""
 
 
 def family_changes(evaluation: Evaluation) -> tuple[FamilyChange, ...]:

@@ -18,7 +18,7 @@ from runtime.model import FrozenModel
 
 def _named(path: Any) -> Any:
     if isinstance(path, str) and (not path.strip() or "\0" in path):
-        raise ValueError("it names no file and no folder")
+        raise ValueError("not a file or folder name")
     return path
 
 
@@ -26,7 +26,7 @@ def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        raise ValueError(f"{path} names the home folder of a user that does not exist") from error
+        raise ValueError(f"{path}: unknown user") from error
 
 
 AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_absolute)]
@@ -84,7 +84,7 @@ class ClientSettings(FrozenModel):
             raise refused(error, origins) from error
         for key in _endless(settings):
             raise ConfigError(
-                f"{origins.get(key, 'the configuration')}: {key} has no end", hint="give it a number that has one"
+                f"{origins.get(key, 'the configuration')}: {key} is infinite", hint="give it a finite number"
             )
         settings._origins = origins
         return settings

@@ -100,13 +100,15 @@ def file_layer(path: Path) -> Layer:
     try:
         content = beginning(path, MOST_BYTES)
         if len(content) > MOST_BYTES:
-            raise ConfigError(f"{path} is larger than {MOST_BYTES} bytes", hint="`assay config show` lists all keys")
+            raise ConfigError(
+                f"{path} is larger than {MOST_BYTES} bytes", hint="shorten it; `assay config show` lists all keys"
+            )
         return Layer(str(path), read_toml(content.decode()))
     except (FileNotFoundError, NotADirectoryError):
         return Layer(str(path), {})
     except TomlError as error:
         raise ConfigError(
-            f"{path} is not TOML: {error}", hint="correct that line; text needs quotes, sections are [in brackets]"
+            f"{path} is not TOML: {error}", hint="correct that line: put text in quotes and section names in [brackets]"
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text in UTF-8", hint="save it as UTF-8") from error
@@ -122,7 +124,9 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
             continue
-        clash = ConfigError(f"{name} contradicts another variable", hint="one of the two is not a section: unset it")
+        clash = ConfigError(
+            f"{name} contradicts another variable", hint="one of the two is a section and the other a value: unset one"
+        )
         _put(tree, name.removeprefix(PREFIX).lower().split("__"), environ[name], clash)
     return Layer("environment", tree, PREFIX + "{}")
 
@@ -131,7 +135,7 @@ def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in flags.items():
         if value is not None:
-            clash = ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
+            clash = ConfigError(f"--{key} contradicts another flag", hint="remove one of the two")
             _put(tree, key.split("."), _nested(value) if isinstance(value, Mapping) else value, clash)
     return tree
 
@@ -169,7 +173,7 @@ def refused(error: ValidationError, origins: Origins) -> ConfigError:
     place = next((place for name, place in origins.items() if f"{key}.".startswith(f"{name}.")), "the configuration")
     value = printable(repr(first["input"]), limit=LONGEST)
     named = key if place.startswith(("--", PREFIX)) else f"{key} = {value}"
-    given = f" (it is {value})" if named == key else ""
+    given = f" ({value})" if named == key else ""
     return ConfigError(
         f"{place}: {named}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
     )
@@ -192,7 +196,7 @@ def _lay(
         if not (isinstance(section, type) and issubclass(section, BaseModel)):
             if isinstance(value, Mapping):
                 raise ConfigError(
-                    f"{layer.place(dotted)}: {dotted} is a value and no section", hint=f"write {dotted} = ... instead"
+                    f"{layer.place(dotted)}: {dotted} is a value, not a section", hint=f"write {dotted} = ... instead"
                 )
             values[key] = layer.value(value, section)
             origins[dotted] = layer.place(dotted)
@@ -200,8 +204,8 @@ def _lay(
             _lay(layer, value, section, values.setdefault(key, {}), origins, f"{dotted}.")
         else:
             raise ConfigError(
-                f"{layer.place(dotted)}: {dotted} is a section and no value",
-                hint=f"it has the keys {', '.join(section.model_fields)}",
+                f"{layer.place(dotted)}: {dotted} is a section, not a value",
+                hint=f"set one of its keys: {', '.join(section.model_fields)}",
             )
 
 
@@ -215,5 +219,7 @@ def _is_written(shape: Any) -> bool:
 
 def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:
     near = difflib.get_close_matches(key, shape.model_fields, n=1, cutoff=0.5)
-    meant = f"did you mean {prefix}{near[0]}?" if near else f"it has the keys {', '.join(sorted(shape.model_fields))}"
-    return ConfigError(f"{layer.place(dotted)}: there is no key {dotted}", hint=meant)
+    meant = (
+        f"did you mean {prefix}{near[0]}?" if near else f"use one of its keys: {', '.join(sorted(shape.model_fields))}"
+    )
+    return ConfigError(f"{layer.place(dotted)}: unknown key {dotted}", hint=meant)

@@ -56,7 +56,7 @@ def load_policy(data: Path, digest: str = "") -> Policy:
     policy = read_policy(data, path if path.exists() else None)[0]
     if digest not in ("", policy.digest):
         raise PolicyError(
-            f"{path} is not the policy in force", hint="start the daemon again: it puts the file right from its log"
+            f"{path} is not the policy in force", hint="restart the daemon: it restores the file from its log"
         )
     return policy
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 DEMONSTRATION = "demonstration"
 WAIT_FOR_IT = (
-    "it ends by itself, and `assay serve` goes on from there; or end it with Ctrl-C where it runs: nothing is lost, "
-    "and `assay demo` goes on later"
+    "wait until it ends; `assay serve` continues from there. Or stop it with Ctrl-C: nothing is lost, "
+    "and `assay demo` resumes later"
 )
 
 

@@ -72,8 +72,8 @@ class Wait:
         if effort.seconds - self._last.seconds > nothing or effort.read != self._last.read or effort.on_disk:
             self._last, self._moved = effort, now
         if now - self._moved > self._patience.idle_seconds:
-            return f"no processor time was used for {self._patience.idle_seconds:.0f} s"
+            return f"no CPU time used for {self._patience.idle_seconds:.0f} s"
         used = effort.seconds - self._began.seconds
         if used > self._patience.busy_seconds:
-            return f"{used:.0f} s of processor time were used, and {self._patience.busy_seconds:.0f} are allowed"
+            return f"{used:.0f} s of CPU time used ({self._patience.busy_seconds:.0f} allowed)"
         return ""

@@ -11,8 +11,8 @@ import os
 from pathlib import Path
 
 HINT = (
-    "work goes on by itself when it takes writes again. Where the kernel made it read-only after an error, stop the "
-    "daemon, unmount it, check it (fsck), mount it and start again: what was recorded is intact"
+    "work resumes by itself once writes succeed. If the kernel made it read-only after an error, stop the "
+    "daemon, unmount it, run fsck, mount it and start again: all records are intact"
 )
 
 
@@ -31,4 +31,4 @@ def read_only_reason(data: Path) -> str:
 
 
 def said(data: Path) -> str:
-    return f"the data folder {data} is on a disk that is read-only now"
+    return f"the data folder {data} is on a read-only disk"

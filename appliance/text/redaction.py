@@ -37,9 +37,9 @@ class Redaction:
             try:
                 rule = re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+                raise ValueError(f"invalid regular expression {pattern!r}: {error}") from error
             if rule.search(""):
-                raise ValueError(f"{pattern!r} matches an empty text")
+                raise ValueError(f"{pattern!r} matches empty text")
             self._rules.append(rule)
 
     def rule_in(self, values: Iterable[object]) -> int | None:

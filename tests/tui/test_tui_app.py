@@ -122,7 +122,7 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
             "5": ["hold", "waits for your decision", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
-            "7": ["assay jobs validate job-", "Does this check say what was meant?"],
+            "7": ["assay jobs validate job-", "Does this check mean what was asked?"],
             "8": ["decision", "ledger ✓ as the log says"],
             "9": ["worker", "has written nothing"],
             "0": ["switched off: set gateway.enabled", "✓ yes", "its verdict is fail: 1 of 2"],
@@ -465,7 +465,9 @@ async def test_ctrl_c_says_how_to_quit_and_that_the_daemon_goes_on(appliance: Ap
         await pilot.press("ctrl+c")
         await until(
             pilot,
-            lambda: [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon goes on"],
+            lambda: (
+                [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon keeps running"]
+            ),
         )
 
 

@@ -126,8 +126,8 @@ class Conversations(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "leave", "back"),
-        Binding("right_square_bracket,n", "along(1)", "next of the tree", key_display="n"),
-        Binding("left_square_bracket,p", "along(-1)", "the one before", key_display="p"),
+        Binding("right_square_bracket,n", "along(1)", "next in tree", key_display="n"),
+        Binding("left_square_bracket,p", "along(-1)", "previous in tree", key_display="p"),
         Binding("tab", "other", "other side"),
     ]
 

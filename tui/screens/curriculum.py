@@ -21,7 +21,7 @@ ZONES = {"hard": ("▼", CARE), "": ("●", GOOD), "easy": ("▲", DIM)}
 
 class CurriculumPane(Pane):
     FILTER = "part of a taskset's name"
-    KEYS = (("up, down", "through the map"),)
+    KEYS = (("up, down", "scroll the map"),)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -85,7 +85,7 @@ def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "
         [one for one in counts if one.purpose is Purpose.TRAIN and wanted.casefold() in one.family.casefold()]
     )
     if not lines:
-        return plain("" if waits else "Nothing fits." if wanted else "No rollout of a training yet.", DIM)
+        return plain("" if waits else "Nothing matches." if wanted else "No rollout of a training yet.", DIM)
     families: dict[str, dict[int, RateLine]] = {}
     for line in lines:
         families.setdefault(line.family, {})[-1 if line.level is None else line.level] = line

@@ -96,9 +96,7 @@ def rules_text(rules: Rules) -> Text:
     text = plain(f"policy {policy.digest}\n", STRONG, lines=True)
     add_field(text, "number", f"{policy.number}; {policy.people} person(s) sign an edit")
     if policy.unsigned:
-        add_field(
-            text, "unsigned", f"the file says something else ({short(policy.unsigned)}): `assay policy sign`", CARE
-        )
+        add_field(text, "unsigned", f"the file was edited ({short(policy.unsigned)}): run `assay policy sign`", CARE)
     if isinstance(budget, ApiError):
         add_field(text, "budget", f"{budget}: {budget.hint}", BAD)
     else:
@@ -125,7 +123,7 @@ class GovernancePane(TablePane):
         detail=detail,
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "rules", "policy file")]
-    KEYS = (*TablePane.KEYS, ("f", "the policy file, the keys, and the quarter's budget"))
+    KEYS = (*TablePane.KEYS, ("f", "show the policy file, the keys and the quarter's budget"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[AuditLine]:
         return client.audit(before=None if before is None else int(before), limit=PAGE)

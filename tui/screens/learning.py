@@ -48,10 +48,10 @@ SPENT = {
 
 class LearningPane(Pane):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_square_bracket,p", "other(1)", "night before", key_display="p"),
-        Binding("right_square_bracket,n", "other(-1)", "night after", key_display="n"),
+        Binding("left_square_bracket,p", "other(1)", "previous night", key_display="p"),
+        Binding("right_square_bracket,n", "other(-1)", "next night", key_display="n"),
     ]
-    KEYS = (("p, n", "the night before, and the one after"), ("up, down", "through the page"))
+    KEYS = (("p, n", "previous and next night"), ("up, down", "scroll the page"))
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)

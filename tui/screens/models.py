@@ -107,7 +107,7 @@ class ModelsPane(TablePane):
         Binding("e", "evaluation", "items"),
     ]
     ON_RECORD = frozenset({"evaluation"})
-    KEYS = (*TablePane.KEYS, ("e", "its evaluation beside the champion, item by item"))
+    KEYS = (*TablePane.KEYS, ("e", "show its evaluation beside the champion, item by item"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[CheckpointView]:
         return client.checkpoints(before=before, limit=PAGE)
@@ -132,6 +132,6 @@ class ModelsPane(TablePane):
     def action_evaluation(self) -> None:
         decision = self.selected.decision if self.selected is not None else None
         if decision is None:
-            self.host.say("There is no decision about this model, and so no evaluation.")
+            self.host.say("This model has no decision, and so no evaluation.")
         else:
             self.app.push_screen(EvaluationScreen(self.host.client(), decision))

@@ -31,7 +31,7 @@ JOB_ORDER = ("running", "queued", "solved", "unsolved", "failed", "cancelled")
 
 class NowPane(Pane):
     FILTER = "words of an event"
-    KEYS = (("up, down", "through the events"),)
+    KEYS = (("up, down", "scroll the events"),)
 
     def __init__(self, **given: str) -> None:
         super().__init__(**given)  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
     text = Text()
     jobs = {name: status.jobs.get(name, 0) for name in JOB_ORDER}
     waiting = jobs["queued"] + jobs["running"]
-    _pair(text, "jobs", f"{jobs['running']} running, {jobs['queued']} queued" if waiting else "none waits")
+    _pair(text, "jobs", f"{jobs['running']} running, {jobs['queued']} queued" if waiting else "none waiting")
     _pair(
         text,
         "ended",
@@ -171,7 +171,7 @@ def events_with(events: Sequence[Numbered], wanted: str) -> list[Numbered]:
 def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
     """Lists events in the given order; `wanted` is the filter that they passed."""
     if not events:
-        return plain("No event has that." if wanted else "No event yet.", DIM)
+        return plain("No event matches." if wanted else "No event yet.", DIM)
     text = Text()
     for _, event in events:
         text.append_text(plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM))

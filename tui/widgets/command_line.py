@@ -51,7 +51,7 @@ def find_command(commands: Sequence[TypedCommand], typed: str) -> tuple[TypedCom
     if len(fitting) == 1 and name:
         return fitting[0], rest.strip()
     if not fitting or not name:
-        return f"There is no command {name!r}: ? lists the screens, tab completes."
+        return f"Unknown command {name!r}: ? lists the screens, tab completes."
     return may_be(name, [one.name for one in fitting])
 
 

@@ -43,7 +43,7 @@ class Dialog(ModalScreen[str | None]):
 
     def action_leave(self) -> None:
         if self.working:
-            self.tell(plain("This was asked for, and cannot be called back: wait for the answer.", CARE))
+            self.tell(plain("The request was sent and cannot be cancelled: wait for the answer.", CARE))
         else:
             self.dismiss(None)
 
@@ -165,7 +165,7 @@ class TypedConfirmation(Dialog):
             with VerticalScroll(id="dialog-body"):
                 yield PlainText.of(self._body)
             yield PlainText(id="dialog-error")
-            yield PlainText(f"Type {self._asked} to {self._to}; escape leaves everything as it is.")
+            yield PlainText(f"Type {self._asked} to {self._to}; escape cancels.")
             yield NameInput(self._asked, id="dialog-typed")
             if self._key:
                 yield PlainText.of(plain(f"Passphrase of {self._key}, which signs it"))
@@ -197,14 +197,14 @@ class TypedConfirmation(Dialog):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if self.working:
             return
-        typed, wrong = self._typed, f"That is not {self._asked}: nothing was done."
+        typed, wrong = self._typed, f"Wrong digits, expected {self._asked}: nothing was done."
         secret = self.query_one_optional("#dialog-secret", Input)
         if secret is not None and event.input is typed:
             secret.focus()
             if typed.is_right:
                 self.tell(Text())
             else:
-                self.complain(wrong, "Enter leads back to where it is typed.")
+                self.complain(wrong, "Press enter to type them again.")
             return
         passphrase = "" if secret is None else secret.value
         if secret is not None:
@@ -249,19 +249,19 @@ class SubmitDialog(Dialog):
             check.focus()
             return
         if not question.value.strip():
-            self.complain("There is no question.", "Write what is to be found.")
+            self.complain("The question is empty.", "Enter a question.")
             return
         if not check.value.strip():
             self.complain(
                 "A question without a check cannot be answered with evidence.",
-                "Write what must be true of the answer, such as 7*x+3 == 45.",
+                "Enter a condition on the answer, such as 7*x+3 == 45.",
             )
             return
         try:
             spec = PredicateSpec(predicate=check.value.strip())
             job = SubmitJob(question=question.value.strip(), spec=spec)
         except ValidationError as error:
-            self.complain(f"That cannot be a job: {error.errors()[0]['msg']}")
+            self.complain(f"Invalid job: {error.errors()[0]['msg']}")
             return
         self.attempt(lambda: self._submit(job))
 

@@ -218,7 +218,7 @@ class Absent(Vertical):
         text = Text()
         if isinstance(error, DaemonNotRunning):
             text.append("The daemon is not running.\n\n", STRONG)
-            text.append_text(plain(f"Nobody listens on {socket}", DIM))
+            text.append_text(plain(f"No process listens on {socket}", DIM))
             text.append("\n\nStart it in another terminal:\n\n")
             text.append("    assay serve\n", STRONG)
             text.append("\nWith another data folder: add --data DIR, there and here.\n", DIM)

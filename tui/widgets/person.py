@@ -37,9 +37,9 @@ def judging(
     message."""
     candidate, decision = status.aliases.get("candidate"), status.decision
     if candidate is None:
-        return "There is no candidate that waits for a decision."
+        return "No candidate waits for a decision."
     if decision is None or decision.candidate != candidate:
-        return f"There is no decision about {short(candidate)} yet: its evaluation is not done."
+        return f"No decision about {short(candidate)} yet: its evaluation has not finished."
     try:
         key = find_key(keys_folder(os.environ), *signs)
     except KeyFileError as error:
@@ -69,7 +69,7 @@ def rolling_back(status: Status, client: Client) -> Dialog | str:
     person types digits of the model that leaves service."""
     taken = taking_back(status.aliases)
     if taken is None:
-        return "There is no previous champion to go back to."
+        return "No previous champion to roll back to."
     if taken.back is None:
         heading, done = "Take the canary out of service", f"{short(taken.going)} is out of service."
     else:

@@ -45,10 +45,10 @@ class TablePane(Pane):
         Binding("left_square_bracket,p", "newer", "newer", key_display="p"),
     ]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("up, down", "another record"),
-        ("enter", "the record on the whole screen"),
-        ("tab", "between the table and the text beside it, which then scrolls"),
-        ("n, p", "the next page, of older records, and the one before"),
+        ("up, down", "select a record"),
+        ("enter", "show the record on the whole screen"),
+        ("tab", "move between the table and the text, which then scrolls"),
+        ("n, p", "next page (older records) and previous page"),
     )
 
     def __init__(self, **given: Any) -> None:
@@ -166,8 +166,8 @@ class TablePane(Pane):
         if record is None:
             waits = "page" not in self._answers
             more = self.PAGED and len(self._records) == PAGE
-            nothing = f"nothing on this page fits{'; n looks on the next' if more else ''}"
-            nothing = nothing if self.filters_rows and (more or self._before) else "nothing fits"
+            nothing = f"nothing on this page matches{'; n searches the next' if more else ''}"
+            nothing = nothing if self.filters_rows and (more or self._before) else "nothing matches"
             text = plain("reading …" if waits else nothing if self.filtered_by else self.TABLE.empty, DIM)
         else:
             text = self.detail(record, self._status, self._answers.get("detail"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from appliance.settings.client_config import ClientSettings
     from policies.audit import Head
 
-app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
+app = typer.Typer(help="Read, check and export the audit log of all decisions.", no_args_is_help=True)
 
 
 @app.command("ls")
@@ -40,14 +40,14 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 @app.command("verify")
 def verify(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="A log or an export; the data folder's own without it.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="A log or an export (default: the data folder's log).")] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The daemon's public key (keys/daemon.pub), kept from before."),
+        typer.Option("--key", metavar="FILE", help="The daemon's public key (keys/daemon.pub), saved earlier."),
     ] = None,
     known: Annotated[
         list[str] | None,
-        typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere; repeatable."),
+        typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere (repeatable)."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -82,21 +82,21 @@ def verify(
         )
     else:
         if found.holds:
-            show_line(f"all {found.entries} entries hold")
+            show_line(f"all {found.entries} entries are valid")
         else:
-            show_line(f"entry {found.bad} is the first bad one: {found.problem}")
+            show_line(f"first bad entry: {found.bad}: {found.problem}")
         show_fields(
             [
                 ("good entries", found.entries),
                 ("head", found.head),
-                *(("kept outside in", place) for place in kept),
+                *(("head kept in", place) for place in kept),
                 ("signed by", checked.fingerprint),
             ]
         )
         if found.back is not None:
             show_line(f"the clock was set back before entry {found.back}")
         for text in checked.differs:
-            show_line(f"the ledger is not what the log says: {text}")
+            show_line(f"the ledger contradicts the log: {text}")
         for note in checked.notes:
             show_line(f"note: {note}")
     raise typer.Exit(0 if checked.holds else 1)
@@ -105,7 +105,7 @@ def verify(
 @app.command("export")
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Where to write it; nothing is overwritten.")],
+    file: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -126,7 +126,7 @@ def export(
 @app.command("renew")
 def renew(
     context: typer.Context,
-    reason: Annotated[str, typer.Option("--reason", help="Why; it is the new log's first entry.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason, recorded in the new log's first entry.")],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -147,10 +147,10 @@ def renew(
 
         show_json(RenewedLog.model_validate({"old_log": str(old_log) if old_log else None, "aliases": aliases}))
         return
-    show_line(f"a new log is begun; the old one is {old_log}" if old_log else "a new log is begun; there was none")
+    show_line(f"started a new log; the old one is {old_log}" if old_log else "started a new log; there was none")
     for name, digest in aliases.items():
-        show_line(f"it takes from the ledger, as it is: {name} {digest or 'nothing'}")
-    show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
+        show_line(f"taken from the ledger: {name} {digest or 'none'}")
+    show_line("no person's key is known any more: admit yours again with `assay key admit` (trusted on first use)")
 
 
 @app.command("accept")

@@ -74,7 +74,7 @@ def verified(
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
-        raise UsageError(str(error), "`assay audit verify` prints the head as it is to be noted") from error
+        raise UsageError(str(error), "note the head as `assay audit verify` prints it") from error
     if key is None and file is None and public_file(data, "daemon").exists():
         key = public_file(data, "daemon")
     if file is not None:
@@ -83,7 +83,7 @@ def verified(
     else:
         found, public, notes, differs = _in_folder(data, key, heads, kept_files(data, kept))
     if key is None:
-        notes.append("the key is the one that the log itself names: compare it with one that you noted, or give --key")
+        notes.append("the key comes from the log itself: compare it with one that you noted, or give --key")
     return Checked(found, PublicKey.of(public).fingerprint, notes, differs)
 
 
@@ -92,7 +92,7 @@ def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCh
     public = _public(key, lines)
     if lines and audit.is_export(lines[-1]):
         return audit.check_export(lines, public, known=heads), public, []
-    notes = [] if heads else ["this is a log and no export: entries that are missing at its end are not seen"]
+    notes = [] if heads else ["this is a log, not an export: missing entries at its end cannot be detected"]
     return audit.check(lines, public, known=heads), public, notes
 
 
@@ -116,9 +116,9 @@ def _in_folder(
             break
         if attempt < ATTEMPTS - 1:
             time.sleep(0.05)
-    notes = [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
+    notes = [] if head else ["the ledger has no entry: a truncated log cannot be detected"]
     if kept and in_force.adopted and not any(file.exists() for file in kept):
-        notes.append(f"no head is at {kept[0]}: an old copy of the whole folder would not be seen")
+        notes.append(f"no head at {kept[0]}: an old copy of the whole folder cannot be detected")
     return found, public, notes, differs
 
 
@@ -128,12 +128,12 @@ def _differs(data: Path, in_force: InForce) -> list[str]:
 
     path = data / "ledger.sqlite3"
     if not path.exists():
-        return [f"{path} is not there"]
+        return [f"{path} does not exist"]
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as reading:
             return list(mismatches(lambda query, *of: reading.execute(query, of).fetchall(), in_force, texts=None))
     except sqlite3.Error as error:
-        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="put back a copy of it") from error
+        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="restore a backup of it") from error
 
 
 def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> Head:
@@ -141,8 +141,8 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
     checked = verified(data, None, None, [], kept)
     if not checked.found.holds or checked.found.head is None:
         raise AssayError(
-            f"the log does not hold, and is not exported: entry {checked.found.bad}: {checked.found.problem}",
-            "`assay audit verify`; a copy of the file as it is can be made with cp",
+            f"the log is invalid and was not exported: entry {checked.found.bad}: {checked.found.problem}",
+            "run `assay audit verify`; copy the file as it is with cp",
             ExitCode.FAILED_VERDICT,
         )
     lines = list(lines_in(log_file(data)))[: checked.found.entries]
@@ -154,7 +154,7 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
             os.fsync(out.fileno())
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be written: {error.strerror}", "choose another file; none is overwritten"
+            f"{file} cannot be written: {error.strerror}", "choose another file; existing ones are not overwritten"
         ) from error
     return checked.found.head
 
@@ -176,8 +176,7 @@ def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"there is no key to check with: {key or 'the first entry'}: {reason}",
-            "name the daemon's public key with --key",
+            f"no usable key: {key or 'the first entry'}: {reason}", "name the daemon's public key with --key"
         ) from error
 
 
@@ -187,7 +186,7 @@ def _head_of(line: bytes | None) -> list[Head]:
     except ValueError as error:
         raise AssayError(
             f"the ledger's copy of the newest entry was changed: {error}",
-            "put back a copy of the ledger, or `assay audit renew`",
+            "restore a backup of the ledger, or run `assay audit renew`",
             ExitCode.FAILED_VERDICT,
         ) from error
 

@@ -56,8 +56,8 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
     head = checked.found.head
     if not checked.holds or head is None:
         raise AssayError(
-            f"the log and the ledger do not hold: {checked.found.problem or '; '.join(checked.differs[:5])}",
-            "put a copy of the data folder back, or begin a new log: `assay audit renew`",
+            f"the log or the ledger is invalid: {checked.found.problem or '; '.join(checked.differs[:5])}",
+            "restore a backup of the data folder, or start a new log with `assay audit renew`",
             ExitCode.FAILED_VERDICT,
         )
     with acting_for_owner(data), data_lock(data):

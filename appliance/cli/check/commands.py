@@ -22,7 +22,7 @@ from verifiers.registry import KINDS
 app = typer.Typer(help="Check answers, proofs, programs and texts, yours or anybody's.", no_args_is_help=True)
 
 TYPES: dict[str, Any] = {"text": str | None, "texts": list[str] | None, "file": str | None, "folder": Path | None}
-ASSESS = parameter("assess", bool, default=False, help="Check the check itself: whether it tells right from wrong.")
+ASSESS = parameter("assess", bool, default=False, help="Test the check itself: does it tell right from wrong?")
 
 
 def _parameter(option: KindOption) -> inspect.Parameter:
@@ -64,11 +64,10 @@ def selftest(
     context: typer.Context,
     verifiers: Annotated[
         list[str] | None,
-        typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program; repeatable."),
+        typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program (repeatable)."),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, max=256, help="How many cases run at once; the processors unless given."),
+        int | None, typer.Option("--jobs", min=1, max=256, help="Concurrent cases (default: the number of processors).")
     ] = None,
     catalogue: Annotated[
         bool, typer.Option("--catalogue", help="Print the attacks as Markdown and run none of them.")

@@ -30,10 +30,11 @@ def draft(
     ] = "",
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name there.")] = "",
     written: Annotated[
-        str, typer.Option("--written", metavar="FILE", help="What a model has written already, instead of asking one.")
+        str, typer.Option("--written", metavar="FILE", help="A list already written by a model, instead of asking one.")
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where a sound list goes, for --spec; not replaced.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="File for a sound list, to use with --spec; must not exist."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -50,12 +51,12 @@ def draft(
     from verifiers.checklists.explain import explain
 
     if bool(written) == bool(endpoint and model):
-        raise UsageError("nothing says who writes the list", "give --endpoint with --model, or --written")
+        raise UsageError("no author for the list", "give --endpoint with --model, or --written")
     if out is not None and out.exists():
-        raise UsageError(f"{out} is there already", "name another file")
+        raise UsageError(f"{out} already exists", "name another file")
     asked = text_of(instruction, "FILE").strip()
     if not asked:
-        raise UsageError("the instruction is empty", "write what a text should be")
+        raise UsageError("the instruction is empty", "describe the text that you want")
 
     def from_model() -> WrittenList:
         from appliance.inference.http.local_api import LocalApi
@@ -95,4 +96,4 @@ def draft(
             with out.open("x") as file:
                 file.write(json.dumps(content, indent=2) + "\n")
         except OSError as error:
-            raise AssayError(f"{out}: {error.strerror}", "name a file that can be made", ExitCode.USAGE) from error
+            raise AssayError(f"{out}: {error.strerror}", "name a writable file", ExitCode.USAGE) from error

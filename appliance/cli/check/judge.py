@@ -35,12 +35,12 @@ def judge_of(folder: Path) -> tuple[Judge, str]:
     try:
         renderer = load_renderer(files)
     except Exception as error:  # the tokenizer's library raises nothing narrower
-        raise UsageError(f"{folder} has no tokenizer that can be read: {error}", HINT) from error
+        raise UsageError(f"{folder} has no readable tokenizer: {error}", HINT) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
     if tokens < LEAST_TOKENS:
         raise UsageError(
-            f"{folder} reads {tokens} tokens: no question to a judge is that short",
-            f"name a model that reads {LEAST_TOKENS} or more",
+            f"{folder} supports only {tokens} tokens, too few for a judge",
+            f"name a model with a context of at least {LEAST_TOKENS} tokens",
         )
     engine = make_engine("torch", rows=ROWS, slots=tokens, device="cpu", dtype="float32")
     engine.push(model, digest_of(files))

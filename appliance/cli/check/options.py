@@ -26,22 +26,22 @@ class CheckRun(FrozenModel):
         None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
     )
     pairs: Path | None = Field(
-        None, description="Many at once: one JSON object a line, `-` for input.", json_schema_extra={"metavar": "FILE"}
-    )
-    out: Path | None = Field(
         None,
-        description="Where results go; the same command continues with what is there.",
+        description="Check many: one JSON object per line, `-` for standard input.",
         json_schema_extra={"metavar": "FILE"},
     )
-    jobs: int = Field(1, ge=1, le=256, description="How many pairs are checked at the same time.")
+    out: Path | None = Field(
+        None, description="File for results; the same command continues it.", json_schema_extra={"metavar": "FILE"}
+    )
+    jobs: int = Field(1, ge=1, le=256, description="Pairs checked concurrently.")
     seconds: float | None = Field(
         None,
         ge=0.05,
         le=86_400,
-        description="Processor time of a check; what is usual unless given.",
+        description="CPU time limit of a check (default: the kind's usual limit).",
         json_schema_extra={"metavar": "S"},
     )
-    evidence: bool = Field(False, description="Show what lets somebody else check the reason.")
+    evidence: bool = Field(False, description="Show the evidence for the reason.")
 
 
 def missing(flag: str, metavar: str) -> UsageError:
@@ -53,11 +53,11 @@ def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
     """Raises AssayError unless exactly one of a file of pairs and a single check is given; `single` are flags of the
     latter."""
     if run.pairs is not None and single:
-        raise UsageError(f"{single[0]} and --pairs both say what to check", "give one of them")
+        raise UsageError(f"{single[0]} and --pairs cannot be combined", "give one of them")
     if run.pairs is None and run.out is not None:
-        raise UsageError("--out is for a file of pairs", "give --pairs FILE, or leave --out out")
+        raise UsageError("--out requires --pairs", "give --pairs FILE, or omit --out")
     if run.out is not None and not run.out.absolute().parent.is_dir():
-        raise UsageError(f"{run.out.absolute().parent} is no folder", "make it, or name another --out")
+        raise UsageError(f"--out: no such folder ({run.out.absolute().parent})", "create it, or name another file")
 
 
 def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
         if field.is_required() and name not in fields and name != "kind" and name in flags:
             raise missing(flags[name].flag, flags[name].metavar)
     if kind.spec_file is not None and not fields:
-        raise UsageError("--spec is missing", "name a file with the fields of the spec; docs/verifiers/ has examples")
+        raise UsageError("--spec is missing", "name a file with the spec's fields; see docs/verifiers/ for examples")
 
 
 def key_option(kind: Kind) -> KindOption | None:
@@ -91,7 +91,7 @@ def require_toolchain(folder: Path | None) -> None:
 
     if find(folder) is None:
         raise UsageError(
-            f"{folder} holds no Lean toolchain", "--lean names the folder of one, such as elan's; it has lib/lean"
+            f"{folder}: no Lean toolchain", "set --lean to a toolchain folder, such as elan's, with lib/lean"
         )
 
 
@@ -131,7 +131,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
         fields = dict(kind.retired[found].rewrite.load()({**fields, "kind": found}))
         fields.pop("kind", None)
     elif found != kind.name:
-        raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use the command that is for it")
+        raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use that kind's command")
     return fields
 
 
@@ -156,7 +156,7 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
     try:
         return SPEC.validate_python({**fields, "kind": kind.name})
     except ValidationError as error:
-        raise UsageError(f"spec: {first_fault(error)}", "docs/verifiers/ lists the fields of each kind") from error
+        raise UsageError(f"spec: {first_fault(error)}", "see docs/verifiers/ for the fields of each kind") from error
 
 
 def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:

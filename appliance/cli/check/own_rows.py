@@ -20,8 +20,8 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 BATCH = 64
-LENIENT = "its check passes a wrong answer"
-WRONG_REFERENCE = "its own answer does not pass its check"
+LENIENT = "its check accepts a wrong answer"
+WRONG_REFERENCE = "its check rejects its own answer"
 
 Checked = tuple[OwnRow, str]
 """A row with the reason of its refusal, empty if accepted."""

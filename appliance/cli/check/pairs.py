@@ -86,7 +86,7 @@ class PairsFile:
                 item = self._item(line)
                 before = ids.setdefault(str(item.id), number)
                 if before != number:
-                    raise _FaultError(f"the id {clip(str(item.id), 60)} is that of line {before} too")
+                    raise _FaultError(f"duplicate id {clip(str(item.id), 60)} (also on line {before})")
                 count += 1
             except _FaultError as fault:
                 faulty += 1
@@ -95,11 +95,11 @@ class PairsFile:
         if faults:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
             raise UsageError(
-                f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
-                "correct these lines; docs/cli.md describes a line, docs/verifiers/ the fields of a spec",
+                f"{self._name} is invalid; nothing was checked\n" + "\n".join(faults) + more,
+                "correct these lines; see docs/cli.md for the format, docs/verifiers/ for the fields of a spec",
             )
         if not count:
-            raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")
+            raise UsageError(f"{self._name} contains no pairs", "write one JSON object per line")
         self._digest = hashed.hexdigest()
         return PairsScan(count, self._digest)
 
@@ -116,8 +116,7 @@ class PairsFile:
 
     def _changed(self) -> AssayError:
         return UsageError(
-            f"{self._name} was changed while it was being checked",
-            "keep it as it is, and begin again with another --out",
+            f"{self._name} changed during the check", "start again with another --out, and do not change the file"
         )
 
     def _lines(self, hashed: Any) -> Iterator[tuple[int, bytes]]:
@@ -166,12 +165,12 @@ class PairsFile:
     def _fields(self, found: dict[str, Any]) -> dict[str, Any]:
         fields = found.get("spec", {})
         if not isinstance(fields, dict):
-            raise _FaultError("`spec` is no object")
+            raise _FaultError("`spec` is not an object")
         if fields.get("kind", self._kind.name) != self._kind.name:
             raise _FaultError(f"the kind of its spec is not {self._kind.name!r}")
         if self._key is not None and self._key.field in fields:
             key = self._key.flag.removeprefix("--")
-            raise _FaultError(f"`{key}` says that already: leave `{self._key.field}` out of `spec`")
+            raise _FaultError(f"`{key}` already sets that: remove `{self._key.field}` from `spec`")
         return fields
 
 
@@ -187,7 +186,7 @@ def _object(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise _FaultError(f"not JSON at column {error.colno}: {error.msg}") from None
     except ValueError:
-        raise _FaultError("a number with more digits than can be read: write it as text") from None
+        raise _FaultError("a number with too many digits: write it as text") from None
     if not isinstance(found, dict):
         raise _FaultError("not a JSON object")
     return found
@@ -228,4 +227,4 @@ def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
         return str(value)
     if value is None and empty:
         return ""
-    raise _FaultError(f"`{key}` is no text")
+    raise _FaultError(f"`{key}` is not text")

@@ -81,9 +81,9 @@ class Results:
         try:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
-                raise UsageError(f"{self.path} is no plain file", "leave --out out, and results go to standard output")
+                raise UsageError(f"{self.path} is not a regular file", "omit --out to write results to standard output")
             if pairs is not None and pairs.exists() and os.path.samestat(found, pairs.stat()):
-                raise UsageError("--out names the pairs themselves", "give the results another name")
+                raise UsageError("--out and --pairs name the same file", "give another --out")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(file)
@@ -105,14 +105,14 @@ class Results:
         try:
             before = json.loads(place.read_bytes())
         except FileNotFoundError:
-            raise self._foreign(f"there is no {place.name} beside it that says what it is about") from None
+            raise self._foreign(f"{place.name} beside it is missing") from None
         except (ValueError, RecursionError):
             raise self._foreign(f"{place.name} beside it cannot be read") from None
         differ = sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name))
         if differ:
             raise UsageError(
-                f"{self.path} has results of another run: {', '.join(differ)} changed",
-                "name another --out, or remove that file to begin anew",
+                f"{self.path} belongs to a different run: {', '.join(differ)} changed",
+                "name another --out, or remove that file to start again",
             )
 
     def _read(self) -> int:
@@ -124,25 +124,23 @@ class Results:
                 found = _result(line)
                 if found is None:
                     if line.endswith(b"\n") and line.strip(b"\0\n"):
-                        raise self._foreign(f"line {number} is no result")
+                        raise self._foreign(f"line {number} is not a result")
                     if stream.read().strip(b"\0"):
-                        raise self._foreign(f"line {number} was cut off, and others come after it")
+                        raise self._foreign(f"line {number} is truncated, but more lines follow")
                     break
                 self.outcomes[str(found["id"])] = found["outcome"]
                 end += len(line)
         return end
 
     def _foreign(self, why: str) -> AssayError:
-        return UsageError(
-            f"{self.path} cannot be continued: {why}", "name another --out; nothing in this one was changed"
-        )
+        return UsageError(f"{self.path} cannot be continued: {why}", "name another --out; this one was not changed")
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
     """Keeps errors of the machine; converts others to a usage error (2)."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
-    return UsageError(f"{path}: {error.strerror}", "name another --out, which can be written")
+    return UsageError(f"{path}: {error.strerror}", "name another, writable --out")
 
 
 def about_path(path: Path) -> Path:

@@ -65,7 +65,7 @@ def _current_name(name: str) -> str:
         return kind_named(name).name
     except KeyError:
         known = ", ".join(kind.name for kind in KINDS)
-        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--verifier") from None
+        raise typer.BadParameter(f"unknown kind {name!r}; use one of {known}", param_hint="--verifier") from None
 
 
 def questions() -> Iterator[TaskQuestion]:
@@ -107,7 +107,7 @@ def _show(found: SelfTest, missing: list[NotRun]) -> None:
         untested = {case.verifier for case in missing}
         vouched = [name for name in found.versions if name not in untested and found.vouches_for([name])]
         show_line("")
-        show_line(f"whole and right: {', '.join(vouched) or 'none'}; not: {', '.join(sorted(untested))}")
+        show_line(f"complete and correct: {', '.join(vouched) or 'none'}; incomplete: {', '.join(sorted(untested))}")
     show_line("")
     held = ", ".join(found.isolations) or "nothing"
     show_line(

@@ -97,7 +97,7 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
         )
         return
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing was left to check"
+    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing left to check"
     typer.echo(printable(f"{counts.total()} pairs: {listed}; {rate}"), err=out is None)
 
 

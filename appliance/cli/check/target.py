@@ -56,7 +56,7 @@ class CheckTarget:
     def broker(self) -> RuntimeSettings:
         """Settings of the broker. Raises AssayError without one."""
         if self._settings is None:
-            raise AssayError("no broker can be had here", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
+            raise AssayError("no broker is available", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
         return self._settings
 
     def checker(self, *, jobs: int) -> Checker:
@@ -69,7 +69,7 @@ class CheckTarget:
         """Reports once that a verdict was reached without a sandbox."""
         if verdict.isolation == "process" and not self._isolation_shown:
             self._isolation_shown = True
-            typer.echo("read in a process that confines itself, because no broker can be had here", err=True)
+            typer.echo("read in a self-confined process, because no broker is available", err=True)
 
 
 def target_for(

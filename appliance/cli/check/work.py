@@ -249,7 +249,7 @@ def _nothing_works(work: CheckWork, broken: int, reason: str) -> AssayError:
     again = " and run the same command again" if work.run.out is not None else ""
     return AssayError(
         f"stopped: the last {broken} pairs got no verdict: {reason}",
-        f"mend what that says{again}: they are tried again",
+        f"fix the cause{again}: these pairs are tried again",
         ExitCode.INFRASTRUCTURE,
     )
 
@@ -292,7 +292,7 @@ def _file(path: Path) -> BinaryIO:
             return path.open("rb")
         if sys.stdin is not None and not sys.stdin.closed:
             return sys.stdin.buffer
-        why = "there is no standard input left to read"
+        why = "standard input is closed or already read"
     except OSError as error:
         why = f"{path}: {error.strerror}"
-    raise UsageError(why, "--pairs names a file of pairs that can be read, or `-`")
+    raise UsageError(why, "set --pairs to a readable file, or `-`")

@@ -46,17 +46,16 @@ def add(
     place: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE",
-            help="JSON lines, JSON, CSV, Parquet or a folder of these; or a Harbor task folder, or one of these.",
+            metavar="FILE", help="JSON lines, JSON, CSV, Parquet, a Harbor task folder, or a folder of these."
         ),
     ],
     name: Annotated[
-        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the file's name.")
+        str | None, typer.Option("--name", help="Name of the taskset, own/NAME (default: the file's name).")
     ] = None,
-    licence: Annotated[str, typer.Option("--license", help="Of the problems; kept with them.")] = "",
-    source: Annotated[str, typer.Option("--source", help="Where they are from; otherwise the file's name.")] = "",
-    kind: Annotated[str, typer.Option("--kind", help=f"How they are checked: {', '.join(KINDS)}.")] = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    licence: Annotated[str, typer.Option("--license", help="Licence of the problems, stored with them.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Source of the problems (default: the file's name).")] = "",
+    kind: Annotated[str, typer.Option("--kind", help=f"Kind of check: {', '.join(KINDS)}.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -74,10 +73,10 @@ def add(
     from verifiers.registry import kind_of
 
     if kind not in KINDS:
-        raise UsageError(f"there is no kind {kind!r}", f"choose one of {', '.join(KINDS)}")
+        raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
     if folders and kind != "auto":
-        raise UsageError("a Harbor task folder brings its own check", "leave --kind out")
+        raise UsageError("a Harbor task folder has its own check", "omit --kind")
     named = name_of(place, name)
     keeper = keeper_of(context, data, named, dry_run=dry_run)
     sealed = [] if dry_run else sealed_questions(context, data)
@@ -128,11 +127,11 @@ def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run:
     from curriculum.registry import TASKSETS
 
     if named in (JOBS, SESSIONS, *TASKSETS):
-        what = "a taskset of the product" if named in TASKSETS else "what is collected of your work"
+        what = "a built-in taskset" if named in TASKSETS else "reserved for your collected work"
         raise UsageError(f"{named} is {what}", "choose another --name")
     if not dry_run and f"own/{named}" in names_in(data_of(context, data)):
         raise UsageError(
-            f"own/{named} is there already", f"give another --name, or `assay curriculum rm own/{named}` first"
+            f"own/{named} already exists", f"give another --name, or run `assay curriculum rm own/{named}` first"
         )
     return ApiClient(socket_of(context, data), timeout_seconds=KEEP_SECONDS)
 
@@ -144,7 +143,7 @@ def name_of(place: Path, name: str | None) -> str:
         "own/"
     )
     if not re.fullmatch(NAME, named):
-        raise UsageError(f"{named!r} is no name of a taskset", "give --name in small letters, digits and _")
+        raise UsageError(f"invalid taskset name {named!r}", "give --name in small letters, digits and _")
     return named
 
 
@@ -160,14 +159,14 @@ def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnR
     size = ENVELOPE
     for number, row in enumerate(rows_in(place), 1):
         if number > MOST_ROWS:
-            raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "take a part of it")
+            raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "split it")
         try:
             if row.values is None:
                 raise RowError(row.problem)
             found = row_of(row.values, cast("OwnKind", kind), row.origin)
             size += len(found.model_dump_json().encode()) + 1
             if size > MOST_BYTES:
-                raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "take a part of it")
+                raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "split it")
             yield found
         except RowError as error:
             refused.append(Refused(row.origin, str(error)))
@@ -250,8 +249,7 @@ def show_added(
         [
             (
                 "taskset",
-                f"own/{name}"
-                + (" (a dry run: nothing is kept, nor compared with sealed questions)" if dry_run else ""),
+                f"own/{name}" + (" (dry run: nothing stored or compared with sealed questions)" if dry_run else ""),
             ),
             ("accepted", f"{len(kept)} of {len(kept) + len(refused)} rows"),
             ("checked as", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())),
@@ -269,11 +267,13 @@ def show_added(
     if len(groups) > SHOWN_REASONS:
         show_line(f"  and {len(groups) - SHOWN_REASONS} more reasons: --json lists every row")
     if kept and all(scored_elsewhere(row.spec) for row in kept):
-        show_line("what scores answers is not ours: try them, measure with them; nobody trains on a foreign reward")
+        show_line("scored by a foreign reward: use these tasks to try and to measure; they are never trained on")
     elif kept and not dry_run:
         for line in use:
             show_line(line)
     if kept and not splits["train"]:
-        show_line("none of them is for training, so a night has nothing to ask: three fifths of many rows are")
+        show_line(
+            "none is in the training split, so a night has nothing to ask: add more rows (three fifths are for training)"
+        )
     if kept and not splits["sealed"]:
-        show_line("none of them is sealed, so nothing of it is evaluated: a fifth of many rows is")
+        show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")

@@ -26,7 +26,7 @@ def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
     try:
         return catalog_in(data_of(context, data))
     except PermissionError:
-        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        typer.echo("skipping the owner's tasksets: the data folder belongs to another user", err=True)
         return BUILT_IN
 
 
@@ -35,15 +35,15 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
     and as `Catalog.draft` does."""
     if split_of(seed) is Split.SEALED:
         raise AssayError(
-            f"seed {seed} is sealed: a question that was seen cannot measure what was learned",
-            "seeds that leave 2 when divided by 4 are sealed; take another",
+            f"seed {seed} is sealed: a question that a person saw cannot measure learning",
+            "choose another seed; those with remainder 2 modulo 4 are sealed",
             ExitCode.REFUSED,
         )
     draft = catalog.draft(name, level, seed)
     if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
         raise AssayError(
-            f"what seed {seed} asks at level {level} is sealed: what was seen cannot measure what was learned",
-            "a quarter of all questions belongs to the sealed sets; take another seed, or leave --seed out",
+            f"the question of seed {seed} at level {level} is sealed: a question that a person saw cannot measure learning",
+            "choose another seed, or omit --seed; a quarter of all questions is sealed",
             ExitCode.REFUSED,
         )
     return draft

@@ -29,7 +29,7 @@ def certify(
     name: TasksetName,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
     made: Annotated[
-        bool, typer.Option("--made", help="Print the version and digest of what it makes, and certify nothing.")
+        bool, typer.Option("--made", help="Print the version and the digest of its tasks, and certify nothing.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
@@ -98,7 +98,7 @@ def _elsewhere(name: str, data: Path) -> str:
     if run.returncode:
         last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise AssayError(
-            f"another process cannot make tasks of {name}: {''.join(last)}", "try it again", ExitCode.INFRASTRUCTURE
+            f"another process cannot make tasks of {name}: {''.join(last)}", "try again", ExitCode.INFRASTRUCTURE
         )
     return run.stdout.decode().strip()
 
@@ -115,7 +115,7 @@ def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> 
     except DaemonNotRunning:
         settings = settings_of(context, data)
         if not key_file(settings.data, "daemon").exists():
-            return "no: there is no audit log yet; start the daemon once, and certify again"
+            return "no: no audit log yet; start the daemon once, and certify again"
         record_without_daemon(settings.data, head_files(settings, settings.data), found)
     return "yes, into the audit log"
 
@@ -126,7 +126,7 @@ def _tried(found: Certificate, taskset: Taskset) -> str:
     if not isinstance(taskset, OwnTaskset):
         return f"{found.tasks}, {found.seeds} seeds of each level"
     rows = len(taskset.content.rows)
-    more = "" if found.tasks == rows else f": those that {found.seeds} draws of each level gave; --seeds draws more"
+    more = "" if found.tasks == rows else f": from {found.seeds} draws of each level; --seeds draws more"
     return f"{found.tasks} of {rows} rows, each once{more}"
 
 
@@ -143,7 +143,7 @@ def _show(found: Certificate, signed: str, tried: str) -> None:
     )
     show_line("")
     show_table(
-        ("agent", "passes at its worst level", "bar"),
+        ("agent", "passed at its worst level", "bar"),
         [
             (name, f"{one.passed} of {one.of}, {points(one.rate)}", _bar(one.bar, one.chance))
             for name, one in found.agents.items()

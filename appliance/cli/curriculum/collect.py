@@ -51,7 +51,7 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
             )
         )
         return
-    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "nothing new has a verdict that passed")
+    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "no new passing verdict")
     for origin, reason in refused.values():
         show_line(f"  {origin}: {reason}")
 

@@ -40,20 +40,20 @@ def harbor(
         f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
     )
     show_line(
-        "its score: a foreign reward, no verdict" if task.foreign else "its score: a verdict of the check `files`"
+        "its score: a foreign reward, not a verdict" if task.foreign else "its score: a verdict of the check `files`"
     )
-    show_line(f"its solution: {'there' if task.solution else 'none'}")
+    show_line(f"its solution: {'present' if task.solution else 'none'}")
     for note in task.notes:
         show_line(f"note: {note}")
 
 
 def export(
     context: typer.Context,
-    taskset: Annotated[str, typer.Argument(metavar="NAME", help="One whose tasks are worked on in a terminal.")],
+    taskset: Annotated[str, typer.Argument(metavar="NAME", help="A taskset with terminal tasks.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
-    level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
+    level: Annotated[int, typer.Option("--level", min=0, help="Level of the task.")] = 0,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of the task; not a sealed one; the first unless given.")
+        int | None, typer.Option("--seed", min=0, help="Seed of the task, not a sealed one (default: the first).")
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -76,7 +76,7 @@ def export(
     elif drawn := training_drafts(catalog, taskset, level, 1, seeds(Split.TRAIN)):
         [(number, draft)] = drawn
     else:
-        raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="take another level")
+        raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="choose another level")
     write(draft, f"{taskset}-{level}-{number}", folder)
     if as_json:
         from appliance.cli.documents.tasks import ExportedTask

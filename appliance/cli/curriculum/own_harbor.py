@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from curriculum.own.rows import OwnRow
 
 ONLY_FOREIGN = (
-    "only its own test scores it, a foreign reward that is never trained on: add such folders by themselves, to try "
+    "scored only by its own test, a foreign reward that is never trained on: add such folders separately, to try "
     "them and to measure with them"
 )
 

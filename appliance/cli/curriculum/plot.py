@@ -29,9 +29,9 @@ def require_plots(file: Path) -> None:
     except ImportError as error:
         raise UsageError("Pillow, which draws, is not installed", install_command("plots")) from error
     if file.suffix.lower() != ".png":
-        raise UsageError(f"{file} is no name of a PNG", "end it with .png")
+        raise UsageError(f"{file}: not a PNG name", "end it with .png")
     if not file.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {file.absolute().parent}", "make it, or name another file")
+        raise UsageError(f"no such folder: {file.absolute().parent}", "create it, or name another file")
 
 
 def draw(file: Path, cycles: Sequence[str], lines: Sequence[RateLine]) -> None:

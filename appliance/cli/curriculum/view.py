@@ -22,7 +22,7 @@ ANSWER_FORMS = {
     AnswerForm.BOXED: r"in \boxed{}",
     AnswerForm.BLOCK: "one fenced code block",
     AnswerForm.WHOLE: "the whole last turn",
-    AnswerForm.WORLD: "what the world holds at the end",
+    AnswerForm.WORLD: "the final state of the world",
 }
 
 

@@ -287,7 +287,7 @@ def _decision(report: DemoReport) -> Group:
     level = Text("[..]: at the gate's own level, which `assay model show` names beside it", style="dim")
     lines: list[RenderableType] = [verdict, table, level]
     if report.would_change:
-        lines.append(Text(f"what would change it: {report.would_change}"))
+        lines.append(Text(f"would change it: {report.would_change}"))
     return Group(*lines)
 
 

@@ -277,7 +277,7 @@ def _assumed(layout: Layout, gpus: int) -> str:
 def _advice(report: _Report) -> str:
     """Returns settings that make the training fit, from those known to fit."""
     if report.configured.too_long:
-        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or use a model with a longer context"
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]

@@ -91,7 +91,7 @@ class ReplCommands:
         if name in ("quit", "q", "exit") and not arguments:
             return False
         if name not in known:
-            raise BadRequestError(f"there is no `:{name}`", hint="`:help` lists the commands.")
+            raise BadRequestError(f"unknown command `:{name}`", hint="List the commands with `:help`.")
         least, most, action = known[name]
         if not least <= len(arguments) <= most:
             raise BadRequestError(f"`:{name}` takes no {len(arguments)} arguments", hint="`:help` says what it takes.")

@@ -80,7 +80,7 @@ def warm_start(
 
     settings = settings_of(context, data)
     if out.exists():
-        raise UsageError(f"{out} is there already", "name another folder")
+        raise UsageError(f"{out} already exists", "name another folder")
     named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
     if missing := [reason for name in named if (reason := taskset_named(name).missing())]:
         raise UsageError(f"a taskset cannot be checked here: {missing[0]}", "name others with --taskset")

@@ -58,7 +58,7 @@ def test_why_nothing_was_asked_is_said_when_training_is_over_and_not_before() ->
 
     assert said(CycleState.RUNNING) == said(CycleState.SET_ASIDE) == "not yet asked"
     assert "no task of it came up in training" in said(CycleState.RUNNING, candidate="c" * 64)
-    assert said(CycleState.CANCELLED) == "not asked: the cycle was cancelled before a task of it came up"
+    assert said(CycleState.CANCELLED) == "not asked: the cycle was cancelled before one of its tasks was drawn"
 
 
 def test_sealed_questions_count_for_both_models_or_for_none() -> None:

@@ -238,7 +238,7 @@ def test_a_cycle_without_steps_or_evaluation_has_a_report_too() -> None:
     assert "failed" in as_text(made)
     assert References(as_page(made)).found == []
     for form in (as_text, as_markdown, as_page):
-        assert "No candidate was evaluated in it." in form(made)
+        assert "No candidate was evaluated." in form(made)
     running = detail.model_copy(update={"cycle": CYCLE.model_copy(update={"state": CycleState.RUNNING})})
     assert night_report(running, ()).unmeasured == ""
 
