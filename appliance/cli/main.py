@@ -31,59 +31,59 @@ modules or drawing a screen."""
 COMMANDS = {
     "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
     "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
-    "status": CommandRow("service.commands:status", "Show what runs, what is in service, and what waits for a person."),
+    "status": CommandRow("service.commands:status", "Show running work, models in service, and what waits for a person."),
     "tui": CommandRow("service.screen:tui", "Open the terminal program."),
     "stop": CommandRow("service.commands:stop", "Ask the daemon to stop."),
-    "doctor": CommandRow("service.commands:doctor", "Check this machine, and say what to do about what is missing."),
-    "plan": CommandRow("machine.plan:plan", "Work out what of training a model fits into this machine."),
-    "selftest": CommandRow("machine.selftest:app", "Show what only a GPU can show, as far as this machine can."),
-    "backup": CommandRow("service.backup:app", "Copies of the data folder: make, list, check, put back, remove."),
+    "doctor": CommandRow("service.commands:doctor", "Check this machine, and advise on missing parts."),
+    "plan": CommandRow("machine.plan:plan", "Compute which ways of training a model fit into this machine."),
+    "selftest": CommandRow("machine.selftest:app", "Run the GPU self-test."),
+    "backup": CommandRow("service.backup:app", "Create, list, verify, restore and remove backups of the data folder."),
     "bug-report": CommandRow(
-        "machine.bug_report:bug_report", "Write an archive for whoever looks into a fault, without secrets."
+        "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
     ),
-    "demo": CommandRow("service.commands:demo", "One night in miniature, here, in minutes."),
-    "config": CommandRow("service.commands:config", "What is configured, and where it comes from."),
+    "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
+    "config": CommandRow("service.commands:config", "Show the configuration and the origin of its values."),
     "schema": CommandRow(
         "show.schema:schema",
-        "Print the JSON Schema of what a command prints with --json, or list the commands that have one.",
+        "Print the JSON Schema of a command's --json output, or list the commands that have one.",
     ),
-    "submit": CommandRow("jobs.submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
-    "jobs": CommandRow("jobs.commands:app", "List the jobs, show, watch, cancel or resume one, try it again."),
+    "submit": CommandRow("jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."),
+    "jobs": CommandRow("jobs.commands:app", "List, show, watch, cancel, resume and retry jobs."),
     "verify": CommandRow(
-        "jobs.bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."
+        "jobs.bundle:verify", "Verify a bundle again, without the daemon, and list what was not checked."
     ),
-    "bundle": CommandRow("jobs.bundle:app", "Put a bundle into one file, or take it out."),
+    "bundle": CommandRow("jobs.bundle:app", "Pack a bundle into one file, or unpack it."),
     "model": CommandRow("models.commands:app", "Import, list, compare, approve, reject, roll back and export models."),
     "evaluate": CommandRow(
         "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
     ),
     "engine": CommandRow(
-        "models.engine:app", "Serve a model's tokens and log-probabilities to what trains through them."
+        "models.engine:app", "Serve a model's tokens and log-probabilities to training programs."
     ),
-    "gateway": CommandRow("service.gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
-    "key": CommandRow("governance.key_commands:app", "Persons' keys: make, admit, revoke and list them."),
+    "gateway": CommandRow("service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."),
+    "key": CommandRow("governance.key_commands:app", "Make, admit, revoke and list persons' keys."),
     "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
-    "policy": CommandRow("governance.policy_commands:app", "Check, explain, try out and sign the written policy."),
-    "cycle": CommandRow("training.cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
-    "schedule": CommandRow("training.schedule:app", "When nights are, what became of the last ones; pause and resume."),
+    "policy": CommandRow("governance.policy_commands:app", "Check, explain, test and sign the policy."),
+    "cycle": CommandRow("training.cycles:app", "Start, list, show, watch, cancel and resume cycles."),
+    "schedule": CommandRow("training.schedule:app", "Show, pause and resume the schedule of nights."),
     "report": CommandRow(
         "models.report:report",
-        "What a cycle came to: curves, tasksets before and after, decision, examples of what changed.",
+        "Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.",
     ),
     "train": CommandRow("training.train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
     "warm-start": CommandRow(
         "training.warm_start:warm_start",
-        "Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.",
+        "Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.",
     ),
-    "rollouts": CommandRow("training.rollouts:app", "List what the model tried, and read one attempt."),
+    "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
     "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
     "logs": CommandRow(
-        "show.logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."
+        "show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."
     ),
     "curriculum": CommandRow("curriculum.commands:app", "List, try, certify and add tasksets."),
-    "check": CommandRow("check.commands:app", "Check answers, proofs, programs and texts, yours or anybody's."),
-    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and look at them."),
-    "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on more than one machine."),
+    "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
+    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and inspect them."),
+    "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on several machines."),
 }
 
 
@@ -138,7 +138,7 @@ def main() -> None:
     except BrokenPipeError as broken:
         sys.exit(_unread(broken))
     except typer.Abort:  # only where a program asked
-        sys.exit(_told("nobody answered what was asked", "answer it at a terminal, or give it as an option", 1))
+        sys.exit(_told("no answer to the prompt", "answer at a terminal, or give the answer as an option", 1))
     except SystemExit as left:
         # The parser of the command line makes 1 of a broken pipe, which is the code of a verdict.
         broken_below = left.__context__
@@ -151,7 +151,7 @@ def main() -> None:
 
 def _mistyped(error: Any) -> int:
     """Reports a command-line syntax error as JSON."""
-    hint = f"`{error.ctx.command_path} --help` says what can be given" if getattr(error, "ctx", None) else ""
+    hint = f"`{error.ctx.command_path} --help` lists the options" if getattr(error, "ctx", None) else ""
     return _told(error.format_message(), hint, error.exit_code)
 
 

@@ -19,7 +19,7 @@ from appliance.cli.shell.options import Data, Json
 from verifiers.contract.kinds import Kind, KindOption
 from verifiers.registry import KINDS
 
-app = typer.Typer(help="Check answers, proofs, programs and texts, yours or anybody's.", no_args_is_help=True)
+app = typer.Typer(help="Verify answers, proofs, programs and texts.", no_args_is_help=True)
 
 TYPES: dict[str, Any] = {"text": str | None, "texts": list[str] | None, "file": str | None, "folder": Path | None}
 ASSESS = parameter("assess", bool, default=False, help="Test the check itself: does it tell right from wrong?")

@@ -28,7 +28,7 @@ def draft(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name there.")] = "",
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name at the endpoint.")] = "",
     written: Annotated[
         str, typer.Option("--written", metavar="FILE", help="A list already written by a model, instead of asking one.")
     ] = "",

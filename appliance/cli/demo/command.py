@@ -70,7 +70,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
             cycle = _run_cycle(core, cycle, progress)
             if cycle.state in (CycleState.FAILED, CycleState.SET_ASIDE):
                 raise AssayError(
-                    f"the night could not be finished: {cycle.failure}",
+                    f"the night failed: {cycle.failure}",
                     hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
                     code=ExitCode.INFRASTRUCTURE,
                 )
@@ -103,11 +103,11 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
             ended = cycle.updated[:16].replace("T", " ")
             console.print(
                 f"the demonstration already ran here ({cycle.id}, finished {ended} UTC); "
-                "this is how it ended. `assay demo --fresh` begins anew.",
+                "this is its result. `assay demo --fresh` starts again.",
                 markup=False,
             )
             return cycle
-    console.print("this takes some 5 to 8 minutes on two quiet cores; how long it takes here is said on the way")
+    console.print("this takes some 5 to 8 minutes on two idle cores; an estimate for this machine follows")
     return core.cycles.start("demo", seed)
 
 
@@ -149,7 +149,7 @@ def _require_no_wait(core: Core) -> None:
         core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
             f"the demonstration cannot continue now: {core.supervisor.waits_for}",
-            hint="run the same command again then: nothing is repeated",
+            hint="run the same command again later: nothing is repeated",
             code=ExitCode.INFRASTRUCTURE,
         )
 
@@ -186,9 +186,9 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     if against == {"approval"}:
         command, purpose = "approve", "your signature puts the candidate into service; `assay key new` makes your key"
     else:
-        command, purpose = "show", "what stands against the candidate, gate by gate"
+        command, purpose = "show", "the objections to the candidate, gate by gate"
     return [
-        (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
+        (f"{assay} serve{where}", "starts the daemon on this data folder; keep it running and use a second terminal"),
         (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
         (f"{assay} model {command} {found.candidate[:12]}{where}", purpose),
     ]
@@ -217,14 +217,14 @@ def _set_aside(settings: Settings, console: Console) -> None:
                 usual = head.name == head_name(data)
                 head.rename(head.with_name(head_name(aside) if usual else f"{head.name}.{KEPT_ASIDE}-{stamp}"))
         data.rename(aside)
-    console.print(f"what was in {data} is now in {aside}", markup=False)
+    console.print(f"moved {data} to {aside}", markup=False)
 
 
 def _require_writable(file: Path | None) -> None:
     """Raises UsageError before the long run if the file is not writable without root's rights."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UsageError(
-            f"{file} cannot be written by the user that this runs as", hint="choose another file with --json"
+            f"{file} cannot be written by the current user", hint="choose another file with --json"
         )
 
 

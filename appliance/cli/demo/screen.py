@@ -284,7 +284,7 @@ def _decision(report: DemoReport) -> Group:
             Text(needed_in_words(finding), style="dim"),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
-    level = Text("[..]: at the gate's own level, which `assay model show` names beside it", style="dim")
+    level = Text("[..]: at the gate's own level, which `assay model show` names", style="dim")
     lines: list[RenderableType] = [verdict, table, level]
     if report.would_change:
         lines.append(Text(f"would change it: {report.would_change}"))

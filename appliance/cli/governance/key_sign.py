@@ -27,7 +27,7 @@ SUFFIX = ".admission"
 def new(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Whose key it is; otherwise the name of the login.")
+        str | None, typer.Option("--as", metavar="NAME", help="Owner of the key (default: your login name).")
     ] = None,
     passphrase_file: PassphraseFile = None,
     data: Data = None,
@@ -50,14 +50,14 @@ def new(
         api = client_of(context, data)
         told.make(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
     except (DaemonNotRunning, DaemonSilent):
-        told.show(["the daemon is not running: `assay key admit` makes the key known once it is"], known=False)
+        told.show(["the daemon is not running: start it, then run `assay key admit`"], known=False)
 
 
 @with_options(parameters_of(SigningOptions))
 def admit(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
+        Path | None, typer.Argument(help="File written by `assay key new` for another person (default: your own key).")
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -87,7 +87,7 @@ def admit(
 def revoke(
     context: typer.Context,
     whose: Whose,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Recorded in the audit log.")] = "",
     data: Data = None,
     as_json: Json = False,
     **values: Any,
@@ -102,14 +102,14 @@ def revoke(
     found = [one for one in named(api, whose) if one.valid]
     if len(found) != 1:
         raise ApiError(
-            f"{len(found)} valid keys are called {whose!r}",
+            f"{len(found)} valid keys match {whose!r}",
             hint="give the first characters of one fingerprint; `assay key ls` shows them",
             exit_code=2,
         )
     gone = found[0]
     if not as_json:
         show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
-    signs.confirmed(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"))
+    signs.confirmed(f"revoke this key of {gone.person} permanently", gone.fingerprint.removeprefix("SHA256:"))
     signer = signs.signer(own)
     changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
     show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
@@ -155,6 +155,6 @@ def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
         return envelope, statement, PublicKey.read(statement.key).fingerprint
     except (OSError, ValueError, StatementRefused) as error:
         raise KeyFileError(
-            f"{file} is no admission of a key: {getattr(error, 'strerror', None) or error}",
+            f"{file}: invalid key admission: {getattr(error, 'strerror', None) or error}",
             hint="name the file that `assay key new` wrote for the other person",
         ) from error

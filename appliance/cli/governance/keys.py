@@ -38,7 +38,7 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
             )
             for key in known.keys
         ],
-        empty="nobody's key is known: `assay key new` makes the first one",
+        empty="no key is known: make the first one with `assay key new`",
     )
     show_fields([(f"the {name}'s own", f"{print_}, signs no decision") for print_, name in known.machines.items()])
 
@@ -75,5 +75,5 @@ def named(api: ApiClient, whose: str) -> list[KnownKey]:
     found = [key for key in known if key.person == whose]
     found = found or [key for key in known if bare and key.fingerprint.removeprefix("SHA256:").startswith(bare)]
     if not found:
-        raise ApiError(f"no key is called {whose!r}", hint="`assay key ls` shows those that are known", exit_code=2)
+        raise ApiError(f"unknown key {whose!r}", hint="list known keys with `assay key ls`", exit_code=2)
     return found

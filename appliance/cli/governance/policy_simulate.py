@@ -47,7 +47,7 @@ def simulate(
             ("by night", ", ".join(f"{100 * share:.0f} %" for share in found.found_by_night)),
         ]
     )
-    show_line("every other gate passes here, and a person approves of everything: a real owner is fooled less often")
+    show_line("assumes that all other gates pass and a person approves everything; real false promotions are rarer")
 
 
 def _interval(value: float, low: float, high: float) -> str:

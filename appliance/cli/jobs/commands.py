@@ -6,21 +6,21 @@ from appliance.cli.shell.lazy_group import CommandRow, lazy_group
 
 COMMANDS = {
     "validate": CommandRow("jobs.validate:validate", "Sign whether a job's check means what was asked."),
-    "ls": CommandRow("jobs.look:ls", "The jobs, newest first."),
-    "show": CommandRow("jobs.look:show", "One job: its state, its answer and its bundle, or what was tried."),
+    "ls": CommandRow("jobs.look:ls", "List the jobs, newest first."),
+    "show": CommandRow("jobs.look:show", "Show one job: state, answer and bundle, or the failed attempts."),
     "watch": CommandRow(
-        "jobs.look:watch", "Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside."
+        "jobs.look:watch", "Follow a job to its end."
     ),
     "cancel": CommandRow(
-        "jobs.look:cancel", "Call a job off, also one that is being worked on. 4 when it has ended already."
+        "jobs.look:cancel", "Cancel a job, even while it is worked on."
     ),
     "resume": CommandRow(
         "jobs.look:resume",
-        "Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.",
+        "Resume a job that was set aside because its worker died three times in a row.",
     ),
     "retry": CommandRow(
-        "jobs.look:retry", "Ask the same again, with the next seed, as a new job. 4 while the job has not ended."
+        "jobs.look:retry", "Submit the same question again with the next seed, as a new job."
     ),
 }
 
-app = lazy_group(COMMANDS, help="List the jobs, show, watch, cancel or resume one, try it again.")
+app = lazy_group(COMMANDS, help="List, show, watch, cancel, resume and retry jobs.")

@@ -29,7 +29,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             printable(job.question, limit=MOST_SHOWN),
             printable(job.step or job.reason, limit=MOST_SHOWN),
         ),
-        empty="no job yet: `assay submit --question ... --check ...`",
+        empty="no job yet: submit one with `assay submit --question ... --check ...`",
         as_json=as_json,
         narrow={"submitted": short_time, "priority": None, "kind": None, "now": None},
     )

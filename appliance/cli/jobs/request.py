@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
-HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
+HINT = "write a duration such as 90m, 2h or 1d12h, or a time such as 2026-05-01T18:00"
 
 
 def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
@@ -53,7 +53,7 @@ def deadline_of(given: str | datetime | None, now: datetime, what: str = "the de
     try:
         moment = moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        raise UsageError(f"{what} is no time that can be waited for", hint=HINT) from error
+        raise UsageError(f"{what} is out of range", hint=HINT) from error
     if moment <= now:
         raise UsageError(f"{what} has passed: {given}", hint=HINT)
     return moment.isoformat(timespec="seconds")
@@ -67,14 +67,14 @@ def _moment(text: str, now: datetime) -> datetime:
             return now + timedelta(seconds=seconds)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text[:40]!r} is no time", hint=HINT) from error
+        raise UsageError(f"invalid time {text[:40]!r}", hint=HINT) from error
 
 
 MAX_FILE_BYTES = 1_000_000
 PLAIN = {
-    "extra_forbidden": "there is no such key",
-    "string_too_short": "it is empty",
-    "tuple_type": 'this has to be a list, as in ["one", "two"]',
+    "extra_forbidden": "unknown key",
+    "string_too_short": "must not be empty",
+    "tuple_type": 'must be a list, such as ["one", "two"]',
 }
 """Replacements of pydantic's messages."""
 SPEC_WAY = "spec"
@@ -102,28 +102,28 @@ class PreparedRequest:
 class JobFields(FrozenModel):
     """Flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
-    question: str | None = Field(None, min_length=1, max_length=20_000, description="What is asked.")
+    question: str | None = Field(None, min_length=1, max_length=20_000, description="The question.")
     kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
     family: str | None = Field(None, description="An item of a task family, with its own check.")
-    level: int = Field(0, ge=0, description="Of the family's item.")
-    item: int = Field(0, ge=0, lt=2**60, description="Which item of the family.")
+    level: int = Field(0, ge=0, description="Level of the family's item.")
+    item: int = Field(0, ge=0, lt=2**60, description="Number of the family's item.")
     spec: dict[str, Any] | str | None = Field(
         None,
         description="A program's tests, as for `assay check code`; or any spec.",
         json_schema_extra={"metavar": "SPEC.toml"},
     )
     file: tuple[str, ...] = Field(
-        (), description="Data that the agent finds in its folder; repeatable.", json_schema_extra={"metavar": "FILE"}
+        (), description="Data file for the agent's folder (repeatable).", json_schema_extra={"metavar": "FILE"}
     )
-    attempts: int | None = Field(None, ge=1, le=1024, description="Independent tries.")
-    seed: int = Field(0, description="Of the tries.")
-    priority: int = Field(5, ge=0, le=9, description="Higher ones go first; 5 is usual.")
-    deadline: str | datetime | None = Field(None, description="When it is given up: 2h, 1d12h, or 2026-05-01T18:00.")
+    attempts: int | None = Field(None, ge=1, le=1024, description="Independent attempts.")
+    seed: int = Field(0, description="Seed of the attempts.")
+    priority: int = Field(5, ge=0, le=9, description="Higher priorities go first (default: 5).")
+    deadline: str | datetime | None = Field(None, description="Time to give up: 2h, 1d12h, or 2026-05-01T18:00.")
     budget: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
-        description="Of work on it, over all tries.",
+        description="Seconds of work over all attempts.",
         json_schema_extra={"metavar": "SECONDS"},
     )
 
@@ -144,7 +144,7 @@ class JobFields(FrozenModel):
         daemon gives advice."""
         ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
-            raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
+            raise UsageError(f"{' and '.join(ways)} cannot be combined: each selects a check", hint="keep one of them")
         question, spec, made = self.question, None, {}
         if self.family is not None:
             task = self._family_item(self.family, catalog)
@@ -156,7 +156,7 @@ class JobFields(FrozenModel):
                 kind = kind_of(spec)
                 question = kind.question.load()(spec, question) if kind.question is not None else question
         if question is None:
-            raise UsageError("there is no question", hint="add --question TEXT, or `question` to the file")
+            raise UsageError("question: missing", hint="add --question TEXT, or `question` to the file")
         files = JobContents(folder, self.file, made)
         submission = SubmitJob(
             question=question,
@@ -175,7 +175,7 @@ class JobFields(FrozenModel):
         used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
         for name, kinds in _MORE.items():
             if getattr(self, name) not in (None, ()) and name not in used:
-                raise UsageError(f"{name} says nothing without {' or '.join(kinds)}", hint=f"leave {name} out")
+                raise UsageError(f"{name} requires {' or '.join(kinds)}", hint=f"omit {name}")
 
     def _spec(self, way: str, folder: Path) -> Spec:
         try:
@@ -188,14 +188,14 @@ class JobFields(FrozenModel):
                     fields[option.field] = value if option.takes == "texts" else self._single(option, value)
             return SPEC.validate_python({**fields, "kind": self._kind_name(way, fields)})
         except ValidationError as error:
-            raise UsageError(f"the check cannot be used: {first_fault(error)}", hint="see docs/jobs.md") from error
+            raise UsageError(f"invalid check: {first_fault(error)}", hint="see docs/jobs.md") from error
 
     @staticmethod
     def _single(option: KindOption, value: str | tuple[str, ...]) -> str:
         if isinstance(value, str):
             return value
         if len(value) > 1:
-            raise UsageError(f"a check has one {parameter_name(option.flag)}", hint="name one of them")
+            raise UsageError(f"{parameter_name(option.flag)}: given more than once", hint="keep one of them")
         return value[0]
 
     def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
@@ -207,7 +207,7 @@ class JobFields(FrozenModel):
         if any(self.kind in (kind.name, *kind.retired) for kind in EXPECTED):
             return self.kind
         known = " or ".join(kind.name for kind in EXPECTED)
-        raise UsageError(f"{self.kind!r} is not {known}", hint="leave --kind out")
+        raise UsageError(f"--kind: invalid kind {self.kind!r}", hint=f"use {known}, or omit --kind")
 
     def _own_spec(self, folder: Path) -> Spec:
         if isinstance(self.spec, str):
@@ -225,7 +225,7 @@ class JobFields(FrozenModel):
         from curriculum.seeds import seeds
 
         if self.question is not None:
-            raise UsageError("a family brings its own question", hint="leave out either --question or --family")
+            raise UsageError("a family has its own question", hint="omit either --question or --family")
         try:
             known = BUILT_IN if catalog is None else catalog()
             return known.task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
@@ -261,7 +261,7 @@ JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_
 def read_request(content: bytes, name: str) -> JobFields:
     """Parses a job from TOML; `name` is the file's, for messages. Raises UsageError."""
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
+        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job has only a question and a check; shorten it")
     try:
         return JobRequest.model_validate(table_of(content, name))
     except ValidationError as error:

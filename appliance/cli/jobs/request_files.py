@@ -56,9 +56,9 @@ class JobContents:
         records += [self._keep(name, text.encode()) for name, text in (made or {}).items()]
         twice = sorted({file.name for file in records if sum(other.name == file.name for other in records) > 1})
         if twice:
-            raise UsageError(f"two files are called {twice[0]}", hint="they lie in one folder: rename one")
+            raise UsageError(f"two files are called {twice[0]}", hint="rename one")
         if sum(file.bytes for file in records) > MAX_JOB_BYTES:
-            raise UsageError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
+            raise UsageError("the files are too large", hint=f"send at most {MAX_JOB_BYTES >> 20} MiB together")
         self.records = tuple(records)
 
     def _take(self, path: Path) -> JobFile:
@@ -70,8 +70,8 @@ class JobContents:
             file = JobFile(name=name, sha256=digest, bytes=len(content))
         except ValidationError as error:
             raise UsageError(
-                f"{name!r} is no name for a job's file",
-                hint="letters, digits, dots, dashes and underscores, at most 100, and no dot or dash at the beginning",
+                f"invalid file name {name!r}",
+                hint="use at most 100 letters, digits, dots, dashes and underscores, not beginning with a dot or dash",
             ) from error
         self.contents[digest] = content
         return file
@@ -81,8 +81,8 @@ def _read(path: Path, option: str, most: int) -> bytes:
     try:
         content = beginning(path, most)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "that is no name of a file"
-        raise UsageError(f"{path}: {why}", hint=f"{option} names a file that can be read") from error
+        why = getattr(error, "strerror", None) or "invalid file name"
+        raise UsageError(f"{path}: {why}", hint=f"set {option} to a readable file") from error
     if len(content) > most:
-        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="take a smaller file")
+        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="use a smaller file")
     return content

@@ -28,7 +28,7 @@ def submit(
     job_file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A TOML file with the job, `-` for standard input.")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it is done: 0 solved, 1 not solved, 5 failed.")] = False,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end. Exit code 0 solved, 1 not solved, 5 failed.")] = False,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
@@ -71,12 +71,12 @@ def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Ca
         return request.prepared(Path(), now, catalog)
     if flags:
         raise UsageError(
-            f"a file and --{next(iter(flags))} both describe the job", hint="give the file alone, or the flags alone"
+            f"a file and --{next(iter(flags))} cannot be combined", hint="give either the file or the flags"
         )
     if str(file) == STDIN:
         return read_request(standard_input("FILE", MAX_FILE_BYTES), "standard input").prepared(Path(), now, catalog)
     try:
         content = beginning(file, MAX_FILE_BYTES)
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}", hint="name a TOML file that can be read") from error
+        raise UsageError(f"{file}: {error.strerror}", hint="name a readable TOML file") from error
     return read_request(content, str(file)).prepared(file.parent, now, catalog)

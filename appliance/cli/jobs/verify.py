@@ -62,7 +62,7 @@ def verify(
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
             raise BundleError(
-                "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
+                "the expected digest is not a SHA-256", hint="Give 64 hexadecimal digits, as `assay verify` prints."
             )
         public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
         persons = [_public(person, "the person's own NAME.pub") for person in people]
@@ -77,7 +77,7 @@ def verify(
                 later=_validation_beside(path),
             )
         if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
-            notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
+            notes.append("the answer was read in a self-confined process; run as root to read it in a jail")
         report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
         _write_page(report, html)
     except BundleError as error:
@@ -126,7 +126,7 @@ def _public(key: Path, usual: str) -> PublicKey:
             return PublicKey.read(source.read(MOST_KEY).decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
+        raise BundleError(f"{key}: invalid public key: {reason}", hint=f"Name {usual}.") from error
 
 
 def _own(key: Path | None) -> PublicKey | None:
@@ -147,7 +147,7 @@ def _validation_beside(path: Path) -> bytes | None:
         with beside.open("rb") as source:
             return source.read(LARGEST_MEANING + 1)
     except OSError as error:
-        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or let me read it.") from (
+        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or make it readable.") from (
             error
         )
 
@@ -184,7 +184,7 @@ def show(report: BundleReport, console: Console) -> None:
     for name, text in facts(report):
         line(f"{name}: {printable(text, limit=SHOWN)}")
     if report.statement_now:
-        line("what it says, and what carries it:")
+        line("its statements, with their support:")
     for part in parts(report):
         line(f"  {part.now}{f' (it says: {part.then})' if part.differs else ''}: {part.part}")
         if part.by:

@@ -114,8 +114,8 @@ def show_job(detail: JobDetail) -> None:
 def _meaning(job: Job) -> str | None:
     """Describes a person's validation of the check, or how to validate it."""
     if job.validation is not None:
-        verb = "says" if job.validation.verdict == "meant" else "does not say"
-        return f"the check {verb} what was meant: {job.validation.person}, {job.validation.created}"
+        verb = "means" if job.validation.verdict == "meant" else "does not mean"
+        return f"the check {verb} what was asked: {job.validation.person}, {job.validation.created}"
     return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
 
 

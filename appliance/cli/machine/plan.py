@@ -25,7 +25,7 @@ def plan(
     model: Annotated[
         str,
         typer.Argument(
-            help="A registered base model, a model folder, champion or a digest; otherwise the configured one."
+            help="A registered base model, a model folder, champion or a digest (default: the configured model)."
         ),
     ] = "",
     data: Data = None,
@@ -52,7 +52,7 @@ def plan(
     else:
         _show(name, shape, machine, report)
         if settings.placement.learners == "cluster":
-            show_line("learners are on a host of the cluster: `assay plan` there says what fits there")
+            show_line("learners run on a host of the cluster: run `assay plan` there")
     raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
 
 
@@ -144,7 +144,7 @@ def _share(machine: Hardware, one: Plan, none: str) -> str:
     needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
     if none or one.layout.vllm is None or not machine.gpus:
         return none or needed
-    return f"{needed}, and vLLM is given {_percent(one.layout.vllm)}"
+    return f"{needed}, vLLM gets {_percent(one.layout.vllm)}"
 
 
 def _percent(vllm: Vllm) -> str:
@@ -221,7 +221,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
         empty="no way of training is known",
         narrow={"in": None},
     )
-    show_line("context: the longest, in tokens; a pass: tokens that are learned from together; at once: rollouts")
+    show_line("context: maximum tokens; a pass: tokens per training pass; at once: concurrent rollouts")
     if machine.gpus:
         show_line(_assumed(one.layout, len(machine.gpus)))
     if not one.fits:
@@ -258,20 +258,20 @@ def _parts(one: Plan) -> str:
 def _handed(one: Plan, free: int) -> str:
     room = f"; {free / GIB:.1f} are free there" if free else ""
     files = one.layout.vllm is not None and one.layout.vllm.files
-    otherwise = ", and vLLM's take temporary files where they have no room" if files else ""
-    return f"{one.handed / GIB:.1f} GiB of weights on their way in /dev/shm{room}{otherwise}"
+    otherwise = "; vLLM's use temporary files if it is full" if files else ""
+    return f"{one.handed / GIB:.1f} GiB of weights passed through /dev/shm{room}{otherwise}"
 
 
 def _assumed(layout: Layout, gpus: int) -> str:
     learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
     engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines"
     engines += " on the same" if layout.together > 1 else ""
-    shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
+    shared = "separate from learners" if layout.apart(gpus) else "shared with a learner"
     many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
     many += " each" if layout.together < layout.engines else ""
     if layout.vllm:
         many += f" (vLLM, {_percent(layout.vllm)} of each)"
-    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
+    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is the fullest GPU's"
 
 
 def _advice(report: _Report) -> str:
@@ -283,17 +283,17 @@ def _advice(report: _Report) -> str:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]
     layout = report.configured.layout
     if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
-        return "make room for weights: `mount -o remount,size=50% /dev/shm`"
+        return "make room for weights: run `mount -o remount,size=50% /dev/shm`"
     if not fitting and report.configured.tightest[0].endswith("(beside)"):
-        return "no way of training fits: take a smaller model, or a machine with more memory beside the GPU"
+        return "no way of training fits: use a smaller model, or a machine with more main memory"
     if not fitting and layout.vllm and report.configured.device == "gpu":
         share = _percent(layout.vllm)
         return (
-            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to what it needs, "
-            "vllm.sleep to 2 where a learner is on the same GPU, or take a smaller model"
+            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to the engines' need, "
+            "vllm.sleep to 2 if a learner shares the GPU, or use a smaller model"
         )
     if not fitting:
-        return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
+        return "no way of training fits: use a smaller model, shorter conversations, or a machine with more memory"
     row = fitting[0]
     again = "true" if row["gradient_checkpointing"] else "false"
     return (

@@ -14,7 +14,7 @@ from appliance.cli.show.printing import short, show_fields, show_json, show_line
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is what it is called from then on."
+        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is its name from then on."
     ),
 ]
 
@@ -30,7 +30,7 @@ def import_model(
     context: typer.Context,
     source: Source,
     license_file: Annotated[
-        Path | None, typer.Option("--license", metavar="FILE", help="Its licence text, where the folder has none.")
+        Path | None, typer.Option("--license", metavar="FILE", help="Licence text, if the folder has none.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -59,7 +59,7 @@ def import_model(
             )
         )
         return
-    show_line(f"{made.name} {'was there already' if made.known else 'is registered'}")
+    show_line(f"{made.name} {'was already registered' if made.known else 'is registered'}")
     show_fields(
         [
             ("parameters", f"{made.facts.parameters / 1e6:,.1f} million"),
@@ -76,7 +76,7 @@ def export_model(
     model: Annotated[
         str,
         typer.Argument(
-            help="champion, candidate, previous, canary, first digits of a digest, or a checkpoint's folder."
+            help="champion, candidate, previous, canary, a digest's first digits, or a checkpoint's folder."
         ),
     ],
     target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
@@ -84,11 +84,11 @@ def export_model(
         str,
         typer.Option(
             metavar="NAME|DIR",
-            help="For a checkpoint of an adapter: the model it was trained beside, registered or a folder.",
+            help="Base model of an adapter checkpoint: a registered name or a folder.",
         ),
     ] = "",
     form: Annotated[
-        ExportForm, typer.Option("--format", help="folder: as Hugging Face has it; gguf: one file for llama.cpp.")
+        ExportForm, typer.Option("--format", help="folder: Hugging Face format; gguf: one file for llama.cpp.")
     ] = ExportForm.FOLDER,
     data: Data = None,
     as_json: Json = False,
@@ -124,8 +124,8 @@ def export_model(
             )
         )
         return
-    show_line(f"{target} holds the model {short(done.digest)}")
+    show_line(f"wrote model {short(done.digest)} to {target}")
     if counted:
-        show_line(f"{counted['tensors']} tensors, read again and equal to the model's")
+        show_line(f"{counted['tensors']} tensors, verified against the model")
     if done.merged:
         show_line(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")

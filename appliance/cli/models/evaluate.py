@@ -29,25 +29,25 @@ RESULTS, PAGE = "results.json", "page.html"
 
 def evaluate(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the attempts, results and page go.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for attempts, results and page.")],
     model: Annotated[
-        str, typer.Argument(help="champion, candidate, first digits of a digest, a folder; a name at --endpoint.")
+        str, typer.Argument(help="champion, candidate, a digest's first digits, a folder; a name at --endpoint.")
     ] = "champion",
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
     tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
     ] = None,
-    items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions a taskset and seed.")] = 20,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts a question.")] = 4,
-    seeds: Annotated[list[int] | None, typer.Option("--seed", min=0, help="Of questions; repeatable.")] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
+    items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,
+    seeds: Annotated[list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")] = None,
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
     tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=16, help="Of a conversation; at an endpoint of a turn.")
+        int | None, typer.Option("--max-tokens", min=16, help="Tokens of a conversation; with an endpoint, of a turn.")
     ] = None,
-    calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls of a conversation.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that is in --out.")] = False,
+    calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls per conversation.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -131,7 +131,7 @@ def evaluate(
             replace_file(out / PAGE, page(found).encode())
             if not found.complete:
                 judged = found.all.right + found.all.wrong
-                typer.echo(f"{judged} of {work.planned} attempts are judged and in {out}: --resume goes on", err=True)
+                typer.echo(f"{judged} of {work.planned} attempts are judged and in {out}: continue with --resume", err=True)
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if as_json:
@@ -143,8 +143,8 @@ def evaluate(
         for name, why in found.left_out.items():
             show_line(f"not asked: {name}: {why}")
         if found.all.lost:
-            show_line(f"{found.all.lost} attempts were lost to the infrastructure, and count as neither")
-        show_line(f"{out / RESULTS} and {out / PAGE} have all of it; intervals of 95 %, clustered by question")
+            show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
+        show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
     raise typer.Exit(ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
 
 
@@ -209,7 +209,7 @@ def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
 
     source = published(model, settings.data)
     if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+        raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
     try:
         if (source / MANIFEST).exists():
             digest = verify(source)

@@ -18,7 +18,7 @@ def history(
     context: typer.Context,
     limit: Limit = 20,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and the PNGs into that folder.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and PNGs into that folder.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -57,7 +57,7 @@ def history(
             empty="  no question was answered by both",
         )
     if not found:
-        show_line("no promotion yet: `assay model approve candidate` makes one")
+        show_line("no promotion yet: approve a candidate with `assay model approve candidate`")
 
 
 def _bar(gained: int, lost: int, items: int) -> str:

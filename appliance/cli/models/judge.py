@@ -23,12 +23,12 @@ Confirm = Annotated[
     typer.Option(
         "--decision",
         metavar="DIGEST",
-        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
+        help="Digest of the decision you were shown, instead of typing; must be the newest.",
     ),
 ]
 Hours = Annotated[
     float | None,
-    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
+    typer.Option("--hours", min=0.01, help="Hours that your signature is valid (default: the policy's maximum)."),
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
@@ -75,10 +75,10 @@ def reject(
 
 def rollback(
     context: typer.Context,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Recorded in the history.")] = "",
     sure: Annotated[
         str | None,
-        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
+        typer.Option("--confirm", metavar="DIGITS", help="First digits of the withdrawn model, instead of typing them."),
     ] = None,
     person: Person = None,
     data: Data = None,
@@ -126,9 +126,9 @@ def _judge(
     show_decision(approved.decision)
     show_line(f"champion is {short(approved.aliases['champion'])}")
     if approved.aliases.get("canary"):
-        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
+        show_line(f"{short(approved.aliases['canary'])} is on trial beside it: follow it with `assay model ls`")
     if approved.approval.verdict == "approve":
-        show_line("`assay model rollback` takes it out of service again")
+        show_line("undo this with `assay model rollback`")
 
 
 def _decision_to_sign(
@@ -138,8 +138,8 @@ def _decision_to_sign(
     decisions = api.decisions(candidate=model, limit=1)
     if not decisions:
         raise ApiError(
-            f"there is no decision about {model} to sign",
-            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+            f"no decision about {model} to sign",
+            hint="wait for a cycle to evaluate its candidate; see `assay model ls`",
             exit_code=2,
         )
     decision = decisions[0]
@@ -149,8 +149,8 @@ def _decision_to_sign(
         return decision
     if as_json:
         raise ApiError(
-            "with --json nothing is asked and nothing shown",
-            hint="name the decision that you sign with --decision",
+            "--json cannot ask for a confirmation",
+            hint="name the decision to sign with --decision",
             exit_code=2,
         )
     show_decision(decision)
@@ -164,7 +164,7 @@ def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
     wanted, candidate = named.lower(), newest.candidate[:12]
     if len(wanted) < DIGITS or set(wanted) - set(hexdigits):
         raise ApiError(
-            f"{named[:12]!r} does not name a decision",
+            f"invalid decision digest {named[:12]!r}",
             hint=f"give at least the first {DIGITS} digits; `assay model show {candidate}` shows them",
             exit_code=2,
         )
@@ -172,7 +172,7 @@ def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
         return
     earlier = api.decisions(candidate=newest.candidate, limit=EARLIER)
     if any(one.digest().startswith(wanted) for one in earlier):
-        said = f"there is a newer decision about {candidate} than {named[:12]}: {newest.reason}"
+        said = f"a newer decision about {candidate} exists than {named[:12]}: {newest.reason}"
     else:
-        said = f"{named[:12]} is no decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
-    raise ApiError(said, hint=f"look at it (`assay model show {candidate}`), then sign again", exit_code=4)
+        said = f"{named[:12]} is not a decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+    raise ApiError(said, hint=f"review it with `assay model show {candidate}`, then sign again", exit_code=4)

@@ -10,7 +10,7 @@ from appliance.cli.show.printing import points, short, short_cycle, show_fields,
 from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision, DecisionOutcome
 
-SIGNED = "stays on record, and counts for this evaluation alone: after another night there are other figures to sign"
+SIGNED = "is recorded, and valid for this evaluation alone: another night brings new figures to sign"
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
@@ -34,7 +34,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             )
             for view in views
         ],
-        empty="no model yet: `assay cycle start` makes the first one",
+        empty="no model yet: make the first one with `assay cycle start`",
         narrow={"cycle": short_cycle, "reason": None, "stage": None},
     )
     if canary is not None:
@@ -65,7 +65,7 @@ def compare(
     show_table(
         ("family", "items", "a passed", "b passed"),
         [(f.family, f.items, f.passed_a, f.passed_b) for f in found.families],
-        empty="no family has an item that both answered",
+        empty="no taskset has an item that both answered",
     )
 
 
@@ -106,7 +106,7 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
     else:
         candidate = short(cycle.plan["candidate"])
         show_line(f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}")
-        show_line(f"`assay cycle watch {cycle.id}` follows it; `assay model show {candidate}` then has the decision")
+        show_line(f"follow it with `assay cycle watch {cycle.id}`; then see `assay model show {candidate}`")
 
 
 def show_decision(decision: Decision) -> None:

@@ -36,14 +36,14 @@ def report(
     context: typer.Context,
     cycle: Annotated[
         str,
-        typer.Argument(metavar="CYCLE", help="Its id, the beginning of one, or `latest`: the newest with a result."),
+        typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result."),
     ] = "latest",
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Write report.html, report.md and the PNGs into that folder, which has none yet.",
+            help="Write report.html, report.md and PNGs into that folder, which must have none.",
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -55,7 +55,7 @@ def report(
     Example: assay report latest --out report
     """
     if sum((out is not None, markdown, as_json)) > 1:
-        raise UsageError("--out, --markdown and --json each say where the report goes", "name one of them")
+        raise UsageError("--out, --markdown and --json cannot be combined", "give one of them")
     api = client_of(context, data)
     made = gather(api, newest(api) if cycle == "latest" else cycle)
     if as_json:
@@ -78,7 +78,7 @@ def newest(api: ApiClient) -> str:
 
     found = api.cycles(NEWEST)
     if not found:
-        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+        raise UsageError("no cycle yet", "start one with `assay cycle start`")
     done = next((place for place, one in enumerate(found) if one.state is CycleState.DONE), None)
     if done is None:
         return next((one for one in found if one.state.ended), found[0]).id
@@ -165,7 +165,7 @@ def write_report(made: NightReport, folder: Path) -> list[Path]:
 def new_folder(folder: Path, *pages: Path) -> None:
     """Creates the folder if needed. Raises UsageError if one of the pages exists."""
     if taken := next((page for page in pages if page.exists()), None):
-        raise UsageError(f"{taken} is there already", "name another folder")
+        raise UsageError(f"{taken} already exists", "name another folder")
     folder.mkdir(parents=True, exist_ok=True)
 
 
@@ -174,7 +174,7 @@ def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
     try:
         import PIL  # noqa: F401
     except ImportError:
-        typer.echo(f"no PNGs: Pillow, which draws them, is not installed ({install_command('plots')})", err=True)
+        typer.echo(f"no PNGs: Pillow is not installed ({install_command('plots')})", err=True)
         return []
     for name, picture in pictures.items():
         picture.png(folder / f"{name}.png")

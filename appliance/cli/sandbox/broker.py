@@ -46,7 +46,7 @@ def asked(path: Path, question: Question[A]) -> A:
             found = answer.result(timeout=ANSWER_SECONDS)
         except TimeoutError as error:
             raise InfrastructureError(
-                f"the broker at {path} gave no answer in {ANSWER_SECONDS:g} s", hint="See its log; start it again."
+                f"the broker at {path} did not answer within {ANSWER_SECONDS:g} s", hint="See its log, and restart it."
             ) from error
     finally:
         reactor.stop()
@@ -108,6 +108,6 @@ def show_sweep(path: Path, *, as_json: bool) -> None:
         show_json(SweptDocument(**found.model_dump(exclude={"request", "kind"})))
     else:
         show_line(
-            f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
+            f"removed for {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
             f" {found.folders} folders"
         )

@@ -10,9 +10,9 @@ from appliance.cli.sandbox.options import Backend, Code, File, SandboxRun, for_h
 from appliance.cli.shell.model_options import parameters_of, read_options, with_options
 from appliance.cli.shell.options import Data, Json
 
-app = typer.Typer(help="Run code in sandboxes, and look at them.", no_args_is_help=True)
+app = typer.Typer(help="Run code in sandboxes, and inspect them.", no_args_is_help=True)
 
-Quick = Annotated[bool, typer.Option("--quick", help="The short form.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run the short form.")]
 
 
 @app.command("run")
@@ -23,9 +23,9 @@ def run(
     code: Code = None,
     backend: Backend = None,
     tier: Annotated[
-        str | None, typer.Option("--tier", help="shared, process or sandbox (default); never less than the code needs.")
+        str | None, typer.Option("--tier", help="shared, process or sandbox (default); raised if the code needs more.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Show what it printed as it is, control characters too.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Print output unescaped, including control characters.")] = False,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
@@ -84,7 +84,7 @@ def snapshot(
 @app.command("rm")
 def rm(
     context: typer.Context,
-    snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="As `ls` and `snapshot` name them.")],
+    snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")],
     data: Data = None,
 ) -> None:
     """Remove kept snapshots.
@@ -128,11 +128,11 @@ def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 def selftest(
     context: typer.Context,
     backend: Annotated[
-        str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy gives anything to run.")
+        str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")
     ] = "all",
     quick: Quick = False,
     named: Annotated[
-        str | None, typer.Option("--check", metavar="TEXT", help="Only the checks whose name has this in it.")
+        str | None, typer.Option("--check", metavar="TEXT", help="Only checks whose name contains this.")
     ] = None,
     data: Data = None,
     as_json: Json = False,

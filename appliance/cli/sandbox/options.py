@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from policies.contract.rules import ResourceRules
     from runtime.sandbox import Sandbox
 
-File = Annotated[Path | None, typer.Argument(help="A file of Python, `-` for standard input.")]
+File = Annotated[Path | None, typer.Argument(help="Python file, `-` for standard input.")]
 Code = Annotated[str | None, typer.Option("-c", "--code", metavar="CODE", help="Python, instead of a file.")]
 Backend = Annotated[
     str | None,
-    typer.Option("--backend", help="gvisor or nsjail, if the policy allows it; otherwise the one for model code."),
+    typer.Option("--backend", help="gvisor or nsjail, if the policy allows it (default: the one for model code)."),
 ]
 AT_A_PROMPT = {
     "call_seconds": 60.0,
@@ -50,21 +50,21 @@ class SandboxRun(FrozenModel):
 
     snapshot: str | None = Field(
         None,
-        description="Begin there, instead of with an empty sandbox.",
+        description="Start from this snapshot instead of an empty sandbox.",
         json_schema_extra={"flag": "--from", "metavar": "SNAPSHOT"},
     )
     files: tuple[str, ...] = Field(
         (),
-        description="Copy a file or folder in, below /work or /tmp; repeatable.",
+        description="Copy a file or folder to a place below /work or /tmp (repeatable).",
         json_schema_extra={"flag": "--file", "metavar": "HOST:GUEST"},
     )
     seconds: float | None = Field(
-        None, description="Wall clock of a call; 60 unless given.", json_schema_extra={"metavar": "S"}
+        None, description="Time limit per call, in seconds (default: 60).", json_schema_extra={"metavar": "S"}
     )
-    memory: int | None = Field(None, description="Memory of the sandbox.", json_schema_extra={"metavar": "MIB"})
+    memory: int | None = Field(None, description="Memory limit of the sandbox, in MiB.", json_schema_extra={"metavar": "MIB"})
     others: tuple[str, ...] = Field(
         (),
-        description="Another limit by its name, such as pids=64; repeatable.",
+        description="Another limit, such as pids=64 (repeatable).",
         json_schema_extra={"flag": "--set", "metavar": "LIMIT=VALUE"},
     )
 
@@ -91,7 +91,7 @@ class SandboxRun(FrozenModel):
             asked[name] = (f"--set {name}", value)
         endless = next((option for option, value in asked.values() if str(value).lower() in ENDLESS), None)
         if endless is not None:
-            raise typer.BadParameter("a limit has an end", param_hint=endless)
+            raise typer.BadParameter("a limit must be finite", param_hint=endless)
         try:
             limits = Limits.model_validate(values | {name: value for name, (_, value) in asked.items()})
         except ValidationError as error:
@@ -105,7 +105,7 @@ class SandboxRun(FrozenModel):
 def source_of(file: Path | None, code: str | None) -> str:
     """Reads the Python to run. Raises BadParameter unless exactly one source was given, UsageError if unreadable."""
     if (file is None) == (code is None):
-        raise typer.BadParameter("give a file, `-` for standard input, or -c CODE: one of them")
+        raise typer.BadParameter("give exactly one of a file, `-` for standard input, and -c CODE")
     return code if code is not None else text_of(str(file), "FILE", MAX_CODE_BYTES)
 
 
@@ -126,7 +126,7 @@ def copy_in(box: Sandbox, host: Path, guest: str) -> int:
     if host.is_dir():
         return box.upload(host, guest)
     if not host.is_file():
-        raise BadRequestError(f"{host} is no plain file", hint="Copy files and folders only.")
+        raise BadRequestError(f"{host} is not a regular file", hint="Copy only files and folders.")
     size = host.stat().st_size
     if size > MAX_FILE_BYTES:
         raise BadRequestError(f"{host} is longer than {MAX_FILE_BYTES >> 20} MiB", hint="Split it.")

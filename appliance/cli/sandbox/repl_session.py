@@ -96,11 +96,11 @@ class ReplSession:
         self.box.close()
         self.box = self._pool.sandbox(self._limits, snapshot=self._before, caller=CALLER, priority=Priority.JOB)
         if self._before is None:
-            self._write(f"{why}; it starts again with no names and no files")
+            self._write(f"{why}; restarted without names and files")
         elif self._current:
-            self._write(f"{why}; everything is as it was before this block")
+            self._write(f"{why}; restored the state before this block")
         else:
-            self._write(f"{why}; what this block and the one before it did is lost")
+            self._write(f"{why}; the effects of this block and the previous one are lost")
 
     def _keep(self) -> None:
         self._current = False
@@ -114,13 +114,13 @@ class ReplSession:
             if self._answers():
                 self._forget()
                 self._keeps = False
-                self._write(f"states cannot be kept before each block, so a stopped block takes all with it: {error}")
+                self._write(f"states cannot be kept before each block, so stopping a block loses everything: {error}")
             return
         self._forget()
         self._before, self._current = snapshot_id, True
         if time.monotonic() - started > SLOW_SECONDS:
             self._keeps = False
-            self._write("this state is too large to be kept before each block; `:snapshot` keeps one")
+            self._write("this state is too large to be kept before each block; keep one with `:snapshot`")
 
     def _forget(self) -> None:
         snapshot_id, self._before = self._before, None

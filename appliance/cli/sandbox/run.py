@@ -38,7 +38,7 @@ def run_once(
     """Runs the code and shows its output. Raises the runtime's errors if it could not be run."""
     files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
-        raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
+        raise typer.BadParameter("files and snapshots need their own sandbox: omit --tier", param_hint="--tier")
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with sessions(target.settings.model_copy(update={"limits": limits})) as pool:
         if least is Tier.SANDBOX:
@@ -105,13 +105,13 @@ def tier_named(name: str | None) -> Tier:
     try:
         return Tier(name or Tier.SANDBOX)
     except ValueError as error:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(Tier)}", param_hint="--tier") from error
+        raise typer.BadParameter(f"unknown tier {name!r}; use one of {', '.join(Tier)}", param_hint="--tier") from error
 
 
 def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
     if not re.fullmatch(r"[0-9a-f]{64}", name):
         raise typer.BadParameter(
-            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them",
+            f"invalid snapshot {name!r}: give 64 hexadecimal digits, as listed by `assay sandbox ls`",
             param_hint=option,
         )
     return SnapshotId(name)
@@ -137,4 +137,4 @@ def complain_of(result: CallResult) -> None:
     kind = "" if result.status is CallStatus.EXCEPTION else f"{result.status.value}: "
     typer.echo(f"{kind}{printable(result.error)}", err=True)
     if result.status is CallStatus.TIMEOUT:
-        typer.echo("  --seconds S gives a call more time, up to the policy's max_call_seconds", err=True)
+        typer.echo("  give a call more time with --seconds S, up to the policy's max_call_seconds", err=True)

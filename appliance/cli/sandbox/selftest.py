@@ -44,7 +44,7 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
     wanted = backends(target, backend)
     checks = [check for check in chosen(quick=quick) if named is None or named in check.name]
     if not checks:
-        raise typer.BadParameter(f"no check has {named!r} in its name", param_hint="--check")
+        raise typer.BadParameter(f"no check's name contains {named!r}", param_hint="--check")
     found = {name: _examined(target.settings, name, checks) for name in wanted}
     failed = sum(result.outcome is CheckOutcome.FAIL for results in found.values() for result in results)
     if as_json:
@@ -64,7 +64,7 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
     wanted = backend_named(name)
     if wanted not in target.allowed:
         raise AssayError(
-            f"the policy gives {wanted} nothing to run",
+            f"the policy does not use {wanted}",
             f'let the owner set model_code or tools = "{wanted}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
@@ -91,7 +91,7 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
             except Violation as error:
                 raise AssayError(
                     f"{step.what} cannot be measured: {error}",
-                    "`assay sandbox selftest` says what does not hold here",
+                    "find the failing checks with `assay sandbox selftest`",
                     ExitCode.INFRASTRUCTURE,
                 ) from error
     values["seconds"] = round(time.monotonic() - started, 1)
@@ -141,7 +141,7 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
     show_line("")
     outcomes = [result.outcome for results in found.values() for result in results]
     held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
-    hold = f"all {held} checks hold here" + (f", and {left} are refused as documented" if left else "")
+    hold = f"all {held} checks passed" + (f", and {left} are refused as documented" if left else "")
     show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
 
 

@@ -25,7 +25,7 @@ from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.sandbox import CallResult, Limits, Priority
 from runtime.settings import RuntimeSettings
 
-BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops what runs, Ctrl-D ends."
+BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops the running code, Ctrl-D leaves."
 
 
 def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:

@@ -15,9 +15,9 @@ NIGHTS = 30
 def prune(
     context: typer.Context,
     nights: Annotated[
-        int, typer.Option("--nights", min=1, max=100_000, help="So many of the newest cycles keep everything.")
+        int, typer.Option("--nights", min=1, max=100_000, help="Number of newest cycles that keep everything.")
     ] = NIGHTS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and drop nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be dropped, and drop nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:

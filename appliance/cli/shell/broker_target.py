@@ -65,8 +65,8 @@ def listening(path: Path) -> bool:
             return False
         except PermissionError as error:
             raise AssayError(
-                f"the broker at {path} is not for this user",
-                "run it as the user of the daemon, or as root",
+                f"{path}: permission denied for this user",
+                "run this as the daemon's user, or as root",
                 ExitCode.REFUSED,
             ) from error
         except OSError as error:
@@ -117,8 +117,8 @@ def for_code(context: typer.Context, data: Path | None, backend: str | None) -> 
     chosen = wanted or ruled
     if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in target.allowed):
         raise AssayError(
-            f"the policy runs such code under {ruled}, not under {chosen}",
-            f'leave --backend out, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
+            f"the policy runs this code under {ruled}, not {chosen}",
+            f'omit --backend, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
     return target._replace(settings=target.settings.model_copy(update={"backend": chosen}))
@@ -129,7 +129,7 @@ def backend_named(name: str) -> BackendName:
         return BackendName(name)
     except ValueError as error:
         known = ", ".join(BackendName)
-        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--backend") from error
+        raise typer.BadParameter(f"unknown backend {name!r}; use one of {known}", param_hint="--backend") from error
 
 
 def no_broker(path: Path) -> AssayError:

@@ -23,9 +23,9 @@ def text_of(name: str, option: str, most: int = MOST_BYTES) -> str:
             with Path(name).open("rb") as stream:
                 content = stream.read(most + 1)
     except OSError as error:
-        raise UsageError(f"{name}: {error.strerror}", f"{option} names a file that can be read, or `-`") from error
+        raise UsageError(f"{name}: {error.strerror}", f"set {option} to a readable file, or `-`") from error
     if len(content) > most:
-        raise UsageError(f"{name} is longer than {most >> 20} MiB", f"{option} takes nothing that long")
+        raise UsageError(f"{name} is longer than {most >> 20} MiB", f"shorten the input of {option}")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -36,7 +36,7 @@ def standard_input(option: str, most: int) -> bytes:
     """Reads up to `most` + 1 bytes. Raises UsageError if standard input is closed or already read."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(
-            f"{option}: there is no standard input left to read", "only one option can be `-`; name a file"
+            f"{option}: standard input is closed or already read", "use `-` for one option only, and name a file"
         )
     with sys.stdin as stream:
         return stream.buffer.read(most + 1)

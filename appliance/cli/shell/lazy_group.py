@@ -15,13 +15,13 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 PLAIN: Mapping[str, str] = {
-    "int_parsing": "this is no whole number",
-    "int_from_float": "this is no whole number",
-    "float_parsing": "this is no number",
-    "greater_than_equal": "it must be {ge} or more",
-    "less_than_equal": "it must be {le} or less",
-    "greater_than": "it must be more than {gt}",
-    "less_than": "it must be less than {lt}",
+    "int_parsing": "not a whole number",
+    "int_from_float": "not a whole number",
+    "float_parsing": "not a number",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "greater_than": "must be more than {gt}",
+    "less_than": "must be less than {lt}",
 }
 """Messages by pydantic's type of error."""
 SHOWN = 40

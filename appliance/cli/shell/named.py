@@ -77,23 +77,23 @@ def _data(context: typer.Context) -> Path | None:
 
 
 JobId = Annotated[
-    str, typer.Argument(help="Its id, as `jobs ls` has it, or its first digits (6 or more).", autocompletion=jobs)
+    str, typer.Argument(help="Id, as listed by `jobs ls`, or its first digits (6 or more).", autocompletion=jobs)
 ]
 RolloutId = Annotated[
-    str, typer.Argument(help="Its id, as `rollouts ls` has it, or the beginning of it.", autocompletion=rollouts)
+    str, typer.Argument(help="Id, as listed by `rollouts ls`, or a prefix.", autocompletion=rollouts)
 ]
 TasksetName = Annotated[
-    str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)
+    str, typer.Argument(metavar="NAME", help="Taskset, as listed by `assay curriculum ls`.", autocompletion=tasksets)
 ]
-_A_CYCLE = "Its id, as `cycle ls` has it, or the beginning of it: its kind and 6 digits or more"
+_A_CYCLE = "Id, as listed by `cycle ls`, or a prefix with its kind and 6 digits or more"
 CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}.", autocompletion=cycles)]
 CycleOrNewest = Annotated[
-    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}; the newest unless given.", autocompletion=cycles)
+    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE} (default: the newest).", autocompletion=cycles)
 ]
 Model = Annotated[
     str,
     typer.Argument(
-        help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).",
+        help="champion, candidate, previous, canary, or a digest's first digits (6 or more).",
         autocompletion=models,
     ),
 ]

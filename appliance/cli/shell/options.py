@@ -31,7 +31,7 @@ Data = Annotated[
         "--data",
         metavar="DIR",
         parser=_folder,
-        help="The data folder; otherwise ASSAY_DATA, otherwise the configuration's.",
+        help="Data folder (default: ASSAY_DATA, else as configured).",
     ),
 ]
 JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
@@ -45,13 +45,13 @@ def _json_asked(wanted: bool) -> bool:
 
 Json = Annotated[
     bool,
-    typer.Option("--json", help="Print JSON, for a program (`assay schema` has its schema).", callback=_json_asked),
+    typer.Option("--json", help="Print JSON (schema: `assay schema`).", callback=_json_asked),
 ]
 MOST_SEED = (1 << 62) - 1
 """Largest seed: weights are drawn from 63 bits, and a later cycle takes the next one."""
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Otherwise the next one.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]
-Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asks; otherwise the name of the login.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed (default: the next one).")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number, newest first.")]
+Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Your name (default: your login name).")]
 
 
 def settings_of(context: typer.Context, data: Path | None) -> Settings:
@@ -68,8 +68,8 @@ def socket_of(context: typer.Context, data: Path | None) -> Path:
         from appliance.client.failures import ApiError
 
         raise ApiError(
-            f"there is no folder {settings.data}, so no daemon runs on it",
-            hint="--data names the data folder that `assay serve` was started with; it makes one that is not there",
+            f"no such data folder: {settings.data}",
+            hint="set --data to the folder of a running `assay serve`, which creates a missing one",
             exit_code=3,
         )
     return settings.socket_path

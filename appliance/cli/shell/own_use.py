@@ -19,10 +19,10 @@ def how_to_train(settings: Settings, name: str) -> list[str]:
     place = str(user_file()) if origin == "default" else origin
     wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
     return [
-        f"a night does not ask it yet. First certify it: `assay curriculum certify {name}`",
-        f"then write into {place}, and start the daemon again:",
+        f"no night asks it yet. First certify it: `assay curriculum certify {name}`",
+        f"then write into {place}, and restart the daemon:",
         "  [recipe]",
         f"  tasksets = {wanted}",
-        "the list is all that a night asks, in the place of what it asks now: keep or leave out the others",
-        f"look at it: `assay curriculum show {name}`",
+        "the list replaces the present one: keep or remove the others",
+        f"inspect it: `assay curriculum show {name}`",
     ]

@@ -26,7 +26,7 @@ TRIES = 3
 """Attempts at a typed passphrase."""
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
+    typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase from this file, - for standard input."),
 ]
 
 
@@ -53,18 +53,18 @@ class SigningOptions(FrozenModel):
 
     name: str | None = Field(
         None,
-        description="Whose key signs; otherwise the only one here.",
+        description="Person whose key signs (default: the only key here).",
         json_schema_extra={"flag": "--as", "metavar": "NAME"},
     )
     key: Path | None = Field(
-        None, description="The key that signs, wherever it lies.", json_schema_extra={"metavar": "FILE"}
+        None, description="File of the signing key.", json_schema_extra={"metavar": "FILE"}
     )
     passphrase_file: Path | None = Field(
-        None, description="Read the passphrase there, - for standard input.", json_schema_extra={"metavar": "FILE"}
+        None, description="Read the passphrase from this file, - for standard input.", json_schema_extra={"metavar": "FILE"}
     )
-    agent: bool = Field(False, description="Sign with the key that a running ssh-agent holds.")
+    agent: bool = Field(False, description="Sign with a key in a running ssh-agent.")
     confirm: str | None = Field(
-        None, description="What would be typed to confirm, for a script.", json_schema_extra={"metavar": "TEXT"}
+        None, description="Confirmation text, for scripts.", json_schema_extra={"metavar": "TEXT"}
     )
 
     def person_key(self) -> PersonKey:
@@ -82,7 +82,7 @@ class SigningOptions(FrozenModel):
             except WrongPassphraseError as error:
                 if left == 1:
                     raise
-                typer.echo(printable(f"{error}; once more, or Ctrl-C"), err=True)
+                typer.echo(printable(f"{error}; try again, or press Ctrl-C"), err=True)
         raise AssertionError("the last try returns or raises")
 
     def confirmed(self, what: str, expected: str) -> None:
@@ -96,17 +96,17 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
         try:
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
+            reason = getattr(error, "strerror", None) or "not text"
             raise KeyFileError(f"{file}: {reason}", hint="name a file with the passphrase in its first line") from error
         return text.split("\n", 1)[0].removesuffix("\r")
     if not sys.stdin.isatty():
         raise KeyFileError(
-            "there is no terminal to type the passphrase at",
+            "no terminal to type the passphrase",
             hint="use --passphrase-file FILE" + ("" if twice else ", or --agent"),
         )
     typed = getpass.getpass(f"{prompt}: ")
-    if twice and getpass.getpass("Once more: ") != typed:
-        raise KeyFileError("the two were not the same", hint="try again: nothing was written")
+    if twice and getpass.getpass("Repeat: ") != typed:
+        raise KeyFileError("the passphrases differ", hint="try again: nothing was written")
     return typed
 
 
@@ -117,9 +117,9 @@ def confirm(what: str, expected: str, given: str | None, *, script: str = "") ->
     if given is None:
         if not sys.stdin.isatty():
             said = script or f"--confirm {wanted}"
-            raise KeyFileError(f"nobody is there to confirm: {what}", hint=f"a script says {printable(said)}")
+            raise KeyFileError(f"no terminal to confirm: {what}", hint=f"in a script, give {printable(said)}")
         typer.echo(f"Type {printable(wanted)} to {printable(what)}: ", nl=False, err=True)
         given = input()
     typed = given.strip()
     if len(typed) < len(wanted) or not expected.startswith(typed):
-        raise KeyFileError(f"that is not {printable(wanted)}: nothing was done", hint="look again at what is shown")
+        raise KeyFileError(f"wrong confirmation, expected {printable(wanted)}: nothing was done", hint="compare with the text shown")

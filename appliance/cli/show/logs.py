@@ -42,9 +42,9 @@ class LogSource(StrEnum):
 
 def logs(
     context: typer.Context,
-    source: Annotated[LogSource, typer.Argument(help="Whose.")] = LogSource.DAEMON,
+    source: Annotated[LogSource, typer.Argument(help="Source.")] = LogSource.DAEMON,
     limit: Limit = 50,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines until Ctrl-C.")] = False,
     data: Data = None,
 ) -> None:
     """Show the last lines of the daemon, its worker, its broker or its gateway.
@@ -61,7 +61,7 @@ def logs(
             raise
         lines = _on_disk(folder, source, limit)
         first = next(lines)
-        typer.echo("the daemon is not running: this is what lies in its data folder", err=True)
+        typer.echo("the daemon is not running: reading its data folder", err=True)
     shown = 0
     for line in chain((first,), lines):
         if line is not None:
@@ -69,7 +69,7 @@ def logs(
             show_line(line)
         elif not follow:
             if not shown:
-                typer.echo(f"the {source.value} has written nothing yet", err=True)
+                typer.echo(f"the {source.value} has logged nothing yet", err=True)
             return
         else:
             time.sleep(FOLLOW_SECONDS)

@@ -12,7 +12,7 @@ from appliance.cli.shell.options import Json
 
 def schema(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND...", help="Its words; without any, the commands are listed.")
+        list[str] | None, typer.Argument(metavar="COMMAND...", help="Words of the command; without any, list the commands.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +42,7 @@ def schema(
 
         near = difflib.get_close_matches(words, OUTPUTS, n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UsageError(f"no command {words!r} prints JSON", f"{hint}`assay schema` lists those that do")
+        raise UsageError(f"no command {words!r} prints JSON", f"{hint}list those that do with `assay schema`")
     show_records(
         listed,
         ("command", "prints", "model", "when"),

@@ -38,7 +38,7 @@ ENDS = {
     CycleState.SET_ASIDE: ExitCode.INFRASTRUCTURE,
 }
 
-app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume one.", no_args_is_help=True)
+app = typer.Typer(help="Start, list, show, watch, cancel and resume cycles.", no_args_is_help=True)
 
 
 @app.command("start")
@@ -46,7 +46,7 @@ def start(
     context: typer.Context,
     seed: Seed = None,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
+        bool, typer.Option("--anew", help="Start even while a candidate only waits for a person's approval.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
@@ -67,7 +67,7 @@ def start(
 def _newest(api: ApiClient) -> str:
     newest = api.cycles(1)
     if not newest:
-        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+        raise UsageError("no cycle yet", "start one with `assay cycle start`")
     return newest[0].id
 
 
@@ -118,7 +118,7 @@ def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: J
     Example: assay cycle resume night-20261124t020000-9c1d
     """
     found = client_of(context, data).resume_cycle(cycle)
-    show_json(found) if as_json else show_line(f"cycle {found.id} goes on in phase {found.phase}; see `assay status`")
+    show_json(found) if as_json else show_line(f"cycle {found.id} continues in phase {found.phase}; see `assay status`")
 
 
 @app.command("show")
@@ -154,7 +154,7 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
     if tasksets:
         typer.echo()
         show_table(
-            ("taskset", "groups", "rollouts", "passed", "sealed", "what came of it"), map(_row, tasksets), empty=""
+            ("taskset", "groups", "rollouts", "passed", "sealed", "outcome"), map(_row, tasksets), empty=""
         )
 
 
@@ -180,7 +180,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         client_of(context, data).cycles(limit),
         ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),
         lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
-        empty="no cycle yet: `assay cycle start` starts one",
+        empty="no cycle yet: start one with `assay cycle start`",
         as_json=as_json,
         narrow={"seed": None, "kind": None, "seconds": None, "phase": None},
     )

@@ -18,21 +18,21 @@ from verifiers.contract.verdict import Outcome
 
 CALL_CHARS = 400
 
-app = typer.Typer(help="List what the model tried, and read one attempt.", no_args_is_help=True)
+app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=True)
 
 
 @app.command("ls")
 def ls(
     context: typer.Context,
     cycle: Annotated[
-        str | None, typer.Option("--cycle", help="Of this cycle, by its id or the beginning of it.")
+        str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")
     ] = None,
-    job: Annotated[str | None, typer.Option("--job", help="At this job, likewise.")] = None,
-    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="What it was made for.")] = None,
-    family: Annotated[str | None, typer.Option("--family", help="Of this family of tasks.")] = None,
-    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="With this verdict.")] = None,
+    job: Annotated[str | None, typer.Option("--job", help="Only this job, by its id or a prefix.")] = None,
+    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="Only this purpose.")] = None,
+    family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
+    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="Only this verdict.")] = None,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="ID", help="The page after the one that ended there.")
+        str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")
     ] = None,
     limit: Limit = 20,
     data: Data = None,
@@ -53,13 +53,13 @@ def ls(
         as_json=as_json,
     )
     if len(found) == limit and limit and not as_json:
-        show_line(f"older ones: the same with --before {found[-1].id}")
+        show_line(f"for older ones add --before {found[-1].id}")
 
 
 def _nothing(api: ApiClient, where: RolloutFilter) -> str:
     """Returns the reason for an empty list, with the known tasksets if one was named."""
     if where == RolloutFilter():
-        return "no rollout yet: `assay cycle start` makes some"
+        return "no rollout yet: start a cycle with `assay cycle start`"
     if where.family is None:
         return "no such rollout"
     newest = api.cycles(1)
@@ -67,7 +67,7 @@ def _nothing(api: ApiClient, where: RolloutFilter) -> str:
     if where.family in known:
         return "no such rollout"
     names = f"the newest cycle has {', '.join(known)}" if known else "the newest cycle has none"
-    return f"no rollout of a family {where.family}: {names}"
+    return f"no rollout of taskset {where.family}: {names}"
 
 
 @app.command("show")

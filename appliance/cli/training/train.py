@@ -29,16 +29,16 @@ ELSEWHERE = "learners are on a host of the cluster"
 def train(
     context: typer.Context,
     recipe: Annotated[
-        str, typer.Option("--recipe", metavar="FILE", help="A file, or a shipped recipe: seedling, rstar2-agent.")
+        str, typer.Option("--recipe", metavar="FILE", help="Recipe file, or a shipped recipe: seedling, rstar2-agent.")
     ],
     stage: Annotated[
-        int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
+        int | None, typer.Option("--stage", min=1, metavar="N", help="Only this stage, from the model in service.")
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on with the training of this recipe that is unfinished or was set aside."),
+        typer.Option("--resume", help="Resume the unfinished training of this recipe, or the one set aside."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages without starting.")] = False,
     seed: Seed = None,
     data: Data = None,
     as_json: Json = False,
@@ -56,7 +56,7 @@ def train(
     from appliance.planning.training_recipes import read_recipe, scaled, too_large
 
     if resume and seed is not None:
-        raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
+        raise UsageError("--seed and --resume cannot be combined: a resumed training keeps its seed", "omit one of them")
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     elsewhere = settings.placement.learners == "cluster"
@@ -79,8 +79,8 @@ def train(
     if as_json:
         show_json(cycle)
     else:
-        show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
-        show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+        show_line(f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
+        show_line("follow it with `assay cycle watch`, cancel it with `assay cycle cancel ID`")
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
@@ -109,7 +109,7 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
     cycle = api.start_training(StartTraining(**plan_json(recipe), seed=seed))
     if before and before[0].state is CycleState.SET_ASIDE:
         aside = before[0].id
-        said = f"{aside}, by this recipe, was set aside; to go on with it instead: `assay cycle cancel {cycle.id}`, "
+        said = f"{aside}, by this recipe, was set aside; to resume it instead, run `assay cycle cancel {cycle.id}`, "
         said += f"then `assay cycle resume {aside}`"
         typer.echo(printable(said), err=True)
     return cycle
@@ -131,8 +131,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     own = _own(recent, recipe)
     if unfinished is not None and unfinished not in own:
         raise AssayError(
-            f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",
-            "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
+            f"{unfinished.id} is unfinished and does not use this recipe in its present form",
+            "resume it with its original recipe, or cancel it with `assay cycle cancel`",
             ExitCode.REFUSED,
         )
     if unfinished is not None:
@@ -140,8 +140,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     if own and own[0].state is CycleState.SET_ASIDE:
         return api.resume_cycle(own[0].id)
     raise AssayError(
-        f"no training of {recipe.name} as it is written now is unfinished or was set aside",
-        "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+        f"no training of {recipe.name} in its present form is unfinished or set aside",
+        "omit --resume to start one; see `assay cycle ls` for earlier ones",
         ExitCode.REFUSED,
     )
 
@@ -159,7 +159,7 @@ def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
         return
     with suppress(AssayError, ModelError):
         if large := too_large(recipe.stages, *_where(settings, recipe)):
-            said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"
+            said = f"too large for this machine: {', '.join(large)}; see `assay train --dry-run`"
             typer.echo(printable(said), err=True)
 
 
@@ -193,7 +193,7 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     show_fields(
         [
             ("recipe", f"{recipe.name}: {recipe.about}" if recipe.about else recipe.name),
-            ("begins from", name),
+            ("starts from", name),
             ("scaled", "; ".join(recipe.notes)),
             ("then", f"{evaluation.sealed_items} sealed questions, and a decision by the policy in force"),
         ]
@@ -202,5 +202,5 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
     show_line("")
     if settings.placement.learners == "cluster":
-        show_line(f"{ELSEWHERE}, and the memory is this machine's: `assay train --dry-run` there says what fits there")
+        show_line(f"{ELSEWHERE}, but the memory shown is this machine's: run `assay train --dry-run` there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

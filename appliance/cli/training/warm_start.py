@@ -25,27 +25,27 @@ def warm_start(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="The teacher: an OpenAI-compatible API on this machine.")
     ],
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="Its name there.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the set goes; not replaced.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The teacher's model name at the endpoint.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the set; must not exist.")],
     tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
     ] = None,
-    tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions that it is asked.")] = 64,
-    samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Tries at each.")] = 4,
-    answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept of a question.")] = 4,
+    tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions for the teacher.")] = 64,
+    samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Attempts at each question.")] = 4,
+    answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept per question.")] = 4,
     questions: Annotated[
-        int, typer.Option("--questions", min=0, help="Keep those with the longest answers; 0 for all.")
+        int, typer.Option("--questions", min=0, help="Keep this many questions with the longest answers; 0 for all.")
     ] = 0,
     sources: Annotated[
-        int, typer.Option("--sources", min=0, help="Keep the tasksets that it answers best; 0 for all.")
+        int, typer.Option("--sources", min=0, help="Keep this many of the best answered tasksets; 0 for all.")
     ] = 0,
     against: Annotated[
         list[Path] | None,
-        typer.Option("--against", metavar="DIR", help="What this evaluation asks is kept out; repeatable."),
+        typer.Option("--against", metavar="DIR", help="Exclude this evaluation's questions (repeatable)."),
     ] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
-    tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Of a turn.")] = 1024,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions.")] = 0,
+    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
+    tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -89,7 +89,7 @@ def warm_start(
         try:
             plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
         except (OSError, ValueError) as error:
-            raise UsageError(f"{folder} holds no evaluation", "--against names a folder of `assay evaluate`") from error
+            raise UsageError(f"{folder} contains no evaluation", "set --against to a folder of `assay evaluate`") from error
         open_questions += [one.task for one in questions_of(plan)]
     asked = {one.key for one in open_questions}
     recipe = TeacherRecipe(
@@ -139,10 +139,10 @@ def warm_start(
         show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
         show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
         if tried.lost:
-            show_line(f"{tried.lost} conversations with the teacher were lost, the last one to this: {tried.failure}")
+            show_line(f"{tried.lost} conversations with the teacher were lost; last error: {tried.failure}")
         if kept:
-            show_line(f'{out / CONVERSATIONS}: a stage of `assay train` learns from it with data = "file"')
+            show_line(f'{out / CONVERSATIONS}: use it in a stage of `assay train` with data = "file"')
         else:
-            show_line("nothing was verified, and nothing was written")
+            show_line("nothing was verified or written")
     broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
     raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)

@@ -150,7 +150,7 @@ def test_the_policy_is_checked_explained_tried_out_and_simulated_at_the_command_
     start().ready()
     explained = assay("policy", "explain", "candidate")
     assert explained.returncode == 0, explained.stderr
-    assert "no rule of [promotion] fits, so the candidate is held" in explained.stdout
+    assert "no rule of [promotion] applies, so the candidate is held" in explained.stdout
     assert "to 1 against 'no better' after 1 night" in explained.stdout
     backtested = assay("policy", "backtest", "--json")
     assert [row["candidate"] for row in json.loads(backtested.stdout)["rows"]] == [candidate]
