@@ -1,4 +1,5 @@
-"""Entry point of the command `assay`: Ctrl-C exits with 130 and without a traceback, from the first line to the last."""
+"""Entry point of the command `assay`: Ctrl-C exits with 130 and without a traceback, from the first line to the
+last."""
 
 import os
 import signal

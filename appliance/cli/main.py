@@ -31,7 +31,9 @@ modules or drawing a screen."""
 COMMANDS = {
     "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
     "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
-    "status": CommandRow("service.commands:status", "Show running work, models in service, and what waits for a person."),
+    "status": CommandRow(
+        "service.commands:status", "Show running work, models in service, and what waits for a person."
+    ),
     "tui": CommandRow("service.screen:tui", "Open the terminal program."),
     "stop": CommandRow("service.commands:stop", "Ask the daemon to stop."),
     "doctor": CommandRow("service.commands:doctor", "Check this machine, and advise on missing parts."),
@@ -44,10 +46,11 @@ COMMANDS = {
     "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
     "config": CommandRow("service.commands:config", "Show the configuration and the origin of its values."),
     "schema": CommandRow(
-        "show.schema:schema",
-        "Print the JSON Schema of a command's --json output, or list the commands that have one.",
+        "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
     ),
-    "submit": CommandRow("jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."),
+    "submit": CommandRow(
+        "jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."
+    ),
     "jobs": CommandRow("jobs.commands:app", "List, show, watch, cancel, resume and retry jobs."),
     "verify": CommandRow(
         "jobs.bundle:verify", "Verify a bundle again, without the daemon, and list what was not checked."
@@ -57,10 +60,10 @@ COMMANDS = {
     "evaluate": CommandRow(
         "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
     ),
-    "engine": CommandRow(
-        "models.engine:app", "Serve a model's tokens and log-probabilities to training programs."
+    "engine": CommandRow("models.engine:app", "Serve a model's tokens and log-probabilities to training programs."),
+    "gateway": CommandRow(
+        "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
     ),
-    "gateway": CommandRow("service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."),
     "key": CommandRow("governance.key_commands:app", "Make, admit, revoke and list persons' keys."),
     "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
     "policy": CommandRow("governance.policy_commands:app", "Check, explain, test and sign the policy."),
@@ -77,9 +80,7 @@ COMMANDS = {
     ),
     "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
     "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
-    "logs": CommandRow(
-        "show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."
-    ),
+    "logs": CommandRow("show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."),
     "curriculum": CommandRow("curriculum.commands:app", "List, try, certify and add tasksets."),
     "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
     "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and inspect them."),

@@ -141,7 +141,8 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
 
 
 def unlock(key: PersonKey, passphrase: str) -> Signer:
-    """Unlocks a key. Raises KeyFileError for a wrong passphrase, or a file that is unencrypted or readable by others."""
+    """Unlocks a key. Raises KeyFileError for a wrong passphrase, or a file that is unencrypted or readable by
+    others."""
     try:
         content = key.path.read_bytes()
         mode = key.path.stat().st_mode

@@ -127,7 +127,7 @@ class ConfiguredModel:
                 )
             if self._vllm.sleep and self._training.max_staleness:
                 raise ConfigError(
-                    "vllm.sleep conflicts with recipe.training.max_staleness: rollouts continue while the learner works",
+                    "vllm.sleep conflicts with recipe.training.max_staleness: rollouts run while the learner works",
                     hint="set vllm.sleep or recipe.training.max_staleness to 0",
                 )
             try:

@@ -32,7 +32,8 @@ def in_force_file(data: Path) -> Path:
 
 
 def written_policy(data: Path) -> tuple[bytes, str]:
-    """Returns the owner's policy as written now, else the packaged one, and its name for messages. Raises PolicyError."""
+    """Returns the owner's policy as written now, else the packaged one, and its name for messages. Raises
+    PolicyError."""
     return read_content(policy_file(data))
 
 

@@ -24,7 +24,8 @@ def file_stamp() -> str:
 
 
 def seconds_between(start: str, end: str) -> float:
-    """Returns the seconds from `start` to `end`, negative if `end` is earlier. Raises ValueError for an invalid time."""
+    """Returns the seconds from `start` to `end`, negative if `end` is earlier. Raises ValueError for an invalid
+    time."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 

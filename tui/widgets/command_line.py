@@ -31,7 +31,8 @@ class TypedCommand:
 
 
 def completed(names: Sequence[str], typed: str) -> tuple[str, str]:
-    """Completes `typed` to the longest common prefix of the matching names, with a sentence that lists them if several."""
+    """Completes `typed` to the longest common prefix of the matching names, with a sentence that lists them if
+    several."""
     fitting = [name for name in names if typed and name.startswith(typed.lower())]
     if not fitting:
         return typed, ""

@@ -82,7 +82,8 @@ class Dialog(ModalScreen[str | None]):
 
 
 class DialogBox(Vertical):
-    """A box as high as its content, at most the screen; the scrolling text takes the height that the other parts leave."""
+    """A box as high as its content, at most the screen; the scrolling text takes the height that the other parts
+    leave."""
 
     @property
     def _has_relative_children_height(self) -> bool:

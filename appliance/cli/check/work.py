@@ -179,7 +179,8 @@ def run_check(
 
 
 def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCode:
-    """Checks a file of pairs; results go to `work.run.out`, or as lines to standard output. Raises AssayError, OSError."""
+    """Checks a file of pairs; results go to `work.run.out`, or as lines to standard output. Raises AssayError,
+    OSError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _opened(work.pairs) as stream:
         name = "standard input" if str(work.pairs) == "-" else str(work.pairs)

@@ -273,7 +273,7 @@ def show_added(
             show_line(line)
     if kept and not splits["train"]:
         show_line(
-            "none is in the training split, so a night has nothing to ask: add more rows (three fifths are for training)"
+            "none is in the training split, so a night has nothing to ask: add rows (three fifths are for training)"
         )
     if kept and not splits["sealed"]:
         show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")

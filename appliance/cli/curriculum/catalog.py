@@ -42,7 +42,7 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
     draft = catalog.draft(name, level, seed)
     if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
         raise AssayError(
-            f"the question of seed {seed} at level {level} is sealed: a question that a person saw cannot measure learning",
+            f"seed {seed} at level {level} is sealed: a question that a person saw cannot measure learning",
             "choose another seed, or omit --seed; a quarter of all questions is sealed",
             ExitCode.REFUSED,
         )
@@ -50,7 +50,8 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
 
 
 def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:
-    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown level."""
+    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown
+    level."""
     count = catalog.named(name).level_count
     if level is not None and level >= count:
         raise UsageError(f"{name} has no level {level}", f"choose a level from 0 to {count - 1}")

@@ -223,9 +223,7 @@ def _set_aside(settings: Settings, console: Console) -> None:
 def _require_writable(file: Path | None) -> None:
     """Raises UsageError before the long run if the file is not writable without root's rights."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise UsageError(
-            f"{file} cannot be written by the current user", hint="choose another file with --json"
-        )
+        raise UsageError(f"{file} cannot be written by the current user", hint="choose another file with --json")
 
 
 def _write_json(path: Path, found: DemoReport) -> None:

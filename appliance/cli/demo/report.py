@@ -1,4 +1,5 @@
-"""Figures at the end of the demonstration, computed from the ledger's records alone, so a second look gives the same."""
+"""Figures at the end of the demonstration, computed from the ledger's records alone, so a second look gives the
+same."""
 
 from __future__ import annotations
 

@@ -32,9 +32,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
     found = [decision] if decision else api.decisions(candidate=model, limit=1)
     policy = parse(api.policy().content.encode(), "the policy in force", in_force=True)
     if not found:
-        raise ApiError(
-            f"no decision about {model}", hint="wait for a cycle to evaluate its candidate", exit_code=2
-        )
+        raise ApiError(f"no decision about {model}", hint="wait for a cycle to evaluate its candidate", exit_code=2)
     if as_json:
         show_json(found[0])
         return

@@ -19,8 +19,7 @@ from policies.policy import VERSION, Policy, read_content, version_of
 from policies.statistics.sequential import needed
 
 PolicyFile = Annotated[
-    Path | None,
-    typer.Argument(help="Policy file (default: policy.toml in the data folder, else the policy in force)."),
+    Path | None, typer.Argument(help="Policy file (default: policy.toml in the data folder, else the policy in force).")
 ]
 FileOrInForce = Annotated[Path | None, typer.Argument(help="Policy file (default: the policy in force).")]
 
@@ -64,7 +63,9 @@ def show(
             made.write(content)
     except OSError as error:
         raise typer.BadParameter(f"{out} cannot be written: {error.strerror}", param_hint="--out") from error
-    show_line(f"wrote {out}; check it with `assay policy check {out}`, put it into force with `assay policy sign {out}`")
+    show_line(
+        f"wrote {out}; check it with `assay policy check {out}`, put it into force with `assay policy sign {out}`"
+    )
 
 
 def migrate(

@@ -26,8 +26,7 @@ def verify(
         str | None, typer.Option("--digest", metavar="SHA256", help="Expected SHA-256 of its manifest.")
     ] = None,
     key: Annotated[
-        Path | None,
-        typer.Option("--key", metavar="FILE", help="Public key that must have sealed it, saved earlier."),
+        Path | None, typer.Option("--key", metavar="FILE", help="Public key that must have sealed it, saved earlier.")
     ] = None,
     person_key: Annotated[
         list[Path] | None,

@@ -130,7 +130,8 @@ class JobFields(FrozenModel):
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """Validates a spec table early, where messages name its file. Programs are validated later, with their values."""
+        """Validates a spec table early, where messages name its file. Programs are validated later, with their
+        values."""
         if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
                 SPEC.validate_python(spec)
@@ -261,7 +262,9 @@ JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_
 def read_request(content: bytes, name: str) -> JobFields:
     """Parses a job from TOML; `name` is the file's, for messages. Raises UsageError."""
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job has only a question and a check; shorten it")
+        raise UsageError(
+            f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job has only a question and a check; shorten it"
+        )
     try:
         return JobRequest.model_validate(table_of(content, name))
     except ValidationError as error:

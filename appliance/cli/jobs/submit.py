@@ -28,7 +28,9 @@ def submit(
     job_file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A TOML file with the job, `-` for standard input.")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for the end. Exit code 0 solved, 1 not solved, 5 failed.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end. Exit code 0 solved, 1 not solved, 5 failed.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
     **values: Any,

@@ -147,9 +147,9 @@ def _validation_beside(path: Path) -> bytes | None:
         with beside.open("rb") as source:
             return source.read(LARGEST_MEANING + 1)
     except OSError as error:
-        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or make it readable.") from (
-            error
-        )
+        raise BundleError(
+            f"{beside} cannot be read: {error.strerror}", hint="Move it away, or make it readable."
+        ) from (error)
 
 
 def _write_page(report: BundleReport, html: Path | None) -> None:

@@ -16,15 +16,13 @@ from appliance.system.durable_file import expanded
 def bug_report(
     context: typer.Context,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Target (default: assay-bug-report-TIME.tar.gz here)."),
+        Path | None, typer.Option("--out", metavar="FILE", help="Target (default: assay-bug-report-TIME.tar.gz here).")
     ] = None,
     with_rollouts: Annotated[
         bool, typer.Option("--with-rollouts", help="Include the newest 20 rollouts: questions and model text.")
     ] = False,
     with_sandbox: Annotated[
-        bool,
-        typer.Option("--with-sandbox", help="Include the doctor's sandbox self-test; half a minute more."),
+        bool, typer.Option("--with-sandbox", help="Include the doctor's sandbox self-test; half a minute more.")
     ] = False,
     data: Data = None,
     as_json: Json = False,

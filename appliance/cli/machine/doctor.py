@@ -49,6 +49,7 @@ Version = Callable[[str], str]
 """Returns the version of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
+ROOM = "`assay model ls` and `assay backup ls FOLDER` show what takes room"
 INDENT = 25
 """Indent of the detail column."""
 
@@ -149,21 +150,24 @@ def config(settings: Settings) -> DoctorCheck:
     try:
         require_tasksets(settings.data, settings.recipe.tasksets)
     except ConfigError as error:
-        return failed("config", str(error), error.hint)
+        advice = f"{error.hint}; correct the name in recipe.tasksets and restart the daemon"
+        return failed("config", str(error), advice)
     return ok("config", f"valid; data in {settings.data}")
 
 
 def python(version: tuple[int, ...]) -> DoctorCheck:
     figure = f"{'.'.join(map(str, version))} at {sys.executable}"
     if version < (3, 11):
-        return failed("python", figure, "Python 3.11 or newer is needed")
+        return failed(
+            "python", figure, "needs Python 3.11 or newer: run `ASSAY_PYTHON=/usr/bin/python3.12 ./install.sh`"
+        )
     return ok("python", figure)
 
 
 def sqlite(version: tuple[int, ...]) -> DoctorCheck:
     """Checks the version for a bug in resetting the write-ahead log with two checkpointing connections; only one
     process writes here."""
-    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
+    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file; only one does"
     return ok("sqlite", ".".join(map(str, version)), note)
 
 
@@ -178,7 +182,7 @@ def torch() -> DoctorCheck:
 def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
     figure = f"{version}, {cores} cores, {gpus} NVIDIA GPUs"
     if gpus and version.endswith("+cpu"):
-        return warning("torch", figure, "a build for CPU only: run install.sh again")
+        return warning("torch", figure, "CPU-only build: run install.sh again")
     return ok("torch", figure)
 
 
@@ -189,15 +193,13 @@ def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> Docto
         return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
     if found is not None and engine == "vllm" and not is_tested(found):
         figure = f"{found.package} {found.version} at {found.python}"
-        return failed(
-            "vllm", figure, f"{tested_version(found.package)} was tested; build the environment anew: {INSTALL}"
-        )
+        return failed("vllm", figure, f"{tested_version(found.package)} was tested; rebuild the environment: {INSTALL}")
     if found is not None:
         note = "" if engine == "vllm" else "model.engine = vllm uses it"
         return ok("vllm", f"{found.package} {found.version} at {found.python}", note)
     if engine == "vllm":
-        return failed("vllm", "model.engine is vllm, and it has no environment here", f"build it: {INSTALL}")
-    return ok("vllm", "no environment", f"{INSTALL} builds one; the engine is {engine}")
+        return failed("vllm", "model.engine is vllm, but its environment is missing", f"build it: {INSTALL}")
+    return ok("vllm", "no environment", f"build one with {INSTALL}; the engine is {engine}")
 
 
 def _gpus(folder: Path) -> int:
@@ -207,7 +209,7 @@ def _gpus(folder: Path) -> int:
 def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     """Checks the configured model as `assay cycle start` does; nights begin from a model in service if there is one."""
     if champion := in_service(settings.data / "ledger.sqlite3"):
-        return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
+        return ok("model", f"{champion[:12]} is in service", "nights start from it; model.path is no longer read")
     try:
         found = ConfiguredModel(
             settings.model,
@@ -220,10 +222,10 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
-        return ok("model", "the embedded one: no model.path is set")
+        return ok("model", "embedded model: model.path is not set")
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
     needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
-    return ok("model", figure, f"written to as {found.format}; {needs}")
+    return ok("model", figure, f"conversation format {found.format}; {needs}")
 
 
 def in_service(ledger: Path) -> str:
@@ -256,12 +258,12 @@ def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
     if not there.is_dir() or not os.access(there, os.W_OK):
         return failed("disk", f"{there} cannot be written", "choose another folder with --data")
     if free < GIB // 2:
-        return failed("disk", figure, "make room, or choose another disk with --data")
+        return failed("disk", figure, f"make room, or choose another disk with --data; {ROOM}")
     if free < least * GIB:
-        advice = "no cycle begins: make room, or lower resources.min_free_gib in the policy"
+        advice = f"no cycle begins: make room, or lower resources.min_free_gib in the policy; {ROOM}"
         return warning("disk", f"{figure}; the policy asks for {least:g}", advice)
     if free < 4 * GIB:
-        return warning("disk", figure, "checkpoints of many nights want more; make room in time")
+        return warning("disk", figure, f"make room for the checkpoints of many nights; {ROOM}")
     return ok("disk", figure)
 
 
@@ -271,7 +273,7 @@ def memory(meminfo: str) -> DoctorCheck:
     available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
     figure = f"{available / GIB:.1f} of {total / GIB:.1f} GiB available"
     if available < 2 * GIB:
-        advice = "training and its sandboxes want 2 GiB; end something else first"
+        advice = "training and its sandboxes need 2 GiB: end other programs; `assay plan` says what a model takes"
         return warning("memory", figure, advice)
     return ok("memory", figure)
 
@@ -309,7 +311,7 @@ def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:
     sandbox = next((check for check in isolation if check.name == "sandbox"), None)
     if sandbox is not None and sandbox.grade is CheckGrade.OK:
         return ok("programs", "run in sandboxes of their own, one for the candidate and one for the reference")
-    return warning("programs", "cannot be run here", "see the lines above: there is no sandbox to run them in")
+    return warning("programs", "cannot be run here", "see the lines above: no sandbox is available")
 
 
 def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorCheck:
@@ -320,5 +322,5 @@ def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorC
         except importlib.metadata.PackageNotFoundError:
             missing.append(package)
     if missing:
-        return warning(name, f"cannot be checked here: {', '.join(missing)} is missing", "run install.sh again")
+        return warning(name, f"cannot be checked here: {', '.join(missing)} missing", "run install.sh again")
     return ok(name, ", ".join(found))

@@ -43,7 +43,8 @@ def members(settings: ClusterSettings, what: str) -> DoctorCheck:
     try:
         listed = hosts(settings.model_copy(update={"connect_seconds": SECONDS}))
     except SandboxError as error:
-        return failed("cluster", str(error), error.hint)
+        advice = f"{error.hint.rstrip('.')}; run `assay cluster start`, check the token, or remove cluster.address"
+        return failed("cluster", str(error), advice)
     return line(listed, settings.address, what)
 
 
@@ -52,8 +53,8 @@ def line(listed: Sequence[HostLine], address: str, what: str) -> DoctorCheck:
     there = [one.name for one in listed if one.alive and not one.draining]
     gone = sorted({one.name for one in listed if not one.alive}.difference(there))
     if not there:
-        return failed("cluster", f"{address} has no host that takes anything", "`assay cluster join` adds one")
+        return failed("cluster", f"{address} has no available host", "add one with `assay cluster join`")
     figure = f"at {address}: {', '.join(there)}"
     if gone:
-        return warning("cluster", f"{figure}; gone: {', '.join(gone)}", f"{what} run on those that are left")
+        return warning("cluster", f"{figure}; gone: {', '.join(gone)}", f"{what} run on the remaining ones")
     return ok("cluster", figure, f"{what} run there")

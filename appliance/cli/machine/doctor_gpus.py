@@ -41,8 +41,8 @@ PROBE_SECONDS = 60.0
 SEEN = re.compile(r"([0-9]+) (\S+)\n?(.*)", re.DOTALL)
 """Usable GPUs, the CUDA version of torch's build, and faults between GPUs."""
 NO_PEERS = (
-    "set NCCL_P2P_DISABLE=1 where the daemon starts: under [Service] of `systemctl edit assay` as "
-    "Environment=NCCL_P2P_DISABLE=1, or before `assay serve`; learners and vLLM have it from there"
+    "set NCCL_P2P_DISABLE=1 for the daemon: under [Service] of `systemctl edit assay` as "
+    "Environment=NCCL_P2P_DISABLE=1, or before `assay serve`; learners and vLLM inherit it"
 )
 
 
@@ -102,16 +102,16 @@ def gpus(
     if not found and listed:
         yield warning(
             "gpus",
-            f"the driver lists {listed}, and nvidia-smi finds none or does not answer",
-            "nothing is planned for them: see what `nvidia-smi -L` says to the daemon's user, and put it into its PATH",
+            f"the driver lists {listed}, but nvidia-smi finds none or does not answer",
+            "they are not used: run `nvidia-smi -L` as the daemon's user, and put it on its PATH",
         )
     elif not found:
-        yield ok("gpus", "none that nvidia-smi finds", "models are trained and sampled from on the processor")
+        yield ok("gpus", "none found by nvidia-smi", "models train and sample on the CPU")
     else:
         yield usable(found, shown, driver(), probed)
         yield others(ask("--query-compute-apps=pid,process_name,used_memory"), ours)
     if learners > max(1, shown) and found:
-        yield warning("learners", f"{learners} on {shown} GPUs", "set model.learners to the number of GPUs at most")
+        yield warning("learners", f"{learners} on {shown} GPUs", "set model.learners to at most the number of GPUs")
     if found or listed or learners > 1 or engine == "vllm":
         yield shared_memory(Path("/dev/shm"), weights)  # noqa: S108 - it is looked at
         yield ptrace(Path("/proc/sys/kernel/yama/ptrace_scope"))
@@ -127,14 +127,14 @@ def usable(found: Sequence[Gpu], shown: int, driver: str, probed: Probed | None)
         return ok("gpus", figure, driver)
     if probed.usable is None:
         trouble = ascii(probed.trouble)[1:-1][:200]
-        return warning("gpus", f"{figure}; torch could not be asked: {trouble}", f"look at the driver ({driver})")
-    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "see who may open /dev/nvidia*"
-    why = f"it was built for CUDA {ascii(probed.cuda)[1:-1]}, which needs a driver as new ({driver} is here); {why}"
-    mend = "it is a build for CPU only: run install.sh again" if probed.cuda == "None" else why
+        return warning("gpus", f"{figure}; the torch test failed: {trouble}", f"check the driver ({driver})")
+    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "check who may open /dev/nvidia*"
+    why = f"it was built for CUDA {ascii(probed.cuda)[1:-1]}, which needs a matching driver (found: {driver}); {why}"
+    mend = "it is CPU-only build: run install.sh again" if probed.cuda == "None" else why
     return warning(
         "gpus",
         f"{figure}; torch can use {probed.usable or 'none'}",
-        f"what torch cannot use trains and samples nothing, and `assay plan` counts it: {mend}",
+        f"the others stay unused, though `assay plan` counts them: {mend}",
     )
 
 
@@ -162,18 +162,20 @@ def others(table: str | None, own: Collection[int]) -> DoctorCheck:
     """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown); those in
     `own` are skipped. A table of None means that the driver's tool did not answer."""
     if table is None:
-        return warning("gpu users", "nvidia-smi could not be asked who computes on them", "see what `nvidia-smi` says")
+        return warning("gpu users", "nvidia-smi did not list their users", "run `nvidia-smi` to see why")
     rows = [row.groups() for row in map(USER.fullmatch, table.splitlines()) if row is not None]
     users = [row for row in rows if int(row[0]) not in own]
     if not users:
-        return ok("gpu users", "nobody computes on them" if not rows else "nobody but the daemon computes on them")
+        return ok("gpu users", "no process uses them" if not rows else "only the daemon uses them")
     named = [
-        f"{ascii(name)[1:-1][-40:]} (process {pid}, {f'{int(mib):,} MiB' if mib.isdecimal() else 'memory not known'})"
+        f"{ascii(name)[1:-1][-40:]} (process {pid}, {f'{int(mib):,} MiB' if mib.isdecimal() else 'memory unknown'})"
         for pid, name, mib in users[:SHOWN]
     ]
     more = f" and {len(users) - SHOWN} more" if len(users) > SHOWN else ""
     return warning(
-        "gpu users", f"{', '.join(named)}{more}", "their memory is missing for models; nothing that others run is ended"
+        "gpu users",
+        f"{', '.join(named)}{more}",
+        "end them yourself, or lower vllm.memory_share: models lack their memory",
     )
 
 
@@ -182,16 +184,19 @@ def shared_memory(folder: Path, weights: int = 0) -> DoctorCheck:
     try:
         space = os.statvfs(folder)
     except OSError as error:
-        return warning("shared memory", f"{folder}: {error.strerror}", "weights go through temporary files: slower")
+        return warning(
+            "shared memory", f"{folder}: {error.strerror}", "weights go through slower temporary files in TMPDIR"
+        )
     free, needed = space.f_bavail * space.f_frsize, SPARE * weights or GIB
     figure = f"{free / GIB:.1f} GiB free in {folder}"
     if weights:
-        figure += f"; to hand over the configured model takes {needed / GIB:.1f}"
+        figure += f"; passing the configured model's weights takes {needed / GIB:.1f}"
     if free <= needed:
         return warning(
             "shared memory",
             figure,
-            f"what has no room goes through temporary files, which is slower: mount -o remount,size=50% {folder}",
+            f"run `mount -o remount,size=50% {folder}`; in a container use --shm-size; temporary files, which are "
+            "slower, go to TMPDIR",
         )
     return ok("shared memory", figure)
 
@@ -201,8 +206,8 @@ def ptrace(file: Path) -> DoctorCheck:
     try:
         scope = file.read_text().strip()
     except OSError:
-        return ok("ptrace", "no Yama in this kernel")
-    note = "" if scope == "0" else "weights are handed over as files in shared memory, which needs no such right"
+        return ok("ptrace", "this kernel has no Yama")
+    note = "" if scope == "0" else "weights are passed as files in shared memory, which needs no such right"
     return ok("ptrace", f"kernel.yama.ptrace_scope is {ascii(scope)[1:-1]}", note)
 
 
@@ -211,9 +216,7 @@ def peers(probed: Probed) -> DoctorCheck:
     if probed.hung:
         return warning("peer access", f"a copy between two GPUs: {probed.trouble}", NO_PEERS)
     if probed.trouble:
-        return warning(
-            "peer access", f"it could not be tried: {ascii(probed.trouble)[1:-1][:200]}", "look at the driver"
-        )
+        return warning("peer access", f"the test failed: {ascii(probed.trouble)[1:-1][:200]}", "check the driver")
     said = ascii(probed.bad)[1:-1][:200]
     if "wrong bytes" in probed.bad:
         return warning("peer access", said, NO_PEERS)

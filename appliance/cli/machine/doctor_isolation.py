@@ -30,6 +30,9 @@ from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 
 PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+BROKER_LOGS = "see `systemctl status assay-broker` and `assay logs broker`"
+GVISOR_RIGHTS = "in a container allow ptrace, mount and namespaces; if not root, run the broker as root"
+UNSAFE = "until it passes no model code may run: use another runsc or host"
 SEEN = 200
 """Characters shown of a failed self-test's observation."""
 FIND_PACKAGES = f"""
@@ -49,13 +52,13 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
     except RefusedError as error:
-        yield failed("broker", str(error), error.hint)
+        yield failed("broker", str(error), f"{error.hint.rstrip('.')}; {BROKER_LOGS}")
         return
     if running is not None:
         runtime = runtime.model_copy(update={"broker": broker_socket(settings, settings.data)})
         yield ok("broker", f"pid {running.pid} at {runtime.broker}")
     else:
-        yield ok("broker", "none runs here; one of our own is started for what follows")
+        yield ok("broker", "none is running; the next checks start their own")
     backends = [backend(name, runtime, running) for name in runtime.own.backends]
     yield from backends
     yield ok("cgroups", f"version {_cgroup_version()} on Linux {platform.release()}")
@@ -75,15 +78,17 @@ def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome 
     for_models = name is runtime.backend
     use = "model code" if for_models else "the verifiers' tools"
     if running is not None:
-        version, problem = running.backends.get(name.value, ""), "the broker does not have it"
-        hint, works = "its log says why; restart it when that is mended", name.value in running.backends
+        version, problem = running.backends.get(name.value, ""), "the broker lacks it"
+        hint, works = f"{BROKER_LOGS}, fix the cause and restart it", name.value in running.backends
     else:
         works, version, problem, hint = describe(name, runtime.own)
+        if name is BackendName.GVISOR:
+            hint = f"{hint.rstrip('.')}; {GVISOR_RIGHTS}"
     if works:
         return ok(name.value, f"{version}; {can}; for {use}")
     if for_models:
-        return failed(name.value, f"{problem}; the policy has {use} run by it", hint)
-    return warning(name.value, f"{problem}; the policy has {use} run by it", hint)
+        return failed(name.value, f"{problem}; the policy uses it for {use}", hint)
+    return warning(name.value, f"{problem}; the policy uses it for {use}", hint)
 
 
 def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
@@ -110,7 +115,7 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
     if packages:
         yield ok("packages", f"inside: {packages}")
     else:
-        yield warning("packages", "inside: only the standard library", "run install.sh again: it builds them")
+        yield warning("packages", "inside: only the standard library", "run install.sh again to build them")
 
 
 def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:
@@ -127,8 +132,8 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
     figure = f"{counted}, in {time.monotonic() - started:.0f} s"
     if not counts[CheckOutcome.FAIL]:
         return ok(name, figure)
-    advice = f"{_failures(results)}; try `assay sandbox selftest --backend {runtime.backend.value}`"
-    return failed(name, figure, advice) if for_models else warning(name, figure, advice)
+    advice = f"{_failures(results)}; run `assay sandbox selftest --backend {runtime.backend.value}`"
+    return failed(name, figure, f"{advice}; {UNSAFE}") if for_models else warning(name, figure, advice)
 
 
 def _failures(results: list[CheckResult]) -> str:

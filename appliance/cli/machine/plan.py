@@ -277,7 +277,7 @@ def _assumed(layout: Layout, gpus: int) -> str:
 def _advice(report: _Report) -> str:
     """Returns settings that make the training fit, from those known to fit."""
     if report.configured.too_long:
-        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or use a model with a longer context"
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or use a longer-context model"
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]
@@ -289,7 +289,7 @@ def _advice(report: _Report) -> str:
     if not fitting and layout.vllm and report.configured.device == "gpu":
         share = _percent(layout.vllm)
         return (
-            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to the engines' need, "
+            f"no way of training fits beside vLLM with {share} of a GPU: set vllm.memory_share to the engines' need, "
             "vllm.sleep to 2 if a learner shares the GPU, or use a smaller model"
         )
     if not fitting:

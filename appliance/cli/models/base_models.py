@@ -82,10 +82,7 @@ def export_model(
     target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
     base: Annotated[
         str,
-        typer.Option(
-            metavar="NAME|DIR",
-            help="Base model of an adapter checkpoint: a registered name or a folder.",
-        ),
+        typer.Option(metavar="NAME|DIR", help="Base model of an adapter checkpoint: a registered name or a folder."),
     ] = "",
     form: Annotated[
         ExportForm, typer.Option("--format", help="folder: Hugging Face format; gguf: one file for llama.cpp.")

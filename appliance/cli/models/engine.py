@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from appliance.inference.engine import ModelFiles
     from appliance.rendering.renderer import Ids
 
-app = typer.Typer(
-    help="Serve a model's tokens and log-probabilities to training programs.", no_args_is_help=True
-)
+app = typer.Typer(help="Serve a model's tokens and log-probabilities to training programs.", no_args_is_help=True)
 SECONDS = 0.5
 """Interval between checks of the engine, in seconds."""
 
@@ -35,19 +33,20 @@ def _group() -> None:
 def serve(
     context: typer.Context,
     model: Annotated[
-        str,
-        typer.Argument(help="champion, candidate, previous, canary, a digest's first digits, or a model's folder."),
+        str, typer.Argument(help="champion, candidate, previous, canary, a digest's first digits, or a model's folder.")
     ] = "champion",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port; 0 takes a free one.")] = 0,
     key_file: Annotated[
         Path | None,
-        typer.Option("--key-file", metavar="FILE", help="Key file, created if missing (default: engine.key in the data folder)."),
+        typer.Option(
+            "--key-file", metavar="FILE", help="Key file, created if missing (default: engine.key in the data folder)."
+        ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="Model name for clients (default: MODEL).")
-    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Model name for clients (default: MODEL).")] = None,
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Concurrent conversations.")] = None,
-    tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="Tokens of the longest conversation.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=16, help="Tokens of the longest conversation.")
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:

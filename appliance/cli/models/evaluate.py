@@ -41,8 +41,12 @@ def evaluate(
     ] = None,
     items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
     repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,
-    seeds: Annotated[list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
+    seeds: Annotated[
+        list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
+    ] = 1.0,
     tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=16, help="Tokens of a conversation; with an endpoint, of a turn.")
     ] = None,
@@ -131,7 +135,9 @@ def evaluate(
             replace_file(out / PAGE, page(found).encode())
             if not found.complete:
                 judged = found.all.right + found.all.wrong
-                typer.echo(f"{judged} of {work.planned} attempts are judged and in {out}: continue with --resume", err=True)
+                typer.echo(
+                    f"{judged} of {work.planned} attempts are judged and in {out}: continue with --resume", err=True
+                )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if as_json:

@@ -78,7 +78,9 @@ def rollback(
     reason: Annotated[str, typer.Option("--reason", help="Recorded in the history.")] = "",
     sure: Annotated[
         str | None,
-        typer.Option("--confirm", metavar="DIGITS", help="First digits of the withdrawn model, instead of typing them."),
+        typer.Option(
+            "--confirm", metavar="DIGITS", help="First digits of the withdrawn model, instead of typing them."
+        ),
     ] = None,
     person: Person = None,
     data: Data = None,
@@ -149,9 +151,7 @@ def _decision_to_sign(
         return decision
     if as_json:
         raise ApiError(
-            "--json cannot ask for a confirmation",
-            hint="name the decision to sign with --decision",
-            exit_code=2,
+            "--json cannot ask for a confirmation", hint="name the decision to sign with --decision", exit_code=2
         )
     show_decision(decision)
     show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
@@ -174,5 +174,7 @@ def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
     if any(one.digest().startswith(wanted) for one in earlier):
         said = f"a newer decision about {candidate} exists than {named[:12]}: {newest.reason}"
     else:
-        said = f"{named[:12]} is not a decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+        said = (
+            f"{named[:12]} is not a decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+        )
     raise ApiError(said, hint=f"review it with `assay model show {candidate}`, then sign again", exit_code=4)

@@ -35,15 +35,12 @@ MOST_PAGES = 20
 def report(
     context: typer.Context,
     cycle: Annotated[
-        str,
-        typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result."),
+        str, typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result.")
     ] = "latest",
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Write report.html, report.md and PNGs into that folder, which must have none.",
+            "--out", metavar="DIR", help="Write report.html, report.md and PNGs into that folder, which must have none."
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
@@ -103,7 +100,8 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
 
 
 def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
-    """Returns the events during a cycle. The first one is found by bisection, since numbers and times ascend together."""
+    """Returns the events during a cycle. The first one is found by bisection, since numbers and times ascend
+    together."""
     low, high = 0, api.status().last_event
     while low < high:
         middle = (low + high) // 2

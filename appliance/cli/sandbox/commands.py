@@ -84,7 +84,9 @@ def snapshot(
 @app.command("rm")
 def rm(
     context: typer.Context,
-    snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")],
+    snapshots: Annotated[
+        list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")
+    ],
     data: Data = None,
 ) -> None:
     """Remove kept snapshots.
@@ -127,9 +129,7 @@ def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 @app.command("selftest")
 def selftest(
     context: typer.Context,
-    backend: Annotated[
-        str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")
-    ] = "all",
+    backend: Annotated[str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")] = "all",
     quick: Quick = False,
     named: Annotated[
         str | None, typer.Option("--check", metavar="TEXT", help="Only checks whose name contains this.")

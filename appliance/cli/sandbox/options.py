@@ -61,7 +61,9 @@ class SandboxRun(FrozenModel):
     seconds: float | None = Field(
         None, description="Time limit per call, in seconds (default: 60).", json_schema_extra={"metavar": "S"}
     )
-    memory: int | None = Field(None, description="Memory limit of the sandbox, in MiB.", json_schema_extra={"metavar": "MIB"})
+    memory: int | None = Field(
+        None, description="Memory limit of the sandbox, in MiB.", json_schema_extra={"metavar": "MIB"}
+    )
     others: tuple[str, ...] = Field(
         (),
         description="Another limit, such as pids=64 (repeatable).",

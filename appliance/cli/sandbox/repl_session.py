@@ -66,7 +66,8 @@ class ReplSession:
             self._forget()
 
     def _interruptible(self, code: str) -> CallResult:
-        """Runs the call on another thread, so that this one receives Ctrl-C; an interrupted call ends with its sandbox."""
+        """Runs the call on another thread, so that this one receives Ctrl-C; an interrupted call ends with its
+        sandbox."""
         answer: Future[CallResult] = Future()
 
         def call() -> None:

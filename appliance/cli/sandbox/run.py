@@ -111,8 +111,7 @@ def tier_named(name: str | None) -> Tier:
 def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
     if not re.fullmatch(r"[0-9a-f]{64}", name):
         raise typer.BadParameter(
-            f"invalid snapshot {name!r}: give 64 hexadecimal digits, as listed by `assay sandbox ls`",
-            param_hint=option,
+            f"invalid snapshot {name!r}: give 64 hexadecimal digits, as listed by `assay sandbox ls`", param_hint=option
         )
     return SnapshotId(name)
 

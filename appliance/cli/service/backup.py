@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Create, list, verify, restore and remove backups of the data folder.", no_args_is_help=True)
 SHOWN_SECRETS = 10
-Store = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Folder of the backups, if possible on another disk.")
+Store = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the backups, if possible on another disk.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls` (default: the newest).")
 ]
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls` (default: the newest).")]
 
 
 @app.command("create")
@@ -89,12 +89,12 @@ def restore(
     context: typer.Context,
     folder: Store,
     name: Name = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Move an existing data folder aside.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Move an existing data folder aside.")] = False,
     accept_key: Annotated[
         str | None,
-        typer.Option("--accept-key", metavar="FINGERPRINT", help="Accept a backup of another history, signed by this key."),
+        typer.Option(
+            "--accept-key", metavar="FINGERPRINT", help="Accept a backup of another history, signed by this key."
+        ),
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -127,7 +127,9 @@ def restore(
             if manifest.head:
                 revoked.extend(accept_restored(made, kept, name, manifest.created))
         except AuditError as error:
-            raise BackupError(f"nothing was restored, because its log cannot be continued: {error}", hint=error.hint) from error
+            raise BackupError(
+                f"nothing was restored, because its log cannot be continued: {error}", hint=error.hint
+            ) from error
 
     aside, since = put_back(
         store, manifest, settings.data, stamp=file_stamp(), replace=replace,
@@ -149,7 +151,9 @@ def restore(
 
 @app.command("rm")
 def rm(
-    folder: Store, name: Annotated[str, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls`.")], as_json: Json = False
+    folder: Store,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls`.")],
+    as_json: Json = False,
 ) -> None:
     """Remove a backup, and files that no other backup needs.
 

@@ -93,7 +93,9 @@ def demo(
     context: typer.Context,
     seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of all random choices.")] = 0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of continuing.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this file.")] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this file.")
+    ] = None,
     data: Data = None,
 ) -> None:
     """Run one night in miniature on this machine, in minutes. An unfinished one continues.

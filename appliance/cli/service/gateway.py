@@ -21,7 +21,8 @@ A_SESSION = "Id, as listed by `gateway sessions ls`, or its first digits (6 or m
 MOST = 1000
 """Maximum sessions counted before all are deleted."""
 app = typer.Typer(
-    help="Run an OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.", no_args_is_help=True
+    help="Run an OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.",
+    no_args_is_help=True,
 )
 token = typer.Typer(help="Manage access tokens, and consent to recording.", no_args_is_help=True)
 sessions = typer.Typer(help="List, show and delete sessions recorded with consent.", no_args_is_help=True)

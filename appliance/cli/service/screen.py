@@ -24,7 +24,9 @@ def tui(
     demo_data: Annotated[
         bool, typer.Option("--demo-data", help="Show made-up nights from a temporary folder; no daemon is needed.")
     ] = False,
-    web: Annotated[bool, typer.Option("--web", help="Serve to a browser on this machine, protected by a token.")] = False,
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve to a browser on this machine, protected by a token.")
+    ] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --web; 0 takes a free one.")] = 0,
     data: Data = None,
 ) -> None:

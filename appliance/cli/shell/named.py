@@ -79,9 +79,7 @@ def _data(context: typer.Context) -> Path | None:
 JobId = Annotated[
     str, typer.Argument(help="Id, as listed by `jobs ls`, or its first digits (6 or more).", autocompletion=jobs)
 ]
-RolloutId = Annotated[
-    str, typer.Argument(help="Id, as listed by `rollouts ls`, or a prefix.", autocompletion=rollouts)
-]
+RolloutId = Annotated[str, typer.Argument(help="Id, as listed by `rollouts ls`, or a prefix.", autocompletion=rollouts)]
 TasksetName = Annotated[
     str, typer.Argument(metavar="NAME", help="Taskset, as listed by `assay curriculum ls`.", autocompletion=tasksets)
 ]
@@ -93,7 +91,6 @@ CycleOrNewest = Annotated[
 Model = Annotated[
     str,
     typer.Argument(
-        help="champion, candidate, previous, canary, or a digest's first digits (6 or more).",
-        autocompletion=models,
+        help="champion, candidate, previous, canary, or a digest's first digits (6 or more).", autocompletion=models
     ),
 ]

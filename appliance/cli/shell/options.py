@@ -28,10 +28,7 @@ def _folder(text: str) -> Path:
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data",
-        metavar="DIR",
-        parser=_folder,
-        help="Data folder (default: ASSAY_DATA, else as configured).",
+        "--data", metavar="DIR", parser=_folder, help="Data folder (default: ASSAY_DATA, else as configured)."
     ),
 ]
 JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
@@ -43,10 +40,7 @@ def _json_asked(wanted: bool) -> bool:
     return wanted
 
 
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON (schema: `assay schema`).", callback=_json_asked),
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON (schema: `assay schema`).", callback=_json_asked)]
 MOST_SEED = (1 << 62) - 1
 """Largest seed: weights are drawn from 63 bits, and a later cycle takes the next one."""
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed (default: the next one).")]

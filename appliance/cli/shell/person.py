@@ -56,11 +56,11 @@ class SigningOptions(FrozenModel):
         description="Person whose key signs (default: the only key here).",
         json_schema_extra={"flag": "--as", "metavar": "NAME"},
     )
-    key: Path | None = Field(
-        None, description="File of the signing key.", json_schema_extra={"metavar": "FILE"}
-    )
+    key: Path | None = Field(None, description="File of the signing key.", json_schema_extra={"metavar": "FILE"})
     passphrase_file: Path | None = Field(
-        None, description="Read the passphrase from this file, - for standard input.", json_schema_extra={"metavar": "FILE"}
+        None,
+        description="Read the passphrase from this file, - for standard input.",
+        json_schema_extra={"metavar": "FILE"},
     )
     agent: bool = Field(False, description="Sign with a key in a running ssh-agent.")
     confirm: str | None = Field(
@@ -101,8 +101,7 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
         return text.split("\n", 1)[0].removesuffix("\r")
     if not sys.stdin.isatty():
         raise KeyFileError(
-            "no terminal to type the passphrase",
-            hint="use --passphrase-file FILE" + ("" if twice else ", or --agent"),
+            "no terminal to type the passphrase", hint="use --passphrase-file FILE" + ("" if twice else ", or --agent")
         )
     typed = getpass.getpass(f"{prompt}: ")
     if twice and getpass.getpass("Repeat: ") != typed:
@@ -122,4 +121,6 @@ def confirm(what: str, expected: str, given: str | None, *, script: str = "") ->
         given = input()
     typed = given.strip()
     if len(typed) < len(wanted) or not expected.startswith(typed):
-        raise KeyFileError(f"wrong confirmation, expected {printable(wanted)}: nothing was done", hint="compare with the text shown")
+        raise KeyFileError(
+            f"wrong confirmation, expected {printable(wanted)}: nothing was done", hint="compare with the text shown"
+        )

@@ -140,7 +140,8 @@ def _narrowed(
 
 
 def _fitted(lines: list[list[str]], screen: int) -> tuple[list[list[str]], list[int]]:
-    """Returns lines and column widths; the widest columns, except the first and times, shrink to at least `NARROWEST`."""
+    """Returns lines and column widths; the widest columns, except the first and times, shrink to at least
+    `NARROWEST`."""
     while True:
         widths, columns = _widths(lines), list(zip(*lines[1:], strict=True))
         times = {at for at, column in enumerate(columns) if _are_times(column)}

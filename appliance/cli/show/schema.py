@@ -12,7 +12,8 @@ from appliance.cli.shell.options import Json
 
 def schema(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND...", help="Words of the command; without any, list the commands.")
+        list[str] | None,
+        typer.Argument(metavar="COMMAND...", help="Words of the command; without any, list the commands."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -153,9 +153,7 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
     )
     if tasksets:
         typer.echo()
-        show_table(
-            ("taskset", "groups", "rollouts", "passed", "sealed", "outcome"), map(_row, tasksets), empty=""
-        )
+        show_table(("taskset", "groups", "rollouts", "passed", "sealed", "outcome"), map(_row, tasksets), empty="")
 
 
 def _row(one: TasksetOutcome) -> tuple[str, ...]:

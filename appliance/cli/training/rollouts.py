@@ -24,16 +24,12 @@ app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=Tr
 @app.command("ls")
 def ls(
     context: typer.Context,
-    cycle: Annotated[
-        str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")
-    ] = None,
+    cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")] = None,
     job: Annotated[str | None, typer.Option("--job", help="Only this job, by its id or a prefix.")] = None,
     purpose: Annotated[Purpose | None, typer.Option("--purpose", help="Only this purpose.")] = None,
     family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
     verdict: Annotated[Outcome | None, typer.Option("--verdict", help="Only this verdict.")] = None,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")
-    ] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")] = None,
     limit: Limit = 20,
     data: Data = None,
     as_json: Json = False,

@@ -55,7 +55,9 @@ def pause(
         show_json(found)
     else:
         show_line(
-            f"nights are paused until {found.until}" if found.until else "nights are paused: end it with `assay schedule resume`"
+            f"nights are paused until {found.until}"
+            if found.until
+            else "nights are paused: end it with `assay schedule resume`"
         )
 
 

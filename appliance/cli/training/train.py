@@ -35,8 +35,7 @@ def train(
         int | None, typer.Option("--stage", min=1, metavar="N", help="Only this stage, from the model in service.")
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Resume the unfinished training of this recipe, or the one set aside."),
+        bool, typer.Option("--resume", help="Resume the unfinished training of this recipe, or the one set aside.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages without starting.")] = False,
     seed: Seed = None,
@@ -56,7 +55,9 @@ def train(
     from appliance.planning.training_recipes import read_recipe, scaled, too_large
 
     if resume and seed is not None:
-        raise UsageError("--seed and --resume cannot be combined: a resumed training keeps its seed", "omit one of them")
+        raise UsageError(
+            "--seed and --resume cannot be combined: a resumed training keeps its seed", "omit one of them"
+        )
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     elsewhere = settings.placement.learners == "cluster"
@@ -79,7 +80,9 @@ def train(
     if as_json:
         show_json(cycle)
     else:
-        show_line(f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
+        show_line(
+            f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})"
+        )
         show_line("follow it with `assay cycle watch`, cancel it with `assay cycle cancel ID`")
 
 

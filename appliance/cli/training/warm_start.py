@@ -43,7 +43,9 @@ def warm_start(
         list[Path] | None,
         typer.Option("--against", metavar="DIR", help="Exclude this evaluation's questions (repeatable)."),
     ] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")] = 1.0,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
+    ] = 1.0,
     tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
     data: Data = None,
@@ -89,7 +91,9 @@ def warm_start(
         try:
             plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
         except (OSError, ValueError) as error:
-            raise UsageError(f"{folder} contains no evaluation", "set --against to a folder of `assay evaluate`") from error
+            raise UsageError(
+                f"{folder} contains no evaluation", "set --against to a folder of `assay evaluate`"
+            ) from error
         open_questions += [one.task for one in questions_of(plan)]
     asked = {one.key for one in open_questions}
     recipe = TeacherRecipe(
