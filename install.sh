@@ -217,7 +217,7 @@ parse() {
     if [ -z "$SCOPE" ]; then
         [ "$MODE" != rollback ] && [ -z "$WANTED" ] || fail 2 "--rollback and --version need --user or --system" "give one of them"
     else
-        [ "$MODE" != demo ] && [ "$MODE" != test ] && [ "$MODE" != wheels ] || fail 2 "--$MODE works in a checkout, not with --$SCOPE" "leave one of the two out"
+        [ "$MODE" != demo ] && [ "$MODE" != test ] && [ "$MODE" != wheels ] || fail 2 "--$MODE works in a checkout, not with --$SCOPE" "remove one of the two"
     fi
     if [ -n "$WITH_LEAN" ]; then
         lean_place "$WITH_LEAN"

@@ -1,4 +1,4 @@
-"""python -m tui --socket PATH: the screen of a running daemon. `assay tui` starts it with the right path."""
+"""`python -m tui --socket PATH`: the screen of a running daemon. `assay tui` passes the right path."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tui.views import VIEWS
 def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tui", description=__doc__)
     parser.add_argument("--socket", type=Path, required=True, help="the daemon's control socket")
-    parser.add_argument("--as", dest="name", help="whose key signs; otherwise the only one there is")
-    parser.add_argument("--key", type=Path, help="the key that signs, wherever it lies")
-    parser.add_argument("--read-only", action="store_true", help="nothing can be approved, submitted or called off")
-    parser.add_argument("--screen", default="", help="the screen that is opened first")
+    parser.add_argument("--as", dest="name", help="person whose key signs (default: the only key)")
+    parser.add_argument("--key", type=Path, help="file of the signing key")
+    parser.add_argument("--read-only", action="store_true", help="disable approving, submitting and cancelling")
+    parser.add_argument("--screen", default="", help="screen to open first")
     parser.add_argument("--light", action="store_true", help="light colours")
-    parser.add_argument("--web", action="store_true", help="serve it to a browser on this machine")
-    parser.add_argument("--port", type=int, default=0, help="of --web")
+    parser.add_argument("--web", action="store_true", help="serve to a browser on this machine")
+    parser.add_argument("--port", type=int, default=0, help="port for --web; 0 takes a free one")
     arguments = parser.parse_args(argv)
     names = [view.name for view in VIEWS]
     if arguments.screen and arguments.screen not in names:
-        sys.stderr.write(f"there is no screen {printable(arguments.screen)!r}: --screen takes {', '.join(names)}\n")
+        sys.stderr.write(f"--screen: unknown screen {printable(arguments.screen)!r}; use one of {', '.join(names)}\n")
         return 2
     if arguments.web:
         from tui.web import serve
@@ -35,7 +35,7 @@ def main(argv: list[str]) -> int:
         own = [one for one in argv if one != "--web"]
         return serve([sys.executable, "-I", "-m", "tui", *own], arguments.port)
     if os.environ.get("TEXTUAL_DRIVER") is None and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        sys.stderr.write("assay tui needs a terminal; for programs there is `assay status --json`\n")
+        sys.stderr.write("assay tui needs a terminal; programs use `assay status --json`\n")
         return 2
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup or not: a screen without its terminal would only spin
     app = AssayApp(
@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(app: AssayApp) -> None:
-    """Runs it to its end; SIGTERM is one that leaves the terminal as it was."""
+    """Runs the program until it exits; SIGTERM ends it with the terminal restored."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, app.exit, None, 128 + signal.SIGTERM)
     await app.run_async()
 

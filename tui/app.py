@@ -1,9 +1,9 @@
-"""The terminal program: screens over the control API, of which one is visible.
+"""The terminal program: screens over the control API, one visible at a time.
 
-What always holds: nothing here decides anything; what the visible screen shows is read again while it is looked at, and
-while the daemon is not there the program says so and keeps trying. Text that others wrote reaches a screen only as
-`text.plain` text. With `read_only` no request goes out that could change anything. Keys are dealt with in their
-order (`tui.ordered_keys`): what follows `:` or `/` is text, and what is typed before a dialog is there reaches it.
+Invariants: nothing here decides anything. The visible screen is refreshed while open; without a daemon the program says
+so and retries. Foreign text reaches a screen only through `text.plain`. With `read_only` no changing request is sent.
+Keys are processed in order (`tui.ordered_keys`): text typed after `:` or `/` stays text, and keys typed before a dialog
+opens reach the dialog.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ if TYPE_CHECKING:
     from tui.widgets.dialogs import Dialog
 
 FRAME_SECONDS = 0.05
-"""For the last line's keys, once the page is there."""
+"""Delay before the footer keys load, so that the page is drawn first."""
 ACTING = {"judge", "rollback", "submit", "cancel_job"}
 NEEDS_DAEMON = {*ACTING, "open_view", "filter", "open_record", "older", "newer"}
 AT_ONCE = {"q", "T", "question_mark", "ctrl+c", "ctrl+p", "ctrl+q"}
 """Keys that do not wait for the daemon's first answer."""
 OF_RECORDS = {"enter", "n", "p", "left_square_bracket", "right_square_bracket"}
-"""Keys that wait for the records of a page: what they do depends on them."""
+"""Keys that wait for the records of a page because their effect depends on them."""
 WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
-"""Commands."""
+"""Commands that work without a daemon."""
 
 
 class ScreensFirst(SystemCommandsProvider):
-    """The palette in the order of the commands, and not by their letters: what acts stands last."""
+    """Lists the palette in command order instead of alphabetically, so that commands that change something come
+    last."""
 
     async def discover(self) -> Hits:
         for name, about, run, _ in self.app.get_system_commands(self.screen):
@@ -60,8 +61,8 @@ class ScreensFirst(SystemCommandsProvider):
 
 
 class AssayApp(OrderedKeysApp):
-    """`socket` is the daemon's; `seconds` lie between two readings, and each waits `patience_seconds` for an answer.
-    The key at `key` signs, or that of `name`, else the only one that the person has."""
+    """Textual program over the daemon's control `socket`. Status is read every `seconds`; each read waits
+    `patience_seconds`. Signatures use the key at `key`, or that of `name`, or else the person's only key."""
 
     CSS_PATH = "assay.tcss"
     TITLE = "assay"
@@ -83,7 +84,7 @@ class AssayApp(OrderedKeysApp):
     ]
 
     class Arrived(Message):
-        """The reader has something: what is known now, or why nothing is."""
+        """The reader has new data, or an error if the daemon did not answer."""
 
         def __init__(self, found: Reading | ApiError) -> None:
             super().__init__()
@@ -122,7 +123,7 @@ class AssayApp(OrderedKeysApp):
             self.bind(view.key, f"open_view('{view.name}')", description=view.title, show=False)
 
     def client(self, *, seconds: float = 10.0) -> ApiClient:
-        """Another client of the daemon; it waits so many seconds for an answer."""
+        """Returns a new client of the daemon that waits up to `seconds` for an answer."""
         from appliance.client import ApiClient
         from tui.read_only import ReadOnlyClient
 
@@ -178,16 +179,16 @@ class AssayApp(OrderedKeysApp):
 
     @property
     def is_there(self) -> bool:
-        """Whether the daemon answers."""
+        """True if the daemon answers."""
         return self._reading is not None
 
     def ask(self) -> None:
-        """The visible screen has other questions now."""
+        """Passes the visible screen's current questions to the reader."""
         if self._is_whole():
             self._reader.ask(self.pane.questions())
 
     def _is_whole(self) -> bool:
-        """False while the screen is made or taken down: what was read meanwhile has nowhere to go."""
+        """False while the screen is built or torn down; data that arrives then has nowhere to go."""
         if not self.is_running or not self.screen_stack:
             return False
         found = [
@@ -196,15 +197,15 @@ class AssayApp(OrderedKeysApp):
         return all(one is not None and one.is_mounted for one in found)
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
-        """While the daemon has not answered for the first time, keys wait for it, and are then dealt with; what opens a
-        record or turns a page waits for the records."""
+        """True if the key has to wait: all keys until the daemon's first answer, record keys until the records are
+        read."""
         key = typed.key if isinstance(typed, events.Key) else ""
         if self.screen is not self.main or key in AT_ONCE:
             return False
         return self._asking or (key in OF_RECORDS and not isinstance(self.focused, Input) and self._records_come())
 
     def _records_come(self) -> bool:
-        """Whether the table of this screen is still being read."""
+        """True if the table of this screen is still being read."""
         page = self.pane.questions().get("page") if self._reading is not None else None
         if page is None or self._reading is None:
             return False
@@ -213,7 +214,7 @@ class AssayApp(OrderedKeysApp):
         return not (is_known and ("page" in self._reading.answers or "page" in self._reading.failed))
 
     async def _answered(self) -> None:
-        """The daemon, for the first time; or it is not there."""
+        """Releases waiting keys after the daemon's first answer or first failure."""
         self._asking = False
         await self.keys_may_go()
 
@@ -238,7 +239,7 @@ class AssayApp(OrderedKeysApp):
             self.call_after_refresh(self._came)
 
     async def _came(self) -> None:
-        """The daemon is there, and its page drawn."""
+        """Finishes the switch from the absent page to the main page once the latter is drawn."""
         self._opened()
         await self._answered()
 
@@ -250,7 +251,7 @@ class AssayApp(OrderedKeysApp):
             self._show_reading()
 
     def _show_reading(self) -> None:
-        """Shows what is known to the questions that the visible screen has now, and asks the rest."""
+        """Shows the known answers to the visible screen's current questions and asks for the rest."""
         reading, pane = self._reading, self.pane
         if reading is None:
             return
@@ -275,7 +276,7 @@ class AssayApp(OrderedKeysApp):
             self._show_reading()
 
     async def open_view(self, name: str) -> None:
-        """Makes the screen when it is first opened."""
+        """Opens a screen, and builds it on first use."""
         view = next(one for one in self.views if one.name == name)
         panes = self.main.query_one("#panes", ContentSwitcher)
         self.current = view
@@ -291,12 +292,12 @@ class AssayApp(OrderedKeysApp):
         await self.open_view(message.name)
 
     async def action_open_view(self, name: str) -> None:
-        """Of a number key; a dialog or a line that is typed in has them for itself."""
+        """Opens a screen by its number key, unless a dialog or an input line has the focus."""
         if self.screen is self.main:
             await self.open_view(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a daemon there is nothing to act on, and a screen that only reads acts on nothing."""
+        """Disables actions that need a daemon while none answers, and all changes in a read-only screen."""
         if action in ACTING and self.read_only:
             return False
         if action == "filter" and self.is_there and self._is_whole():
@@ -347,7 +348,7 @@ class AssayApp(OrderedKeysApp):
             await done
 
     def commands(self) -> list[TypedCommand]:
-        """What can be typed behind `:` and looked for in the palette."""
+        """Returns the commands that can be typed after `:` and found in the palette."""
 
         def opens(view: View) -> TypedCommand:
             async def run(typed: str) -> None:
@@ -358,7 +359,7 @@ class AssayApp(OrderedKeysApp):
         acting = [
             TypedCommand("approve", "approve the candidate", lambda _: self.action_judge("approve"), acts=True),
             TypedCommand("reject", "reject the candidate", lambda _: self.action_judge("reject"), acts=True),
-            TypedCommand("rollback", "the previous champion returns", lambda _: self.action_rollback(), acts=True),
+            TypedCommand("rollback", "return to the previous champion", lambda _: self.action_rollback(), acts=True),
             TypedCommand("submit", "submit a job", lambda _: self.action_submit(), acts=True),
         ]
         return [
@@ -366,7 +367,7 @@ class AssayApp(OrderedKeysApp):
             TypedCommand("light", "light colours", lambda _: self._set_theme(LIGHT.name)),
             TypedCommand("dark", "dark colours", lambda _: self._set_theme(DARK.name)),
             TypedCommand("help", "every key", lambda _: self.action_help()),
-            TypedCommand("quit", "quit; the daemon goes on", lambda _: self.exit()),
+            TypedCommand("quit", "quit; the daemon keeps running", lambda _: self.exit()),
             *([] if self.read_only else acting),  # behind the screens: what acts never stands first
         ]
 
@@ -393,8 +394,8 @@ class AssayApp(OrderedKeysApp):
         self._reader.refresh()
 
     def action_help_quit(self) -> None:
-        """Of Ctrl-C."""
-        self.say("q quits; the daemon goes on")
+        """Tells on Ctrl-C which key quits."""
+        self.say("q quits; the daemon keeps running")
 
     # what a person can do
     def action_judge(self, verdict: Literal["approve", "reject"]) -> None:
@@ -416,7 +417,7 @@ class AssayApp(OrderedKeysApp):
             self.put(submitting(self.client))
 
     def action_command_palette(self) -> None:
-        """Not over a dialog: what is chosen there would act on the screen behind it."""
+        """Opens the palette, but not over a dialog: its commands would act on the screen behind."""
         if self.screen is self.main:
             super().action_command_palette()
 
@@ -430,7 +431,7 @@ class AssayApp(OrderedKeysApp):
             )
 
     def put(self, dialog: Dialog | str) -> None:
-        """Opens a dialog, or says why there is none."""
+        """Opens a dialog, or shows the reason why it cannot be opened."""
         from tui.widgets.dialogs import Dialog
 
         if isinstance(dialog, str):
@@ -444,5 +445,5 @@ class AssayApp(OrderedKeysApp):
             self._reader.refresh()
 
     def say(self, text: str) -> None:
-        """Shows a sentence for some seconds."""
+        """Shows a sentence for six seconds."""
         self.notify(plain(text).plain, markup=False, timeout=6)

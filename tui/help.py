@@ -1,4 +1,4 @@
-"""The help: every key, and the names that can be typed behind `:`."""
+"""The help page: every key, and the commands that can be typed after `:`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ KEYS = (
     ("?", "this page"),
     ("/", "filter what the screen shows; an empty filter shows everything"),
     (":", "type a command; tab completes it, escape leaves"),
-    ("ctrl+p", "look for a screen or a command by its name"),
+    ("ctrl+p", "search screens and commands by name"),
     ("escape", "leave a dialog, a filter, a line"),
     ("R", "read everything again now"),
     ("T", "light or dark"),
-    ("q", "quit; the daemon goes on"),
+    ("q", "quit; the daemon keeps running"),
 )
 ACTS = (
-    ("a", "approve the candidate: puts it into service if the policy then admits it"),
+    ("a", "approve the candidate: enters service if the policy then permits it"),
     ("r", "reject the candidate"),
-    ("b", "roll back: the previous champion returns"),
-    ("s", "submit a job: a question, and what its answer is checked against"),
+    ("b", "roll back to the previous champion"),
+    ("s", "submit a job: a question and the check of its answer"),
 )
 
 
@@ -34,7 +34,7 @@ def help_text(views: Sequence[View], current: View, pane: Pane, *, read_only: bo
     _block(text, f"on the screen {current.title}", [*own, *([("/", pane.FILTER)] if pane.FILTER else [])])
     _block(text, "everywhere", KEYS)
     if read_only:
-        text.append("Nothing can be approved, submitted or called off here: the screen was opened read-only.\n\n", DIM)
+        text.append("Opened read-only: approving, submitting and cancelling are disabled.\n\n", DIM)
     else:
         _block(text, "what a person can do", ACTS)
     text.append("Everything here is also a command: assay --help.", DIM)

@@ -1,12 +1,11 @@
-"""Keys one after the other: each is dealt with when everything that the one before it did is done.
+"""Delivers keys one at a time: each waits until the previous one has been processed completely.
 
-A program of Textual sends a key on its way as soon as it comes: to the widget that has the focus, up to the program,
-which then does what is bound to it. Keys that come faster than a dialog or a line opens would be on the way to the
-screen behind it. So a key waits here until the one before it has been dealt with.
+Textual dispatches a key as soon as it comes: to the focused widget, up to the program, which runs the bound action.
+Keys typed faster than a dialog or line opens would reach the screen behind it, so they wait here.
 
-What always holds: no key is lost and none overtakes another; each goes to what has the focus after all that was typed
-before it. A message follows each key along the same queues, from the widget with the focus to the program. When it has
-come twice, and screen and focus are as they were when it left, the key before it does nothing any more.
+Invariants: no key is lost or reordered; each reaches the widget that has the focus after everything typed before it. A
+marker message follows each key through the same queues. When the marker has arrived twice with screen and focus
+unchanged, the key before it has no further effect.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 LOST_SECONDS = 0.05
-"""Between two looks whether the message that follows a key is gone with the screen that it was in."""
+"""Interval between checks whether the marker message was lost with a closed screen, in seconds."""
 
 
 class OrderedKeysApp(App[None]):
-    """`holds` may keep keys back for longer; `keys_may_go` says that it would not any more."""
+    """A Textual program with ordered keys. `holds` may delay keys further; `keys_may_go` releases them."""
 
     class Followed(Message):
-        """What was sent before it is dealt with."""
+        """Marker message: everything sent before it has been processed."""
 
         def __init__(self, sent: int) -> None:
             super().__init__()
@@ -44,7 +43,7 @@ class OrderedKeysApp(App[None]):
         self._watch: Timer | None = None
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
-        """Whether this key, and with it all behind it, is not to be dealt with yet."""
+        """True if this key, and all keys behind it, must wait."""
         return False
 
     async def keys_may_go(self) -> None:
@@ -67,7 +66,7 @@ class OrderedKeysApp(App[None]):
         return self.screen, self.focused
 
     def _follow(self, when: object) -> None:
-        """Sends the message behind what was done; `when` is what it is to find again."""
+        """Sends the marker message behind a key; `when` is the screen and focus expected on its arrival."""
         if not self.screen_stack:  # the program ends
             return
         self._sent += 1
@@ -91,7 +90,7 @@ class OrderedKeysApp(App[None]):
         await self.keys_may_go()
 
     def _look(self) -> None:
-        """A screen that is closed takes the messages in its queues with it."""
+        """Sends the marker again if the screen that held it was closed together with its queue."""
         if not self._busy or not self.screen_stack or self._sent_to is None:
             return
         if not any(screen in self._sent_to.ancestors_with_self for screen in self.screen_stack):

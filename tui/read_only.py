@@ -1,4 +1,4 @@
-"""A client of the control API that only reads: whatever a screen asks for, nothing is changed."""
+"""A client of the control API that refuses every request that could change something."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Reads the control API for the visible screen, in one thread.
 
-What always holds: only the questions that were last given are asked; a new one is asked at once, and an old one again
-only when the status shows that something happened, or after `IDLE_ROUNDS`. A question that fails says so and is asked
-again; without a status there is nothing else. What one daemon answered is forgotten where another one answers.
+Invariants: only the latest questions are asked. A new question is asked immediately; an old one again when the status
+shows a change, or after `IDLE_ROUNDS`. A failed question is reported and retried; without a status nothing else is
+read. Answers of one daemon are dropped when another one answers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 IDLE_ROUNDS = 5
 MOST_KEPT = 256
-"""Answers; the ones that were not asked for longest are forgotten."""
+"""Cached answers; the least recently asked are dropped."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is known to the questions that were asked, so far."""
+    """Answers so far to the questions asked, with the status they were read under."""
 
     status: Status
     asked: Mapping[str, ApiQuestion]
@@ -39,12 +39,12 @@ class Reading:
 class _Kept:
     answer: Any
     after: object
-    """What the status said when it was read."""
+    """The daemon's status fingerprint at the time of the read."""
     at: float
 
 
 class ViewReader:
-    """`receive` gets every reading and every failure, in this thread, which also makes the client."""
+    """Reader thread: `receive` is called in it with every reading and every failure, and `client` is created in it."""
 
     def __init__(
         self, client: Callable[[], ApiClient], receive: Callable[[Reading | ApiError], object], *, seconds: float = 1.0
@@ -59,13 +59,13 @@ class ViewReader:
         self._anew = False
 
     def ask(self, questions: Mapping[str, ApiQuestion]) -> None:
-        """These are what is to be known from now on; what is new is read at once."""
+        """Replaces the questions; new ones are read immediately."""
         if {name: one.key for name, one in questions.items()} != {name: one.key for name, one in self._asked.items()}:
             self._asked = questions
             self._wake.set()
 
     def refresh(self) -> None:
-        """Everything that is asked is read again now, also what should never change."""
+        """Reads all current questions again now, including those marked as fixed."""
         self._anew = True
         self._wake.set()
 
@@ -74,7 +74,7 @@ class ViewReader:
         self._wake.set()
 
     def run(self) -> None:
-        """Blocks until `close`."""
+        """Runs the reading loop; blocks until `close`."""
         client = self._make()
         status: Status | None = None
         source = "", 0
@@ -98,7 +98,8 @@ class ViewReader:
                 self._wake.wait(max(0.0, due - time.monotonic()))
 
     def _read(self, client: ApiClient, status: Status, *, timely: bool, anew: bool) -> None:
-        """Raises DaemonNotRunning and DaemonSilent; any other ApiError is the question's own."""
+        """Reads every question that is due. Raises DaemonNotRunning and DaemonSilent; other ApiErrors belong to one
+        question."""
         asked = self._asked
         failed: dict[str, ApiError] = {}
         self._tell(status, asked, failed)
@@ -139,5 +140,5 @@ class ViewReader:
 
 
 def _changes(status: Status) -> tuple[object, ...]:
-    """What changes whenever anything worth showing does."""
+    """Fingerprint of the status; differs whenever something worth showing changed."""
     return (status.pid, status.last_event, status.cycle, status.aliases, status.jobs, status.decision)

@@ -1,7 +1,7 @@
-"""How the screen looks in the dark and in the light: Textual's colours, and those of the styles that texts name.
+"""Dark and light themes: Textual's colours, and the styles that texts name.
 
-What always holds: both have the same names, the colours differ for people who see no red or no green (blue-green and
-vermilion, after Okabe and Ito), and each reaches a contrast of 4.5 on its background.
+Invariants: both themes define the same names. Colours are distinguishable with red-green colour blindness (blue-green
+and vermilion, after Okabe and Ito), and each has a contrast of at least 4.5 to its background.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _GREYS = {DARK.name: ("#939ba8", "#4a525e"), LIGHT.name: ("#5a626e", "#b4bac2")}
 
 
 def styles_of(theme: Theme) -> Styles:
-    """What the names in `tui.widgets.text` look like under it."""
+    """Returns the styles named in `tui.widgets.text` in a theme's colours."""
     dim, faint = _GREYS.get(theme.name, _GREYS[DARK.name if theme.dark else LIGHT.name])
     good, bad, care = (str(one) for one in (theme.success, theme.error, theme.warning))
     return Styles({"good": good, "bad": bad, "care": care, "dim-text": dim, "faint": faint})

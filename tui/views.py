@@ -5,7 +5,7 @@ from __future__ import annotations
 from tui.widgets.view import View
 
 VIEWS: tuple[View, ...] = (
-    View("now", "1", "Now", "Now", "what runs, how fast, and what waits", "tui.screens.now:NowPane"),
+    View("now", "1", "Now", "Now", "running work, speed, load and queue", "tui.screens.now:NowPane"),
     View(
         "learning",
         "2",
@@ -22,9 +22,7 @@ VIEWS: tuple[View, ...] = (
         "pass rates by taskset and level",
         "tui.screens.curriculum:CurriculumPane",
     ),
-    View(
-        "rollouts", "4", "Rollouts", "Rolls", "what the model tried, word by word", "tui.screens.rollouts:RolloutsPane"
-    ),
+    View("rollouts", "4", "Rollouts", "Rolls", "the model's attempts in full", "tui.screens.rollouts:RolloutsPane"),
     View(
         "checkpoints",
         "5",
@@ -33,13 +31,13 @@ VIEWS: tuple[View, ...] = (
         "models and the decisions about them",
         "tui.screens.models:ModelsPane",
     ),
-    View("jobs", "6", "Jobs", "Jobs", "what was asked for, and what was found", "tui.screens.jobs:JobsPane"),
+    View("jobs", "6", "Jobs", "Jobs", "submitted jobs and their results", "tui.screens.jobs:JobsPane"),
     View(
         "validation",
         "7",
         "Validation",
         "Valid",
-        "checks that wait for a person's word",
+        "checks that wait for a person's validation",
         "tui.screens.validation:ValidationPane",
     ),
     View(
@@ -50,13 +48,6 @@ VIEWS: tuple[View, ...] = (
         "the policy, its keys, and the audit log",
         "tui.screens.governance:GovernancePane",
     ),
-    View("logs", "9", "Logs", "Logs", "what worker and broker write, and events", "tui.screens.logs:LogsPane"),
-    View(
-        "gateway",
-        "0",
-        "Gateway",
-        "Gate",
-        "what is kept of your own agent's sessions",
-        "tui.screens.gateway:GatewayPane",
-    ),
+    View("logs", "9", "Logs", "Logs", "worker's and broker's logs, and events", "tui.screens.logs:LogsPane"),
+    View("gateway", "0", "Gateway", "Gate", "kept sessions of your own agent", "tui.screens.gateway:GatewayPane"),
 )

@@ -1,12 +1,12 @@
 """The terminal program in a browser on this machine: `assay tui --web`.
 
-What always holds: it listens on the loopback address alone; everything lies below a path with a token, which is new
-with every start, and without it nothing is answered but a refusal. The token is in no cookie: a browser would send it
-to every port of this address, whoever listens there. A request for another host's name or from another site's page is
-refused, so neither a name that points here nor a page in the same browser can use it; the page loads nothing from
-elsewhere, and runs no script but its own. Each window is a program of its own, which ends with it.
+Invariants: the server listens on the loopback address alone. Everything lies below a path with a token, which is new
+with every start; without it every request is refused. The token is in no cookie, since browsers send cookies to every
+port of an address. Requests with another Host or Origin are refused, so neither DNS rebinding nor another page in the
+browser can use the program; the page loads nothing from elsewhere and runs no foreign script. Each window runs its own
+program, which ends with the window.
 
-Not promised: whoever can read this user's terminal or processes can read the token, too.
+Not promised: anyone who can read this user's terminal or processes can read the token, too.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ OWN_CLICK = re.compile(r'onClick="([^"]*)"')
 
 
 def source_hash(script: str) -> str:
-    """Names a script in a content security policy by what it is."""
+    """Returns the hash that names a script in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 class WebServer(Server):
-    """Starts `command` for each window."""
+    """Serves the browser page and starts `command` for each window."""
 
     def __init__(self, command: Sequence[str], port: int, token: str) -> None:
         super().__init__(shlex.join(command), host=ADDRESS, port=port, title="assay")
@@ -47,7 +47,7 @@ class WebServer(Server):
 
     @property
     def address(self) -> str:
-        """What a person opens."""
+        """URL to open, with the token."""
         return f"{self.public_url}/{self._token}/"
 
     async def _make_app(self) -> web.Application:
@@ -56,7 +56,7 @@ class WebServer(Server):
         return app
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """The page, without the font that it would load from elsewhere."""
+        """Serves the page without the font that it would load from elsewhere."""
         answer = await super().handle_index(request)
         assert isinstance(answer, web.Response)
         text = answer.text = FOREIGN.sub("", answer.text or "")
@@ -66,7 +66,7 @@ class WebServer(Server):
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
-        sys.stdout.write(f"open {self.address}\nCtrl-C ends it\n")
+        sys.stdout.write(f"open {self.address}\nCtrl-C stops it\n")
         sys.stdout.flush()
 
     def _guard(self) -> Middleware:
@@ -84,19 +84,19 @@ class WebServer(Server):
         return guard
 
     def refusal(self, request: web.Request) -> str:
-        """Why it is not answered; empty for a request that is."""
+        """Returns the reason for refusing a request; empty to serve it."""
         if request.headers.get("host") != self._host:
-            return f"this is {self._host}, and was asked for under another name"
+            return f"wrong Host header: use {self._host}"
         origin = request.headers.get("origin")
         if (origin is None and request.path.endswith("/ws")) or (origin is not None and origin != self.public_url):
-            return "a page of another site may not ask here"
+            return "request from another origin refused"
         shown = request.path.removeprefix("/").partition("/")[0]  # of OPTIONS and CONNECT it may be no path
         if not secrets.compare_digest(shown.encode(), self._token.encode()):
-            return "open the address that `assay tui --web` printed: it has the token"
+            return "missing token: open the address that `assay tui --web` printed"
         return ""
 
     def _policy(self, scripts: Sequence[str] = ()) -> str:
-        """The content security policy, with what else may run than the scripts that are served here."""
+        """Returns the content security policy; `scripts` are allowed beside those served here."""
         more = "".join(f" {one}" for one in dict.fromkeys(scripts))
         return (
             f"default-src 'self'; script-src 'self' 'wasm-unsafe-eval'{more}; style-src 'self' 'unsafe-inline'; "
@@ -115,7 +115,7 @@ class WebServer(Server):
 
 
 def serve(command: Sequence[str], port: int) -> int:
-    """Blocks until Ctrl-C or SIGTERM; returns an exit code."""
+    """Serves until Ctrl-C or SIGTERM; returns an exit code."""
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

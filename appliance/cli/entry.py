@@ -1,4 +1,5 @@
-"""Starts the command `assay`: from its first line to its last, Ctrl-C ends it with 130 and without a traceback."""
+"""Entry point of the command `assay`: Ctrl-C exits with 130 and without a traceback, from the first line to the
+last."""
 
 import os
 import signal
@@ -12,8 +13,8 @@ def leave(*_: object) -> None:
 
 
 def open_closed_streams() -> None:
-    """Puts /dev/null where whoever started this closed standard input, output or error. A file of ours would otherwise
-    get that number, and be written to by whoever prints."""
+    """Opens /dev/null in place of closed standard streams. A file of ours would otherwise get their number, and output
+    would go into it."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(number, True)
     os.close(number)
@@ -23,9 +24,8 @@ def open_closed_streams() -> None:
 
 
 def main() -> None:
-    """While modules are loaded and when the interpreter ends, nothing has to be tidied up; between the two, whatever
-    runs may catch KeyboardInterrupt. Where SIGINT is ignored, as in a job that a script began in the background, it
-    stays so."""
+    """Runs the command. While modules load and at interpreter exit Ctrl-C exits immediately; in between it raises
+    KeyboardInterrupt. An ignored SIGINT, as in background jobs, stays ignored."""
     heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     if heard:
         signal.signal(signal.SIGINT, leave)

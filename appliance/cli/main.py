@@ -1,8 +1,8 @@
-"""The command `assay`: what a person types becomes one call of the control API or of the module that does it.
+"""The command `assay`: maps each command to a call of the control API or of the module that does the work.
 
-What always holds: an error that was foreseen is a message and a hint on standard error and a documented exit code,
-never a traceback; what a model wrote cannot steer the terminal; a command's module is imported when that command is
-asked for, and nothing heavy before the command needs it.
+Invariants: a foreseen error is a message and a hint on standard error with a documented exit code, never a traceback.
+Model text cannot control the terminal. A command's module is imported when the command is used, and nothing large
+before the command needs it.
 """
 
 from __future__ import annotations
@@ -22,76 +22,75 @@ from appliance.cli.shell.options import JSON_ASKED, Data
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
-"""What a shell says of a program that a broken pipe has ended."""
+"""Exit code that a shell reports for a broken pipe."""
 COLLECT_AFTER = 20_000
-"""Objects more than before, after which garbage is looked for. With Python's own 700 that is a fifth of the time in
-which the daemon's modules are loaded, and of that in which a screen is drawn."""
+"""Garbage collection threshold, in objects. Python's default of 700 takes a fifth of the time for loading the daemon's
+modules or drawing a screen."""
 
 
 COMMANDS = {
     "serve": CommandRow("service.commands:serve", "Run the daemon in the foreground, until Ctrl-C or SIGTERM."),
     "broker": CommandRow("service.commands:broker", "Run the broker alone, as root."),
-    "status": CommandRow("service.commands:status", "Show what runs, what is in service, and what waits for a person."),
+    "status": CommandRow(
+        "service.commands:status", "Show running work, models in service, and what waits for a person."
+    ),
     "tui": CommandRow("service.screen:tui", "Open the terminal program."),
     "stop": CommandRow("service.commands:stop", "Ask the daemon to stop."),
-    "doctor": CommandRow("service.commands:doctor", "Check this machine, and say what to do about what is missing."),
-    "plan": CommandRow("machine.plan:plan", "Work out what of training a model fits into this machine."),
-    "selftest": CommandRow("machine.selftest:app", "Show what only a GPU can show, as far as this machine can."),
-    "backup": CommandRow("service.backup:app", "Copies of the data folder: make, list, check, put back, remove."),
+    "doctor": CommandRow("service.commands:doctor", "Check this machine, and advise on missing parts."),
+    "plan": CommandRow("machine.plan:plan", "Compute which ways of training a model fit into this machine."),
+    "selftest": CommandRow("machine.selftest:app", "Run the GPU self-test."),
+    "backup": CommandRow("service.backup:app", "Create, list, verify, restore and remove backups of the data folder."),
     "bug-report": CommandRow(
-        "machine.bug_report:bug_report", "Write an archive for whoever looks into a fault, without secrets."
+        "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
     ),
-    "demo": CommandRow("service.commands:demo", "One night in miniature, here, in minutes."),
-    "config": CommandRow("service.commands:config", "What is configured, and where it comes from."),
+    "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
+    "config": CommandRow("service.commands:config", "Show the configuration and the origin of its values."),
     "schema": CommandRow(
-        "show.schema:schema",
-        "Print the JSON Schema of what a command prints with --json, or list the commands that have one.",
+        "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
     ),
-    "submit": CommandRow("jobs.submit:submit", "Ask for what can be checked: an answer, a program, a proof, a text."),
-    "jobs": CommandRow("jobs.commands:app", "List the jobs, show, watch, cancel or resume one, try it again."),
+    "submit": CommandRow(
+        "jobs.submit:submit", "Submit a question whose answer can be checked: an answer, a program, a proof, a text."
+    ),
+    "jobs": CommandRow("jobs.commands:app", "List, show, watch, cancel, resume and retry jobs."),
     "verify": CommandRow(
-        "jobs.bundle:verify", "Check a bundle again, without the daemon, and say what was not checked."
+        "jobs.bundle:verify", "Verify a bundle again, without the daemon, and list what was not checked."
     ),
-    "bundle": CommandRow("jobs.bundle:app", "Put a bundle into one file, or take it out."),
+    "bundle": CommandRow("jobs.bundle:app", "Pack a bundle into one file, or unpack it."),
     "model": CommandRow("models.commands:app", "Import, list, compare, approve, reject, roll back and export models."),
     "evaluate": CommandRow(
         "models.evaluate:evaluate", "Measure a model on open questions, with intervals; any engine."
     ),
-    "engine": CommandRow(
-        "models.engine:app", "Serve a model's tokens and log-probabilities to what trains through them."
+    "engine": CommandRow("models.engine:app", "Serve a model's tokens and log-probabilities to training programs."),
+    "gateway": CommandRow(
+        "service.gateway:app", "Run an OpenAI-compatible endpoint on this machine, for your own agent."
     ),
-    "gateway": CommandRow("service.gateway:app", "An OpenAI-compatible endpoint on this machine, for your own agent."),
-    "key": CommandRow("governance.key_commands:app", "Persons' keys: make, admit, revoke and list them."),
-    "audit": CommandRow("audit.commands:app", "The audit log: what was decided, by whom, in which order."),
-    "policy": CommandRow("governance.policy_commands:app", "Check, explain, try out and sign the written policy."),
-    "cycle": CommandRow("training.cycles:app", "Start a cycle now; list, show, watch, cancel or resume one."),
-    "schedule": CommandRow("training.schedule:app", "When nights are, what became of the last ones; pause and resume."),
+    "key": CommandRow("governance.key_commands:app", "Make, admit, revoke and list persons' keys."),
+    "audit": CommandRow("audit.commands:app", "Read, check and export the audit log of all decisions."),
+    "policy": CommandRow("governance.policy_commands:app", "Check, explain, test and sign the policy."),
+    "cycle": CommandRow("training.cycles:app", "Start, list, show, watch, cancel and resume cycles."),
+    "schedule": CommandRow("training.schedule:app", "Show, pause and resume the schedule of nights."),
     "report": CommandRow(
         "models.report:report",
-        "What a cycle came to: curves, tasksets before and after, decision, examples of what changed.",
+        "Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.",
     ),
     "train": CommandRow("training.train:train", "Train in stages: SFT, RL with growing budgets, distillation."),
     "warm-start": CommandRow(
         "training.warm_start:warm_start",
-        "Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.",
+        "Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.",
     ),
-    "rollouts": CommandRow("training.rollouts:app", "List what the model tried, and read one attempt."),
+    "rollouts": CommandRow("training.rollouts:app", "List and show the model's attempts."),
     "prune": CommandRow("service.prune:prune", "Drop the tokens of old training rollouts from the ledger."),
     "docs": CommandRow("show.docs:app", "Write the reference pages."),
-    "logs": CommandRow(
-        "show.logs:logs", "The last lines of what the daemon, its worker, its broker or its gateway did."
-    ),
-    "curriculum": CommandRow(
-        "curriculum.commands:app", "What the model is asked: look at it, try it, add work of your own."
-    ),
-    "check": CommandRow("check.commands:app", "Check answers, proofs, programs and texts, yours or anybody's."),
-    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and look at them."),
-    "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on more than one machine."),
+    "logs": CommandRow("show.logs:logs", "Show the last lines of the daemon, its worker, its broker or its gateway."),
+    "curriculum": CommandRow("curriculum.commands:app", "List, try, certify and add tasksets."),
+    "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
+    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and inspect them."),
+    "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on several machines."),
 }
 
 
 SPELLED = {"licence": "license"}
-"""Options that some spell otherwise: taken in both ways, shown in one."""
+"""Accepted variant spellings of options; help shows one."""
 app = lazy_group(
     COMMANDS,
     name="assay",
@@ -141,7 +140,7 @@ def main() -> None:
     except BrokenPipeError as broken:
         sys.exit(_unread(broken))
     except typer.Abort:  # only where a program asked
-        sys.exit(_told("nobody answered what was asked", "answer it at a terminal, or give it as an option", 1))
+        sys.exit(_told("no answer to the prompt", "answer at a terminal, or give the answer as an option", 1))
     except SystemExit as left:
         # The parser of the command line makes 1 of a broken pipe, which is the code of a verdict.
         broken_below = left.__context__
@@ -153,8 +152,8 @@ def main() -> None:
 
 
 def _mistyped(error: Any) -> int:
-    """Tells a program what the parser of the command line found."""
-    hint = f"`{error.ctx.command_path} --help` says what can be given" if getattr(error, "ctx", None) else ""
+    """Reports a command-line syntax error as JSON."""
+    hint = f"`{error.ctx.command_path} --help` lists the options" if getattr(error, "ctx", None) else ""
     return _told(error.format_message(), hint, error.exit_code)
 
 
@@ -168,16 +167,16 @@ def _unread(broken: BrokenPipeError) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Whether whoever read the output (head, less) has seen enough."""
+    """True if the reader of the output (head, less) has closed it."""
     watch = select.poll()
     watch.register(1, 0)
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
 
 
 def complain(error: Exception) -> int:
-    """Prints what happened and what to do on standard error, as JSON where --json was given; returns the exit code.
+    """Prints message and hint on standard error, as JSON with --json; returns the exit code.
 
-    The traceback of an error that nobody foresaw is shown with ASSAY_LOG__LEVEL=debug.
+    ASSAY_LOG__LEVEL=debug adds the traceback of an unforeseen error.
     """
     from appliance.cli.shell.live_line import columns_of
     from appliance.cli.shell.wrapping import wrapped

@@ -1,10 +1,11 @@
-"""The control API as a program sees it: a typed client and the messages. The CLI and the TUI use nothing else.
+"""Typed client and messages of the control API; the CLI and the TUI use nothing else.
 
-api = ApiClient(socket_path)
-status = api.status()
+  api = ApiClient(socket_path)
+  status = api.status()
 
-The names are those of `appliance.client.exports`, which is loaded when one of them is first used: importing one module
-of this package loads none of the others. What a program needs before it has asked anything is loaded alone.
+Open `api_client.py` first, then `messages.py`; `signing.py` and `person_keys.py` sign decisions. All names are exported
+from `appliance.client.exports`, which is loaded on first use of one of them: importing one module of this package loads
+no other. Names needed before the first request are loaded alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A typed client of the control API over its Unix socket; one request at a time, so each thread needs its own client.
+"""Typed client of the control API over its Unix socket. One request at a time: each thread needs its own client.
 
-Every method raises DaemonNotRunning or DaemonSilent when there is no answer, and ApiError with the daemon's own
-message, hint and exit code when it refuses.
+Every method raises DaemonNotRunning or DaemonSilent without an answer, and ApiError with the daemon's message, hint and
+exit code on refusal.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class ApiClient(ApiConnection):
-    """The control API, method by method."""
+    """The control API, one method per request."""
 
     # what there is
     def status(self) -> Status:
@@ -65,15 +65,15 @@ class ApiClient(ApiConnection):
         return self.get(f"/v1/cycles/{_part(cycle)}", CycleDetail)
 
     def pass_counts(self, cycle: str) -> list[PassCount]:
-        """How often its rollouts passed, by purpose, taskset and level. Large nights take seconds to count."""
+        """Returns pass counts of a cycle's rollouts by purpose, taskset and level; takes seconds for large nights."""
         return self.get(f"/v1/cycles/{_part(cycle)}/passes", list[PassCount])
 
     def cancel_cycle(self, cycle: str) -> Cycle:
-        """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
+        """Cancels a cycle; ApiError with exit code 4 if it has ended otherwise."""
         return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/cancel", {}, b"{}"), Cycle)
 
     def resume_cycle(self, cycle: str) -> Cycle:
-        """Has it tried again after it was set aside; ApiError with exit code 4 when it was not."""
+        """Retries a parked cycle; ApiError with exit code 4 if it is not parked."""
         return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/resume", {}, b"{}"), Cycle)
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[RolloutView]:
@@ -85,13 +85,13 @@ class ApiClient(ApiConnection):
         return self.get(f"/v1/rollouts/{_part(rollout)}", RolloutDetail)
 
     def log(self, process: str, *, after: int | None = None, limit: int = 100) -> LogPart:
-        """The last lines of a worker's or the broker's log, or those after a position."""
+        """Returns the last lines of a worker's or the broker's log, or those after a position."""
         return self.get(f"/v1/logs/{_part(process)}", LogPart, after=after, limit=limit)
 
     def checkpoints(
         self, *, cycle: str | None = None, before: str | None = None, limit: int = 100
     ) -> list[CheckpointView]:
-        """Newest first, each with its aliases and the newest decision about it; `before` is a digest."""
+        """Returns checkpoints, newest first, with aliases and newest decision; `before` is a digest."""
         return self.get("/v1/checkpoints", list[CheckpointView], cycle=cycle, before=before, limit=limit)
 
     def lineage(self, checkpoint: str, limit: int = 50) -> ModelLineage:
@@ -104,7 +104,7 @@ class ApiClient(ApiConnection):
         return self.get("/v1/machine", MachineView)
 
     def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditLine]:
-        """Entries of the audit log, newest first; those below the number `before`."""
+        """Returns audit log entries below the number `before`, newest first."""
         return self.get("/v1/audit", list[AuditLine], before=before, limit=limit)
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
@@ -115,7 +115,7 @@ class ApiClient(ApiConnection):
         return self.get(f"/v1/evaluations/{_part(evaluation)}", Evaluation)
 
     def compare(self, a: str, b: str) -> ModelComparison:
-        """Two models by alias, digest or a prefix of at least six digits."""
+        """Compares two models, each an alias, a digest, or a prefix of at least six digits."""
         return self.get("/v1/models/compare", ModelComparison, a=a, b=b)
 
     def jobs(self, limit: int = 50) -> list[Job]:
@@ -129,12 +129,12 @@ class ApiClient(ApiConnection):
         return self.get("/v1/artifacts", list[Artifact], limit=limit)
 
     def events(self, *, after: int = 0, limit: int = 200) -> list[NumberedEvent]:
-        """Ascending, those after the number given."""
+        """Returns events after the given number, ascending."""
         return self.get("/v1/events", list[NumberedEvent], after=after, limit=limit)
 
     # what a person can do
     def start_cycle(self, request: StartCycle | None = None) -> Cycle:
-        """Starts a cycle now; an unfinished one continues and is returned instead."""
+        """Starts a cycle now; returns the unfinished one instead if there is one."""
         return self.post("/v1/cycles", request or StartCycle(), Cycle)
 
     def start_training(self, request: StartTraining) -> Cycle:
@@ -142,24 +142,24 @@ class ApiClient(ApiConnection):
         return self.post("/v1/trainings", request, Cycle)
 
     def put_traces(self, content: bytes) -> StoredFile:
-        """Sends conversations that a stage is going to learn from."""
+        """Uploads conversations for a training stage."""
         headers = {"content-type": "application/octet-stream"}
         return self.read(self.request("POST", "/v1/traces", {}, content, headers), StoredFile)
 
     def put_certificate(self, certificate: Certificate) -> Certificate:
-        """Has the report of a taskset's certification signed into the audit log."""
+        """Records a taskset's certification report, signed, in the audit log."""
         return self.post("/v1/certificates", certificate, type(certificate))
 
     def submit(self, request: SubmitJob) -> Job:
         return self.post("/v1/jobs", request, Job)
 
     def put_file(self, content: bytes) -> StoredFile:
-        """Sends a file that a job is going to name."""
+        """Uploads a file for a job."""
         headers = {"content-type": "application/octet-stream"}
         return self.read(self.request("POST", "/v1/files", {}, content, headers), StoredFile)
 
     def add_taskset(self, content: bytes) -> OwnTasksetView:
-        """Keeps the owner's problems; `content` is an `OwnContent` as JSON."""
+        """Stores the owner's problems; `content` is an `OwnContent` as JSON."""
         return self.read(self.request("POST", "/v1/tasksets", {}, content), OwnTasksetView)
 
     def remove_taskset(self, name: str) -> OwnTasksetView:
@@ -167,47 +167,47 @@ class ApiClient(ApiConnection):
         return self.read(self.request("POST", f"/v1/tasksets/{_part(name)}/remove", {}, b"{}"), OwnTasksetView)
 
     def cancel(self, job: str) -> Job:
-        """Calls it off; ApiError with exit code 4 when it has ended otherwise."""
+        """Cancels a job; ApiError with exit code 4 if it has ended otherwise."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/cancel", {}, b"{}"), Job)
 
     def resume(self, job: str) -> Job:
-        """Has it tried again after it was set aside; ApiError with exit code 4 when it was not."""
+        """Retries a parked job; ApiError with exit code 4 if it is not parked."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/resume", {}, b"{}"), Job)
 
     def retry(self, job: str) -> Job:
-        """A new job that asks the same with the next seed."""
+        """Creates a new job with the same question and the next seed."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/retry", {}, b"{}"), Job)
 
     def judge(self, verdict: Literal["approve", "reject"], candidate: str, envelope: bytes) -> Approved:
-        """Records a person's decision; an approval puts a candidate into service if the policy then says so, ApiError
-        with exit code 4 if not. `envelope` is a signed statement, as `appliance.client.signing` makes it."""
+        """Records a person's decision. An approval puts the candidate into service if the policy permits; otherwise
+        ApiError with exit code 4. `envelope` is a signed statement from `appliance.client.signing`."""
         return self.post(f"/v1/models/{_part(candidate)}/{verdict}", _signed(envelope), Approved)
 
     def evaluate(self, model: str) -> Cycle:
-        """Starts a cycle that evaluates that model anew beside the champion; ApiError with exit code 4 when a cycle is
+        """Starts a cycle that evaluates a model anew beside the champion; ApiError with exit code 4 while a cycle is
         unfinished."""
         return self.read(self.request("POST", f"/v1/models/{_part(model)}/evaluate", {}, b"{}"), Cycle)
 
     def open_validations(self, limit: int = 50) -> list[Job]:
-        """Jobs whose check no person has validated yet, newest first."""
+        """Returns jobs whose check no person has validated yet, newest first."""
         return self.get("/v1/validations", list[Job], limit=limit)
 
     def validate(self, job: str, envelope: bytes) -> Job:
-        """`envelope` is a signed statement, as `appliance.client.signing` makes it; returns the job with it."""
+        """Records a signed validation (see `appliance.client.signing`); returns the job with it."""
         statement = ValidationEnvelope(envelope=envelope.decode("ascii"))
         return self.post(f"/v1/jobs/{_part(job)}/validation", statement, Job)
 
     def prune(self, request: Prune) -> Pruned:
-        """Drops the tokens of old training rollouts, or says what that would be."""
+        """Drops the tokens of old training rollouts, or reports what would be dropped."""
         return self.post("/v1/prune", request, Pruned)
 
     def rollback(self, person: str, reason: str = "", *, going: str = "") -> dict[str, str | None]:
-        """Takes `going` out of service, or whichever would go where it is empty; returns the aliases."""
+        """Takes `going`, or by default the model next in line, out of service; returns the aliases."""
         asked = Rollback(person=person, reason=reason, going=going)
         return self.post("/v1/models/rollback", asked, dict[str, str | None])
 
     def keys(self) -> Keys:
-        """Whose keys are known."""
+        """Returns the known keys."""
         return self.get("/v1/keys", Keys)
 
     def change_key(self, envelope: bytes) -> KnownKey:
@@ -218,11 +218,11 @@ class ApiClient(ApiConnection):
         return self.get("/v1/policy", PolicyInForce)
 
     def budget(self) -> BudgetView:
-        """How the quarter's budget stands under the policy in force."""
+        """Returns the state of the quarter's budget under the policy in force."""
         return self.get("/v1/policy/budget", BudgetView)
 
     def backtest(self, content: bytes = b"") -> Backtest:
-        """What these rules would have decided so far; those in force without any."""
+        """Returns past decisions under these rules, or under those in force if none are given."""
         return self.post("/v1/policy/backtest", PolicyText(content=content.decode()), Backtest)
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
@@ -231,7 +231,7 @@ class ApiClient(ApiConnection):
         return self.post("/v1/policy", change, PolicyInForce)
 
     def shutdown(self) -> None:
-        """Asks the daemon to stop; it answers before it does."""
+        """Asks the daemon to stop; the answer comes before it does."""
         self.request("POST", "/v1/shutdown", {}, b"{}")
 
 
@@ -240,5 +240,5 @@ def _signed(envelope: bytes) -> SignedStatement:
 
 
 def _part(name: str) -> str:
-    """One path segment: what a person typed cannot reach another route."""
+    """Quotes one path segment, so that user input cannot reach another route."""
     return quote(name, safe="")

@@ -1,8 +1,8 @@
-"""One request to the control API at a time, over its Unix socket, and how it can fail.
+"""Sends single requests to the control API over its Unix socket.
 
-What always holds: each request is a connection of its own, so nothing has to be closed; what the daemon answers is
-validated before it is used. Every request raises DaemonNotRunning or DaemonSilent when there is no answer, and ApiError
-with the daemon's own message, hint and exit code when it refuses.
+Invariants: each request has its own connection, so nothing needs closing; answers are validated before use. Requests
+raise DaemonNotRunning or DaemonSilent without an answer, and ApiError with the daemon's message, hint and exit code on
+refusal.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ T = TypeVar("T")
 
 
 class Failure(FrozenModel):
-    """How every error is answered."""
+    """Body of every error answer."""
 
     message: str
     hint: str
     exit_code: int
     refusal: Refusal | None = None
-    """Why a signed statement has no effect; None for any other error."""
+    """Reason why a signed statement has no effect; None for other errors."""
 
 
 class ApiConnection:
-    """What every call of the control API goes through. `shape` is the type that the answer must have."""
+    """Transport of all control API calls. `shape` is the required type of the answer."""
 
     def __init__(self, socket_path: Path, *, timeout_seconds: float = 10.0) -> None:
         self._socket_path = socket_path
@@ -77,7 +77,7 @@ class ApiConnection:
                 raise DaemonSilent(self._socket_path, self._timeout_seconds) from error
             except (OSError, HTTPException) as error:
                 raise ApiError(
-                    f"the daemon broke off the conversation: {type(error).__name__}", hint="see its log, and ask again"
+                    f"the daemon closed the connection: {type(error).__name__}", hint="see its log, and try again"
                 ) from error
         if 200 <= answer.status < 300:
             return content
@@ -88,8 +88,8 @@ class ApiConnection:
             return TypeAdapter(shape).validate_json(content)
         except ValidationError as error:
             raise ApiError(
-                f"the daemon's answer has another shape than expected ({error.error_count()} differences)",
-                hint="the daemon is of another version: restart `assay serve` after an upgrade",
+                f"unexpected answer from the daemon ({error.error_count()} differences)",
+                hint="the daemon has another version: restart `assay serve` after an upgrade",
             ) from error
 
 

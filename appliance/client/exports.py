@@ -1,4 +1,4 @@
-"""The names that `appliance.client` offers. They are loaded together, when the first of them is asked for."""
+"""The names that `appliance.client` exports, loaded together on first use."""
 # mypy: implicit-reexport
 # ruff: noqa: F401
 
@@ -53,9 +53,9 @@ from verifiers.registry.spec import SPEC, Spec
 
 @lru_cache(maxsize=256)
 def explain_check(spec: Spec) -> tuple[str, ...]:
-    """The check in one line, and then line by line, as its kind explains it; hostile text, to be escaped."""
+    """Returns a one-line summary of the check, then its explanation by line; hostile text, to be escaped."""
     kind = kind_of(spec)
     try:
         return spec.summary(), *kind.explain.load()(spec)
     except SpecError as error:
-        return kind.name, f"it cannot be used: {error}"
+        return kind.name, f"unusable: {error}"

@@ -1,4 +1,4 @@
-"""What a client of the control API meets, with the exit code that a command ends with."""
+"""Errors of control API clients, each with the exit code of the command."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from runtime.errors import HintedError
 
 
 class ApiError(HintedError):
-    """The daemon refused or failed; `hint` is what to do, `exit_code` as in docs/cli.md, `refusal` why a signed
-    statement has no effect."""
+    """The daemon refused or failed. `exit_code` is as in docs/cli.md; `refusal` says why a signed statement has no
+    effect."""
 
     def __init__(self, message: str, *, hint: str = "", exit_code: int = 5, refusal: Refusal | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -20,30 +20,30 @@ class ApiError(HintedError):
 
 
 class DaemonNotRunning(ApiError):
-    """Nobody listens on the socket."""
+    """No process listens on the socket."""
 
     def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
-        found = f"nobody listens on {socket_path}"
-        hint = "start it with `assay serve` on the same data folder, or name that folder with --data"
+        found = f"no process listens on {socket_path}"
+        hint = "start it with `assay serve` on the same data folder, or name its folder with --data"
         if owner is not None:
-            found = f"{owner.words} works on its data folder, and {found}"
-            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "ask again in a moment, or stop that process"
+            found = f"{owner.words} uses its data folder, and {found}"
+            hint = WAIT_FOR_IT if owner.purpose == DEMONSTRATION else "try again in a moment, or stop that process"
         super().__init__(f"the daemon is not running: {found}", hint=hint, exit_code=3)
 
 
 class DaemonUnreachable(ApiError):
-    """There is a socket, and this user may not open it."""
+    """The socket exists, but this user may not open it."""
 
     def __init__(self, socket_path: Path) -> None:
         super().__init__(
-            f"this user may not open {socket_path}: it belongs to the daemon's user",
-            hint="run the command as that user, or as root",
+            f"{socket_path}: permission denied for this user",
+            hint="run the command as the daemon's user, or as root",
             exit_code=3,
         )
 
 
 class DaemonSilent(ApiError):
-    """Somebody listens on the socket, and nothing comes back."""
+    """A process listens on the socket but does not answer."""
 
     def __init__(self, socket_path: Path, seconds: float) -> None:
         super().__init__(

@@ -1,21 +1,22 @@
-"""A gate's figure and what it asks for, in words for a person. Pure."""
+"""A gate's figure and threshold in words. Pure."""
 
 from __future__ import annotations
 
 from policies.contract.decision import GateFinding
 
 AT_LEAST = frozenset({"improvement", "evidence", "non_regression", "refusal", "approval"})
-"""The gates whose threshold is the least that passes; of the others it is the most."""
+"""Gates whose threshold is a minimum; for the others it is a maximum."""
 COUNTS = {"selftest": "wrong", "contamination": "seen before", "egress": "open"}
-"""The gates whose figure counts what must not be, and how that is said."""
+"""Gates whose figure counts violations, and the word for them."""
 MOST_ODDS = 1_000_000
-"""Odds beyond which more digits say no more."""
+"""Odds beyond which exact digits are not shown."""
 BOUND = "hacks"
-"""The gate whose figure is the largest share that there may be."""
+"""The gate whose figure is an upper bound of a share."""
 
 
 def figure_in_words(finding: GateFinding) -> str:
-    """`+31.2 points [+25.0, +37.1]`, `at most 2.0 %`, `5 minutes`, `none wrong`; empty where there is no figure."""
+    """Formats a figure: `+31.2 points [+25.0, +37.1]`, `at most 2.0 %`, `5 minutes`, `none wrong`; empty without
+    one."""
     figure = finding.figure
     if figure is None:
         return ""
@@ -30,7 +31,7 @@ def figure_in_words(finding: GateFinding) -> str:
 
 
 def needed_in_words(finding: GateFinding) -> str:
-    """What the gate asks for; empty where that is no figure of its own."""
+    """Formats the gate's threshold; empty if it has none of its own."""
     if finding.threshold is None or _gate(finding) in COUNTS:
         return ""
     amount = _amount(finding.threshold, "%" if finding.unit == "percent" else finding.unit)

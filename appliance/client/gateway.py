@@ -1,4 +1,4 @@
-"""What the control API says of the gateway's tokens and of the sessions that are kept."""
+"""Messages and client of the gateway's part of the control API: tokens and kept sessions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class TokenView(FrozenModel):
 
 
 class MadeToken(FrozenModel):
-    """A new token; the secret is shown this once."""
+    """A new token; its secret is shown only once."""
 
     token: TokenView
     secret: str
 
 
 class SessionRow(FrozenModel):
-    """A session that is kept, in one line."""
+    """Summary of a kept session."""
 
     id: str
     token: str
@@ -41,17 +41,17 @@ class SessionRow(FrozenModel):
     expires: str
     turns: int
     tokens: int
-    """Sampled and forced ones that are kept; 0 where redaction took them."""
+    """Number of kept sampled and forced tokens; 0 after redaction."""
     redacted: bool
     verdict: str | None
     no_task: str
-    """Why it becomes no task, refused ones included; empty where it may become one, or is one."""
+    """Reason why the session becomes no task, including refusals; empty if it may become or is one."""
     task_of: str = ""
-    """The taskset that it is a task of by now."""
+    """Taskset that contains the session as a task."""
 
 
 def becomes_task(row: SessionRow, otherwise: str) -> str:
-    """Whether a session became a task, in words; `otherwise` where it may still become one."""
+    """Describes a session's way to a task; returns `otherwise` while it may still become one."""
     return row.no_task or (f"is one of {row.task_of}" if row.task_of else otherwise)
 
 
@@ -65,7 +65,7 @@ class DeletedSessions(FrozenModel):
 
 
 class GatewayClient:
-    """The gateway's part of the control API, over any connection to it."""
+    """The gateway's part of the control API, over any connection."""
 
     def __init__(self, connection: ApiConnection) -> None:
         self._api = connection
@@ -88,6 +88,6 @@ class GatewayClient:
         return self._api.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
 
     def delete_session(self, name: str) -> DeletedSessions:
-        """`all` are all of them."""
+        """Deletes a session; `all` deletes every session."""
         path = f"/v1/gateway/sessions/{quote(name, safe='')}/delete"
         return self._api.read(self._api.request("POST", path, {}, b"{}"), DeletedSessions)

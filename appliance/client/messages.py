@@ -1,7 +1,7 @@
-"""What goes over the control API's socket: requests, and the answers that are more than one ledger record.
+"""Requests of the control API, and answers that are more than one ledger record.
 
-Everything else is answered with the records themselves (`appliance.records`, `policies.contract.decision`). Text that a
-policy model or a guest wrote travels as data and has to be escaped by whoever shows it.
+All other answers are records themselves (`appliance.records`, `policies.contract.decision`). Text from a policy model
+or a guest travels as data; the receiver has to escape it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from verifiers.registry.spec import Spec
 class CycleDetail(FrozenModel):
     cycle: Cycle
     rollouts: dict[str, int]
-    """By purpose."""
+    """Counts by purpose."""
     steps: tuple[dict[str, float], ...]
-    """Metrics of the training steps, ascending, with `step` among them."""
+    """Metrics of the training steps in ascending order, each with its `step`."""
     checkpoints: tuple[Checkpoint, ...]
     evaluations: tuple[Evaluation, ...]
     decisions: tuple[Decision, ...]
@@ -45,8 +45,7 @@ class RolloutView(FrozenModel):
     step: int
     task: str
     question: str
-    """Empty when the ledger does not keep the task's text; of one that was held back from training it is there with the
-    rollout's words only."""
+    """Empty if the ledger does not keep the task's text. A held-out question has it only with the rollout's words."""
     sample: int
     purpose: Purpose
     family: str
@@ -59,9 +58,9 @@ class RolloutView(FrozenModel):
     tokens: int
     seconds: float
     usage: Usage
-    """What its session used, as the host measured it."""
+    """The session's resource use, as the host measured it."""
     branch_of: str | None
-    """The rollout that it left; None for one that began at the question."""
+    """Rollout that it branched from; None if it began at the question."""
     verdict: Verdict
 
     @classmethod
@@ -71,53 +70,53 @@ class RolloutView(FrozenModel):
 
 
 class TurnText(FrozenModel):
-    """What stands in one node of a rollout."""
+    """Text of one node of a rollout."""
 
     role: Role
     sampled: bool
-    """Whether the policy model wrote it."""
+    """True if the policy model wrote it."""
     text: str
 
 
 class TreeRollout(FrozenModel):
-    """One rollout of an attempt that branched, or the attempt itself."""
+    """An attempt, or one of its branches."""
 
     id: str
     leaves_at: int | None
-    """Its first turn, from 1, with tokens of its own; None for the attempt."""
+    """First turn, from 1, with tokens of its own; None for the attempt."""
     shared_tokens: int
-    """What it has from the attempt, of the tokens that were sampled."""
+    """Sampled tokens inherited from the attempt."""
     sampled_tokens: int
     outcome: Outcome
     advantage: float | None
-    """Of its own tokens; None where nothing was trained on it."""
+    """Advantage of its own tokens; None if they were not trained on."""
     shared_advantage: float | None
-    """Of the tokens that all of them share, where they are trained on with this one."""
+    """Advantage of the tokens shared by the tree, if trained on with this rollout."""
 
 
 class RolloutDetail(FrozenModel):
-    """A rollout, and its conversation in words."""
+    """A rollout with its conversation as text."""
 
     rollout: RolloutView
     turns: tuple[TurnText, ...]
     tree: tuple[TreeRollout, ...] = ()
-    """The attempt and what branched off it; empty where nothing did."""
+    """The attempt and its branches; empty without branches."""
     unread: str = ""
-    """Why there are no turns: what its model read and wrote with is not there any more."""
+    """Reason for missing turns: the model's tokenizer or tokens are no longer kept."""
 
 
 class CheckpointView(FrozenModel):
     checkpoint: Checkpoint
     aliases: tuple[str, ...]
-    """The names that stand for it now."""
+    """Aliases of the model at the moment."""
     decision: Decision | None
-    """The newest about it."""
+    """Newest decision about the model."""
 
 
 class FamilyComparison(FrozenModel):
     family: str
     items: int
-    """Those that both models answered without an infrastructure error."""
+    """Items that both models answered without an infrastructure error."""
     passed_a: int
     passed_b: int
 
@@ -146,7 +145,7 @@ class JobDetail(FrozenModel):
     job: Job
     artifact: Artifact | None
     bundle: str | None = None
-    """The folder of the artifact's bundle, as an absolute path on the daemon's machine."""
+    """Absolute path of the artifact's bundle folder on the daemon's machine."""
 
 
 class NumberedEvent(FrozenModel):
@@ -155,63 +154,63 @@ class NumberedEvent(FrozenModel):
 
 
 class Approved(FrozenModel):
-    """Holds what a person's decision led to."""
+    """Result of a person's decision."""
 
     approval: Approval
     decision: Decision
-    """Made anew with that approval as evidence."""
+    """New decision with the approval as evidence."""
     aliases: dict[str, str | None]
 
 
 class StartCycle(FrozenModel):
     kind: Literal["demo", "night"] = "night"
     seed: int | None = Field(default=None, ge=0, lt=1 << 62)
-    """None takes the next one."""
+    """None for the next seed."""
     anew: bool = False
-    """Begins one that trains another candidate also while one waits for nothing but a person."""
+    """True to train another candidate even while one waits only for a person."""
 
 
 class StartTraining(FrozenModel):
-    """A training in stages (`appliance.learning.recipes.stages`), each with a whole recipe."""
+    """A training in stages (`appliance.learning.recipes.stages`), each with a complete recipe."""
 
     name: str = Field(min_length=1, max_length=100)
-    """The recipe's."""
+    """Name of the recipe."""
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
-    """Of all its stages: which training a resumed one has to be."""
+    """Digest of all stages, which a resumed training must match."""
     stages: tuple[dict[str, Any], ...] = Field(min_length=1, max_length=16)
     seed: int | None = Field(default=None, ge=0, lt=1 << 62)
-    """None takes the next one."""
+    """None for the next seed."""
 
 
 class LogPart(FrozenModel):
-    """Lines of a process's log. What stands there is untrusted."""
+    """Lines of a process's log; untrusted text."""
 
     lines: tuple[str, ...]
     position: int
-    """Where the next line will begin, in bytes."""
+    """Offset of the next line, in bytes."""
 
 
 class SubmitJob(FrozenModel):
     question: str = Field(min_length=1, max_length=250_000)
     spec: Spec | None = None
-    """A question without one is refused with what to add: nothing is called verified that was not."""
+    """A question without a spec is refused with advice: nothing unverified is called verified."""
     files: tuple[JobFile, ...] = Field(default=(), max_length=MAX_JOB_FILES)
-    """Each was sent before."""
+    """Files uploaded before."""
     attempts: int | None = Field(default=None, ge=1, le=1024)
-    """None takes the configuration's."""
+    """None for the configured number."""
     seed: int = 0
     priority: int = Field(default=5, ge=0, le=9)
     deadline: str | None = Field(default=None, max_length=64)
-    """ISO 8601, with its zone."""
+    """ISO 8601 with time zone."""
     budget_seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
 
 class OwnTasksetView(FrozenModel):
-    """A taskset of the owner's that was added or removed."""
+    """An added or removed taskset of the owner."""
 
     name: str
     digest: str
-    """Of its rows; empty for one that was removed."""
+    """Digest of the rows; empty if removed."""
     rows: int
 
 
@@ -221,23 +220,23 @@ class StoredFile(FrozenModel):
 
 
 class SignedStatement(FrozenModel):
-    """Says who approves or rejects which decision, or whose key is admitted or revoked."""
+    """A signed approval or rejection of a decision, or an admission or revocation of a key."""
 
     envelope: str = Field(min_length=1, max_length=100_000)
-    """As `policies.approvals` and `policies.register` have it."""
+    """DSSE envelope as in `policies.approvals` and `policies.register`."""
 
 
 class ValidationEnvelope(FrozenModel):
     envelope: str = Field(min_length=1, max_length=900_000)
-    """A signed validation (`policies.validation`), with the page that the person was shown."""
+    """A signed validation (`policies.validation`) with the page that the person saw."""
 
 
 class Keys(FrozenModel):
-    """Whose keys are known, and what the policy in force asks of those who sign."""
+    """Known keys, and the signing rules of the policy in force."""
 
     keys: tuple[KnownKey, ...]
     machines: dict[str, str]
-    """Fingerprints of the machine's own keys, which sign no decision: `daemon`, `trainer`."""
+    """Fingerprints of the machine's own keys (`daemon`, `trainer`), which sign no decision."""
     people: int
     who: tuple[str, ...]
     valid_hours: float
@@ -245,15 +244,15 @@ class Keys(FrozenModel):
 
 class PolicyInForce(FrozenModel):
     log: str
-    """SHA-256 of the audit log's first line: which log the next edit is for."""
+    """SHA-256 of the audit log's first line, which identifies the log for the next edit."""
     digest: str
     content: str
     number: int
-    """How many policies have been in force, this one among them: the number of the next edit."""
+    """Number of policies in force so far, including this one; the next edit carries it."""
     people: int
-    """How many persons have to sign the next edit, or all when fewer were ever known."""
+    """Persons who must sign the next edit, or all if fewer were ever known."""
     unsigned: str
-    """Digest of the policy file as it is written, when it is another one that nobody has signed yet."""
+    """Digest of the policy file as written, if it differs and nobody has signed it yet."""
 
 
 class PolicyChange(FrozenModel):
@@ -263,7 +262,7 @@ class PolicyChange(FrozenModel):
 
 
 class PolicyText(FrozenModel):
-    """A policy file that is asked about and not put into force; empty: the one in force."""
+    """A policy file to test without putting it into force; empty: the one in force."""
 
     content: str = Field(default="", max_length=200_000)
 
@@ -274,16 +273,16 @@ class BacktestRow(FrozenModel):
     candidate: str
     champion: str
     recorded: DecisionOutcome | None
-    """The newest decision about that evaluation; None when none was made."""
+    """Newest recorded decision about the evaluation; None without one."""
     recorded_under: str
-    """Digest of the policy that it was made under; empty without one."""
+    """Digest of the policy of the recorded decision; empty without one."""
     now: Decision
-    """What the policy asked about says; on no record."""
+    """Decision under the tested policy; not recorded."""
 
 
 class Backtest(FrozenModel):
     policy: str
-    """Digest of the policy asked about."""
+    """Digest of the tested policy."""
     rows: tuple[BacktestRow, ...]
     """Newest first."""
 
@@ -298,13 +297,13 @@ class CandidateEvidence(FrozenModel):
     gained: int
     lost: int
     odds: float
-    """To 1, against "no better"."""
+    """Odds to 1 against "no better"."""
     nights_to_go: int | None
-    """How many nights like these would be enough; None when very many would not."""
+    """Similar nights needed for a promotion; None if even very many would not suffice."""
 
 
 class BudgetView(FrozenModel):
-    """What the quarter may still do."""
+    """The rest of the quarter's promotion budget."""
 
     quarter: str
     alpha: float
@@ -312,9 +311,9 @@ class BudgetView(FrozenModel):
     left: int
     """Candidates that can still be promoted this quarter."""
     needed: float
-    """Odds to 1 that each has to reach."""
+    """Odds to 1 that each candidate must reach."""
     nights: int
-    """On which one candidate is asked, at most."""
+    """Maximum nights of one candidate."""
     evidence: tuple[CandidateEvidence, ...]
     """Newest first."""
 
@@ -323,5 +322,5 @@ class Rollback(FrozenModel):
     person: str = Field(min_length=1, max_length=200)
     reason: str = Field(default="", max_length=1000)
     going: str = Field(default="", max_length=64)
-    """The model that is to go out of service, whole. Where another one would go by now, nothing is done; empty takes
-    whichever it is."""
+    """Full digest of the model to take out of service. If another one would go, nothing is done; empty: the next in
+    line."""

@@ -1,4 +1,4 @@
-"""What goes over the control API about nights, and how a client asks: the schedule, a pause, what promotions gained."""
+"""Messages and requests about nights: the schedule, a pause, the promotion history, notices."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ class ComingNight(FrozenModel):
     key: str
     opens: str
     closes: str
-    """UTC, ISO 8601; empty where it has no end."""
+    """UTC, ISO 8601; empty without an end."""
 
 
 class ScheduleView(FrozenModel):
     enabled: bool
     calendar: str
-    """In words, with the time zone."""
+    """The schedule in words, with its time zone."""
     zone: str
-    """The time zone's name; empty where it has none."""
+    """Name of the time zone; empty without one."""
     paused: bool
     until: str
-    """When the pause ends; empty: when a person says so."""
+    """End of the pause; empty: until a person resumes."""
     holds: str
-    """Why no night works now; empty while one does."""
+    """Reason why no night works now; empty while one does."""
     coming: tuple[ComingNight, ...]
     nights: tuple[Night, ...]
-    """Those on record, newest first."""
+    """Recorded nights, newest first."""
     unknown: tuple[str, ...]
-    """Rules that cannot be kept on this machine."""
+    """Rules that this machine cannot evaluate."""
 
 
 class PauseSchedule(FrozenModel):
     until: str = Field(default="", max_length=64)
-    """ISO 8601, with its zone; empty: until a person ends it."""
+    """ISO 8601 with time zone; empty: until a person resumes."""
 
 
 class TasksetChange(FrozenModel):
@@ -44,39 +44,39 @@ class TasksetChange(FrozenModel):
     items: int
     """Questions that both models answered without an infrastructure error."""
     gained: int
-    """Wrong before, right with the promoted model."""
+    """Wrong with the champion, right with the promoted model."""
     lost: int
 
 
 class PromotionView(FrozenModel):
-    """A model that the policy promoted, and what that gained and forgot."""
+    """A promoted model with its gains and losses by taskset."""
 
     at: str
     candidate: str
     champion: str
-    """What it was compared with."""
+    """Model that it was compared with."""
     cycle: str
     evaluation: str
     reason: str
     taken_back: str = ""
-    """Why it was taken out of service again; empty where it was not."""
+    """Reason why it left service again; empty if it did not."""
     nights: int = 1
-    """On which the two met until then: what was gained and forgotten is of the questions of all of them."""
+    """Nights of comparison; gains and losses count the questions of all of them."""
     families: tuple[TasksetChange, ...]
 
 
 class NoticesTried(FrozenModel):
     failed: dict[str, str]
-    """By way: why it failed, empty where it did not. Those that are configured."""
+    """Reason of failure by configured way; empty on success."""
 
 
 def schedule(api: ApiConnection, limit: int = 7) -> ScheduleView:
-    """The schedule, with as many of the next and of the last nights."""
+    """Returns the schedule with up to `limit` coming and past nights."""
     return api.get("/v1/schedule", ScheduleView, limit=limit)
 
 
 def pause_schedule(api: ApiConnection, until: str = "") -> ScheduleView:
-    """Nothing of a night works until then."""
+    """Pauses all nights until the given time."""
     return api.post("/v1/schedule/pause", PauseSchedule(until=until), ScheduleView)
 
 
@@ -85,10 +85,10 @@ def resume_schedule(api: ApiConnection) -> ScheduleView:
 
 
 def promotions(api: ApiConnection, limit: int = 100) -> list[PromotionView]:
-    """Newest first."""
+    """Returns promotions, newest first."""
     return api.get("/v1/promotions", list[PromotionView], limit=limit)
 
 
 def try_notices(api: ApiConnection) -> dict[str, str]:
-    """Sends a trial each way that is configured; why each failed, empty where it did not."""
+    """Sends a test notice each configured way; returns the reason of each failure, empty on success."""
     return api.read(api.request("POST", "/v1/notices/try", {}, b"{}"), NoticesTried).failed

@@ -1,4 +1,4 @@
-"""What the control API says of work of the owner's that may become tasks."""
+"""Messages about the owner's work that may become tasks: candidates and collected rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class TaskCandidate(FrozenModel):
 
 
 class CollectedRows(FrozenModel):
-    """Which of the daemon's candidates were taken, by key, and why others were not. What a row says comes from its own
-    records and from nobody who asks."""
+    """Keys of the accepted candidates, and reasons for the refused ones. Row contents always come from the daemon's own
+    records, never from the caller."""
 
     taskset: Literal["jobs", "sessions"]
     keys: tuple[str, ...] = Field(max_length=10_000)

@@ -1,4 +1,4 @@
-"""Pass rates by taskset and level, cycle by cycle, and the sign for each. Pure."""
+"""Pass rates by taskset and level over cycles, with a sign for each. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import PassCount
 
 LOW, HIGH = 0.2, 0.8
-"""Between them lies what is worth training on (`curriculum.difficulty`)."""
+"""Range of pass rates worth training on (`curriculum.difficulty`)."""
 BLOCKS = "▁▂▃▄▅▆▇█"
 NONE = "·"
 
 
 @dataclass
 class RateLine:
-    """One taskset and level: rollouts and passes by cycle."""
+    """Rollouts and passes by cycle for one taskset and level."""
 
     family: str
     level: int | None
     rollouts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     passed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     state: str = ""
-    """What the sampler thought of it when the last of the cycles ended that says so."""
+    """The sampler's rating at the end of the last cycle that recorded one."""
 
     def rate(self, cycle: str) -> float | None:
         return self.passed[cycle] / self.rollouts[cycle] if self.rollouts[cycle] else None
@@ -36,7 +36,7 @@ class RateLine:
 
 
 def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
-    """A line for each taskset and level, in the order of their names; `counts` are those of the oldest cycle first."""
+    """Returns a line for each taskset and level, sorted by name; `counts` start with the oldest cycle."""
     found: dict[tuple[str, int], RateLine] = {}
     for one in counts:
         if one.rollouts:
@@ -50,7 +50,7 @@ def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
 
 
 def rates_of(counts: Sequence[PassCount]) -> dict[str, AttemptSums]:
-    """What a training came to by taskset, over its levels: the share that passed and its interval."""
+    """Returns a training's attempts by taskset, summed over levels."""
     found: dict[str, AttemptSums] = {}
     for one in counts:
         if one.purpose is Purpose.TRAIN:
@@ -59,10 +59,10 @@ def rates_of(counts: Sequence[PassCount]) -> dict[str, AttemptSums]:
 
 
 def block(rate: float | None) -> str:
-    """One character for a pass rate: nothing passed is the lowest block, no rollout a dot."""
+    """Returns one character for a pass rate: the lowest block for 0, a dot without rollouts."""
     return NONE if rate is None else BLOCKS[min(int(rate * len(BLOCKS)), len(BLOCKS) - 1)]
 
 
 def zone(rate: float) -> str:
-    """Whether it is too hard or too easy to be worth training on."""
+    """Rates a pass rate as "hard" or "easy"; empty if worth training on."""
     return "hard" if rate < LOW else "easy" if rate > HIGH else ""

@@ -1,12 +1,12 @@
-"""A person's own Ed25519 key: made, kept encrypted, and opened with its passphrase to sign once.
+"""A person's own Ed25519 key: created, stored encrypted, and unlocked with its passphrase to sign once.
 
-What always holds: a private key is written only encrypted with a passphrase (OpenSSH's own format: bcrypt and AES-256,
-so `ssh-keygen -y` and `ssh-add` read it), with mode 0600, and never over another file. It lies in the person's own
-configuration folder, not in the data folder, so the daemon and what it starts have no business with it. A key file that
-others may read, or that is not encrypted, is not used.
+Invariants: a private key is written only encrypted (OpenSSH's format: bcrypt and AES-256, readable by `ssh-keygen -y`
+and `ssh-add`), with mode 0600, and never over another file. It lies in the person's configuration folder, outside the
+data folder, so the daemon and its children need no access. A key file that is unencrypted or readable by others is not
+used.
 
-Not promised: while it is open, the key is in this process's memory. Whoever can act as this user on this machine can
-also wait for the passphrase to be typed; a key in an agent on another machine (`ssh -A`) is better there.
+Not promised: while unlocked, the key is in this process's memory. Anyone who can act as this user can also capture the
+passphrase; a key in an agent on another machine (`ssh -A`) is safer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from runtime.errors import HintedError
 
 
 def login_name() -> str:
-    """The login that owns this process."""
+    """Returns the login name of the user that owns this process."""
     user = os.getuid()
     try:
         return pwd.getpwuid(user).pw_name
@@ -38,48 +38,48 @@ def login_name() -> str:
 
 
 KDF_ROUNDS = 32
-"""Of bcrypt: about a third of a second for every passphrase that is tried."""
+"""Bcrypt rounds: about a third of a second for each passphrase tried."""
 SHORTEST = 8
-"""Characters of a passphrase."""
+"""Minimum characters of a passphrase."""
 
 
 class KeyFileError(HintedError):
-    """A person's key cannot be made or used; `hint` says what to do, the exit code is that of usage."""
+    """A person's key cannot be made or used; the exit code is that of usage errors."""
 
     exit_code = 2
 
 
 class WrongPassphraseError(KeyFileError):
-    """The passphrase is not the key's; another one may be."""
+    """The passphrase does not open the key; another one may."""
 
 
 @dataclass(frozen=True)
 class PersonKey:
-    """A key on disk, still closed."""
+    """A key on disk, still locked."""
 
     path: Path
-    """The private half; `<path>.pub` is the public one."""
+    """File of the private key; `<path>.pub` is the public one."""
     public: PublicKey
     person: str
-    """Whose it says it is; the register of the daemon decides."""
+    """Owner named in the file; the daemon's register is decisive."""
 
 
 def keys_folder(environ: Mapping[str, str]) -> Path:
-    """`$XDG_CONFIG_HOME/assay/keys`, otherwise below `~/.config`."""
+    """Returns `$XDG_CONFIG_HOME/assay/keys`, or the same below `~/.config`."""
     named = environ.get("XDG_CONFIG_HOME", "")
     config = Path(named) if Path(named).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
     return config / "assay" / "keys"
 
 
 def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
-    """A new key of that person. Raises KeyFileError: a bad name, a short passphrase, a file that is there already."""
+    """Creates a person's key. Raises KeyFileError for an invalid name, a short passphrase or an existing file."""
     if not re.fullmatch(NAME, person):
         raise KeyFileError(
-            f"{person!r} is no name for a register", hint="use letters, digits and . _ @ -, at most 64, with --as NAME"
+            f"invalid name {person!r}", hint="give --as NAME with at most 64 letters, digits and . _ @ -"
         )
     if len(passphrase) < SHORTEST:
         raise KeyFileError(
-            f"the passphrase has fewer than {SHORTEST} characters", hint="a few words that nobody guesses are good"
+            f"the passphrase has fewer than {SHORTEST} characters", hint="use a few words that are hard to guess"
         )
     made = Ed25519PrivateKey.generate()
     public = PublicKey.of(made.public_key())
@@ -92,37 +92,39 @@ def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
         public_path(path).write_text(f"{public.line} {person}\n")
     except FileExistsError as error:
         raise KeyFileError(
-            f"{path} is there already, and no key is written over another",
-            hint="use it, or choose another name with --as, or move it away",
+            f"{path} already exists; keys are never overwritten",
+            hint="use that key, choose another name with --as, or move the file",
         ) from error
     except OSError as error:
-        raise KeyFileError(f"{path} cannot be written: {error.strerror}", hint="see to the folder's rights") from error
+        raise KeyFileError(
+            f"{path} cannot be written: {error.strerror}", hint="check the folder's permissions"
+        ) from error
     return PersonKey(path, public, person)
 
 
 def own_keys(folder: Path) -> list[PersonKey]:
-    """Those in the folder, by name."""
+    """Returns the keys in the folder, sorted by name."""
     found = sorted(folder.glob("*.pub")) if folder.is_dir() else []
     return [key_at(path.with_suffix("")) for path in found]
 
 
 def key_at(path: Path) -> PersonKey:
-    """A key by its private half's path, or its public one's. Raises KeyFileError."""
+    """Loads a key by the path of its private or public file. Raises KeyFileError."""
     private = path.with_suffix("") if path.suffix == ".pub" else path
     try:
         text = public_path(private).read_text(encoding="utf-8").strip()
         public = PublicKey.read(text)
     except (OSError, ValueError) as error:
         raise KeyFileError(
-            f"{public_path(private)} is no public key of a person: {getattr(error, 'strerror', None) or error}",
-            hint="`assay key new` makes a key; `ssh-keygen -y` writes the public half of one",
+            f"{public_path(private)}: invalid public key: {getattr(error, 'strerror', None) or error}",
+            hint="make a key with `assay key new`, or write its public half with `ssh-keygen -y`",
         ) from error
     comment = text.split(maxsplit=2)[2:]
     return PersonKey(private, public, comment[0].strip() if comment else "")
 
 
 def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
-    """The key to sign with: the named file's, the person's, or the only one there is. Raises KeyFileError."""
+    """Returns the key to sign with: the named file's, the person's, or the only one. Raises KeyFileError."""
     if named is not None:
         return key_at(named)
     if person is not None:
@@ -131,15 +133,16 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
     if len(own) == 1:
         return own[0]
     if not own:
-        raise KeyFileError(f"there is no key of yours in {folder}", hint="`assay key new` makes one")
+        raise KeyFileError(f"no key in {folder}", hint="make one with `assay key new`")
     raise KeyFileError(
-        f"there are several keys in {folder}: {', '.join(key.path.name for key in own)}",
+        f"several keys in {folder}: {', '.join(key.path.name for key in own)}",
         hint="name the person with --as NAME, or the file with --key FILE",
     )
 
 
 def unlock(key: PersonKey, passphrase: str) -> Signer:
-    """Opens it. Raises KeyFileError: a wrong passphrase, a file that others may read, a key that is not encrypted."""
+    """Unlocks a key. Raises KeyFileError for a wrong passphrase, or a file that is unencrypted or readable by
+    others."""
     try:
         content = key.path.read_bytes()
         mode = key.path.stat().st_mode
@@ -148,17 +151,17 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
             f"{key.path} cannot be read: {error.strerror}", hint="name the file of your key with --key"
         ) from error
     if stat.S_IMODE(mode) & 0o077 and key.path.stat().st_uid == os.geteuid():
-        raise KeyFileError(f"others may read {key.path}", hint=f"`chmod 600 {key.path}`, and think of making another")
+        raise KeyFileError(
+            f"{key.path} is readable by others", hint=f"run `chmod 600 {key.path}`, and consider a new key"
+        )
     try:
         load_ssh_private_key(content, password=None)
     except TypeError:
         pass  # it is encrypted, as it has to be
     except ValueError as error:
-        raise KeyFileError(
-            f"{key.path} is no private key in OpenSSH's form", hint="`assay key new` makes one"
-        ) from error
+        raise KeyFileError(f"{key.path}: invalid OpenSSH private key", hint="make one with `assay key new`") from error
     else:
-        raise KeyFileError(f"{key.path} is not encrypted", hint=f"`ssh-keygen -p -f {key.path}` gives it a passphrase")
+        raise KeyFileError(f"{key.path} is not encrypted", hint=f"set a passphrase with `ssh-keygen -p -f {key.path}`")
     try:
         opened = load_ssh_private_key(content, password=passphrase.encode())
     except ValueError as error:
@@ -166,12 +169,12 @@ def unlock(key: PersonKey, passphrase: str) -> Signer:
             f"the passphrase does not open {key.path}", hint="try again: nothing was signed"
         ) from error
     if not isinstance(opened, Ed25519PrivateKey):
-        raise KeyFileError(f"{key.path} is no Ed25519 key", hint="`assay key new` makes one")
+        raise KeyFileError(f"{key.path} is not an Ed25519 key", hint="make one with `assay key new`")
     signer = Signer.of(opened)
     if signer.public != key.public:
         raise KeyFileError(
             f"{key.path} and {public_path(key.path)} are not the two halves of one key",
-            hint=f"`ssh-keygen -y -f {key.path}` writes the right public half",
+            hint=f"write the right public half with `ssh-keygen -y -f {key.path}`",
         )
     return signer
 

@@ -1,4 +1,4 @@
-"""What `assay prune` asks of the daemon, and is told."""
+"""Messages of `assay prune`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from runtime.model import FrozenModel
 
 class Prune(FrozenModel):
     nights: int = Field(ge=1, le=100_000)
-    """So many of the newest cycles that have ended keep everything."""
+    """Number of newest ended cycles that keep everything."""
     dry_run: bool = False
 
 
 class Pruned(FrozenModel):
     cycles: tuple[str, ...]
-    """Whose training rollouts have no tokens any more, or would have none."""
+    """Cycles whose training rollouts lost their tokens, or would."""
     rollouts: int
     bytes: int
-    """Of the ledger, that are free for what is written next, or would be."""
+    """Ledger space freed for new records, or that would be."""
     dry_run: bool

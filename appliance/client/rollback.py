@@ -1,25 +1,25 @@
-"""What taking a model back does, in the words in which a person is asked: command and screen ask for the same."""
+"""Effects of a rollback in the words shown to a person, shared by the command and the screen."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of the decision on that bring it back"
+QUARANTINE = "only a new evaluation (`assay model evaluate`) and an approval of its decision bring it back"
 TAKE_IT_OUT = "take it out of service"
-"""What the first digits of the model that goes are typed for."""
+"""Action that the typed digits confirm."""
 
 
 @dataclass(frozen=True)
 class TakingBack:
     going: str
-    """The model whose first digits are to be typed."""
+    """Model that leaves service; its first digits are typed to confirm."""
     back: str | None
-    """The one that comes back; None where the champion stays."""
+    """Model that returns; None if the champion stays."""
 
     @property
     def effects(self) -> tuple[str, str]:
-        """A sentence each: who goes and who answers then, and what becomes of what goes."""
+        """Two sentences: the change of service, and the fate of the withdrawn model."""
         then = "the champion stays" if self.back is None else f"{_short(self.back)} comes back"
         return (
             f"{_short(self.going)} goes out of service, and {then}.",
@@ -28,7 +28,7 @@ class TakingBack:
 
 
 def taking_back(aliases: Mapping[str, str | None]) -> TakingBack | None:
-    """The canary goes, or the champion where there is none; None where nothing can be taken back."""
+    """Plans a rollback of the canary, or else of the champion; None if nothing can be rolled back."""
     canary, champion, previous = (aliases.get(name) for name in ("canary", "champion", "previous"))
     if canary is not None:
         return TakingBack(canary, None)

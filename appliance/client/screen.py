@@ -1,4 +1,4 @@
-"""What the screens of `assay tui` ask for beside the other messages: the machine, curves, lineage, the audit log."""
+"""Further messages for the screens of `assay tui`: machine load, curves, lineage, audit log."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from runtime.model import FrozenModel
 class GpuUse(FrozenModel):
     name: str
     busy: float | None
-    """From 0 to 1; None where the driver does not say."""
+    """Load from 0 to 1; None if the driver does not report it."""
     used_bytes: int
     total_bytes: int
 
@@ -22,28 +22,28 @@ class ProcessUse(FrozenModel):
     name: str
     pid: int
     memory_bytes: int
-    """Resident."""
+    """Resident memory."""
     cpu_seconds: float
-    """Since its start."""
+    """CPU time since its start."""
 
 
 class MachineView(FrozenModel):
-    """How busy the daemon's machine is."""
+    """Load of the daemon's machine."""
 
     cores: int
     cpu: float | None
-    """Busy share of all cores, from 0 to 1, since somebody last asked; None at the first time."""
+    """Busy share of all cores, from 0 to 1, since the previous request; None on the first one."""
     load: float
-    """Mean number of processes that ran or waited in the last minute."""
+    """Mean number of running or waiting processes in the last minute."""
     memory_total: int
     memory_available: int
     disk_total: int
-    """Of the file system that the data folder lies on."""
+    """Size of the data folder's file system."""
     disk_free: int
     gpus: tuple[GpuUse, ...] = ()
     processes: tuple[ProcessUse, ...] = ()
     sandboxes: dict[str, float] | None = None
-    """The broker's own figures; None where no broker answers."""
+    """The broker's statistics; None if no broker answers."""
 
 
 class CycleCurves(FrozenModel):
@@ -51,18 +51,18 @@ class CycleCurves(FrozenModel):
 
     cycle: str
     steps: tuple[dict[str, float], ...]
-    """Ascending, each with `step`."""
+    """In ascending order, each with its `step`."""
 
 
 class ModelLineage(FrozenModel):
     models: tuple[CheckpointView, ...]
-    """The model asked about, its parent, and so on; the first one that has no parent on record is the last."""
+    """The model, its parent, and so on to the first one without a recorded parent."""
     cut: bool = False
-    """Whether there are more than were asked for."""
+    """True if more ancestors exist than were requested."""
 
 
 class AuditLine(FrozenModel):
-    """An entry of the audit log; its signature is checked by `assay audit verify`, not here."""
+    """An entry of the audit log; only `assay audit verify` checks its signature."""
 
     number: int
     at: str

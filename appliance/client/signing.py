@@ -1,7 +1,6 @@
-"""What a person signs, made from what they were shown: an approval, a key's admission, an edit of the policy.
+"""Statements that a person signs: approvals, validations, key admissions and policy edits.
 
-What always holds: the digest that is signed is computed here from the decision that is shown, never taken from the
-daemon's answer.
+Invariants: the signed digest is computed here from the decision shown, never taken from the daemon's answer.
 """
 
 from __future__ import annotations
@@ -24,10 +23,8 @@ from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 def signed_approval(
     decision: Decision, verdict: Literal["approve", "reject"], keys: Keys, signer: Signer, *, hours: float | None = None
 ) -> bytes:
-    """The envelope for `ApiClient.approve` or `reject`; valid as long as the policy allows, or `hours`.
-
-    Raises StatementRefused when the daemon does not know the key: before a passphrase is asked for.
-    """
+    """Returns the envelope for `ApiClient.judge`, valid for `hours` or as long as the policy allows. Raises
+    StatementRefused for a key unknown to the daemon, before a passphrase is asked for."""
     statement = SignedApproval.valid_for(
         keys.valid_hours if hours is None else hours,
         made_at=utc_now(),
@@ -44,7 +41,7 @@ def signed_approval(
 def signed_validation(
     verdict: Literal["meant", "not_meant"], *, job: str, content: str, page: Page, keys: Keys, signer: Signer
 ) -> bytes:
-    """The envelope for `ApiClient.validate`, about the page that was shown. Raises as `signed_approval`."""
+    """Returns the envelope for `ApiClient.validate` about the page shown. Raises as `signed_approval`."""
     statement = SignedValidation.valid_for(
         keys.valid_hours,
         made_at=utc_now(),
@@ -59,13 +56,13 @@ def signed_validation(
 
 
 def person_behind(keys: Keys, public: PublicKey) -> str:
-    """Whose key it is by the daemon's register. Raises StatementRefused for an unknown or revoked one."""
+    """Returns the owner of a key in the daemon's register. Raises StatementRefused if unknown or revoked."""
     known = next((key for key in keys.keys if key.fingerprint == public.fingerprint), None)
     if known is None:
         raise StatementRefused(
             Refusal.UNKNOWN_KEY,
-            f"{public.fingerprint} is nobody's that the daemon knows",
-            hint="`assay key ls` shows whose keys are known; `assay key new` and `assay key admit` add one",
+            f"unknown key {public.fingerprint}",
+            hint="add it with `assay key admit`; `assay key ls` lists known keys",
         )
     if not known.valid:
         raise StatementRefused(
@@ -75,7 +72,7 @@ def person_behind(keys: Keys, public: PublicKey) -> str:
 
 
 def admission(person: str, signer: Signer) -> bytes:
-    """A statement that admits the signer's own key, signed by it alone so far."""
+    """Returns a statement that admits the signer's own key, signed by that key alone."""
     return _signed_by(signer, KeyStatement(action="admit", person=person, key=signer.public.line, at=utc_now()))
 
 
@@ -84,8 +81,8 @@ def revocation(person: str, key: PublicKey, reason: str, signer: Signer) -> byte
 
 
 def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, before: bytes | None) -> bytes:
-    """A signed edit from the policy in force to the file of that digest; one more signature on `before` when that is
-    the same edit, signed by others."""
+    """Returns a signed edit from the policy in force to a file's digest; adds the signature to `before` if that is the
+    same edit, signed by others."""
     if before is not None:
         try:
             edit = read_edit(before)

@@ -1,8 +1,8 @@
-"""Signing with a key that a running ssh-agent holds, so that no passphrase is typed and no private key is read here.
+"""Signs with a key in a running ssh-agent, so that no passphrase is typed and no private key is read here.
 
-The protocol is that of the OpenSSH agent (draft-ietf-sshm-ssh-agent, 3.6): one request, one answer, each a length and a
-type. An Ed25519 key signs the bytes as they are, which is what a DSSE envelope takes. A hardware key of the kind
-`sk-ssh-ed25519` signs them together with a counter and flags, which it does not: such keys are not supported.
+The protocol is OpenSSH's (draft-ietf-sshm-ssh-agent, 3.6): one request, one answer, each a length and a type. An
+Ed25519 key signs the bytes unchanged, as a DSSE envelope requires. Hardware keys (`sk-ssh-ed25519`) add a counter and
+flags to the signed bytes and are not supported.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from policies.envelopes import PublicKey, Signer
 _SIGN_REQUEST, _SIGN_RESPONSE = 13, 14
 _LARGEST = 1 << 18
 SECONDS = 60.0
-"""An agent may ask a person before it signs."""
+"""Timeout in seconds; an agent may ask a person before it signs."""
 
 
 def agent_signer(public: PublicKey, environ: Mapping[str, str]) -> Signer:
-    """Signs with that key through `$SSH_AUTH_SOCK`. Raises KeyFileError when there is no agent; signing raises it when
-    the agent does not have the key or refuses."""
+    """Returns a signer that uses `$SSH_AUTH_SOCK`. Raises KeyFileError without an agent; signing raises it if the agent
+    lacks the key or refuses."""
     place = environ.get("SSH_AUTH_SOCK", "")
     if not place:
-        raise KeyFileError("no ssh-agent is there: SSH_AUTH_SOCK is not set", hint="start one, or leave --agent out")
+        raise KeyFileError("no ssh-agent: SSH_AUTH_SOCK is not set", hint="start one, or omit --agent")
     return Signer(public, lambda message: _sign(place, public, message))
 
 
@@ -51,13 +51,13 @@ def _sign(place: str, public: PublicKey, message: bytes) -> bytes:
     except (ValueError, struct.error, InvalidSignature) as error:
         raise KeyFileError(
             f"the ssh-agent did not sign with {public.fingerprint}",
-            hint="`ssh-add FILE` gives it the key; it may also ask a person, who said no",
+            hint="add the key with `ssh-add FILE`, and confirm if the agent asks",
         ) from error
     return signature
 
 
 def _signature_in(answer: bytes) -> bytes:
-    """The 64 bytes in a sign response. Raises ValueError or struct.error for any other answer."""
+    """Returns the 64 bytes of a sign response. Raises ValueError or struct.error for any other answer."""
     if answer[:1] != bytes([_SIGN_RESPONSE]):
         raise ValueError("the agent failed")
     blob, rest = _split(answer[1:])

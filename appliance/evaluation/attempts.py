@@ -1,8 +1,8 @@
-"""What became of each attempt, line by line in a file that is only appended to.
+"""Results of an evaluation's attempts, one per line in an append-only file.
 
-What always holds: a line holds no question and no answer, so nothing in the file can be trained on; an attempt that the
-infrastructure failed is `lost`, never wrong, and is made again when the run goes on; what a kill left unfinished at the
-end of the file is cut off; the plan is there whole or not at all.
+Invariants: lines contain no question and no answer, so nothing in the file can be trained on. An infrastructure error
+makes an attempt `lost`, never wrong; it is repeated on resume. A partial last line is truncated. The plan is written
+atomically.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class EvaluationAttempt(FrozenModel):
     """One answer to one question."""
 
     question: str
-    """The task's id."""
+    """Id of the task."""
     taskset: str
     level: int
     seed: int
@@ -47,7 +47,7 @@ class EvaluationAttempt(FrozenModel):
 
 
 def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> EvaluationAttempt:
-    """Says what became of a rollout."""
+    """Converts a judged rollout to an attempt."""
     lost = judged.verdict.outcome is Outcome.INFRA_ERROR
     return EvaluationAttempt(
         question=judged.rollout.task,
@@ -65,21 +65,21 @@ def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> Evaluat
 
 
 class AttemptFile:
-    """Context manager: one run at a time writes into a folder."""
+    """Context manager for the attempts of one run; a folder has one writer at a time."""
 
     def __init__(self, folder: Path, plan: EvaluationPlan, *, resume: bool) -> None:
-        """Raises UsageError for a folder that is in use, is there although nothing is to go on, or holds another
-        plan's run; OSError."""
+        """Raises OSError, and UsageError if the folder is in use, exists although `resume` is false, or has another
+        plan."""
         self._path = folder / ATTEMPTS
         if (folder / PLAN).exists() and not resume:
-            raise UsageError(f"{folder} holds a run already", "go on with it: --resume; or name another folder")
+            raise UsageError(f"{folder} already contains a run", "continue it with --resume, or name another folder")
         folder.mkdir(parents=True, exist_ok=True)
         self._out: BinaryIO = self._path.open("a+b")
         try:
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._out.close()
-            raise UsageError(f"another run writes into {folder}", "wait for it, or name another folder") from None
+            raise UsageError(f"another run is writing to {folder}", "wait for it, or name another folder") from None
         self._keep_plan(folder / PLAN, plan)
         self.found = self._read()
 
@@ -90,7 +90,7 @@ class AttemptFile:
         self._out.close()
 
     def add(self, attempts: Iterable[EvaluationAttempt]) -> None:
-        """Appends them; they are on disk when it returns."""
+        """Appends attempts and syncs them to disk."""
         made = list(attempts)
         self._out.write("".join(f"{one.model_dump_json()}\n" for one in made).encode())
         self._out.flush()
@@ -111,10 +111,10 @@ class AttemptFile:
             same = False
         if not same:
             self._out.close()
-            raise UsageError(f"{path} is the plan of another run", "give the same options, or name another folder")
+            raise UsageError(f"{path} belongs to a different run", "give the same options, or name another folder")
 
     def _read(self) -> dict[tuple[str, int], EvaluationAttempt]:
-        """The last line of each attempt counts. Raises UsageError for a line that is none of ours."""
+        """Reads all attempts; the last line of each counts. Raises UsageError for an invalid line."""
         self._out.seek(0)
         content = self._out.read()
         whole = content[: content.rfind(b"\n") + 1]
@@ -124,5 +124,5 @@ class AttemptFile:
             made = [EvaluationAttempt.model_validate_json(line) for line in whole.splitlines()]
         except ValidationError as error:
             self._out.close()
-            raise UsageError(f"{self._path} has a line that is no attempt", "name another folder") from error
+            raise UsageError(f"{self._path}: invalid line", "name another folder") from error
         return {one.place: one for one in made}

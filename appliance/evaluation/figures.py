@@ -1,8 +1,8 @@
-"""Figures of an evaluation: pass@1 and pass@k, with intervals that know that attempts at one question are alike. Pure.
+"""Figures of an evaluation: pass@1 and pass@k, with intervals clustered by question. Pure.
 
-pass@k is the unbiased estimate of 2107.03374 (section 2.1), question by question, over those with at least k attempts
-that were judged; then the mean over questions. Intervals are those of `appliance.records.clustered_interval`. Attempts
-that were lost are in no figure but their own count.
+pass@k is the unbiased estimate of 2107.03374 (section 2.1) for each question with at least k judged attempts, then the
+mean over questions. Intervals are from `appliance.records.clustered_interval`. Lost attempts only appear in their own
+count.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ INTERVAL = "95 %, Wilson with the effective number of questions; clustered by qu
 
 
 class EvaluationScore(FrozenModel):
-    """A mean over questions with its interval; all three from 0 to 1."""
+    """Mean over questions with its interval; all three from 0 to 1."""
 
     value: float
     low: float
     high: float
     questions: int
-    """Over how many."""
+    """Number of questions in the mean."""
 
 
 class EvaluationRow(FrozenModel):
-    """The figures of some attempts."""
+    """Figures of a group of attempts."""
 
     name: str
     questions: int
-    """With at least one attempt that was judged."""
+    """Questions with at least one judged attempt."""
     attempts: int
     right: int
     wrong: int
     lost: int
-    """By the infrastructure; neither right nor wrong."""
+    """Lost to infrastructure errors; neither right nor wrong."""
     pass_at: dict[str, EvaluationScore]
-    """By k."""
+    """Scores by k."""
     tokens: float
-    """Mean of an attempt that was judged."""
+    """Mean tokens per judged attempt."""
     calls: float
     failed_calls: float
-    """Of all calls, the share that failed."""
+    """Share of calls that failed."""
 
 
 class EvaluationResults(FrozenModel):
-    """What an evaluation came to. docs/evaluation.md describes each field."""
+    """Results of an evaluation. docs/evaluation.md describes each field."""
 
     form: str = SCHEMA
     plan: EvaluationPlan
@@ -61,7 +61,7 @@ class EvaluationResults(FrozenModel):
     created: str
     interval: str = INTERVAL
     complete: bool
-    """Whether every attempt of the plan was judged."""
+    """True if every attempt of the plan was judged."""
     planned: int
     left_out: dict[str, str]
     """Tasksets that could not be asked, each with the reason."""
@@ -81,7 +81,7 @@ def results(
     domain_of: Callable[[str], str],
     created: str,
 ) -> EvaluationResults:
-    """All figures of these attempts."""
+    """Computes all figures of these attempts."""
     made = sorted(attempts, key=lambda one: (one.taskset, one.question, one.repeat))
     ks = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if k <= plan.repeats]
     ks += [plan.repeats] if plan.repeats not in ks else []
@@ -107,7 +107,7 @@ def results(
 
 
 def row(name: str, attempts: Sequence[EvaluationAttempt], ks: Sequence[int]) -> EvaluationRow:
-    """The figures of these attempts, which are in the order of their questions."""
+    """Computes the figures of attempts, which must be sorted by question."""
     judged = [one for one in attempts if one.outcome != "lost"]
     counts = [
         (len(members), sum(one.outcome == "right" for one in members))
@@ -131,7 +131,7 @@ def row(name: str, attempts: Sequence[EvaluationAttempt], ks: Sequence[int]) -> 
 
 
 def pass_at(attempts: int, right: int, k: int) -> float:
-    """The chance that one of k of these attempts is right. Needs `k <= attempts`.
+    """Returns the probability that at least one of k sampled attempts is right. Requires `k <= attempts`.
 
     >>> pass_at(4, 1, 1), pass_at(4, 1, 4)
     (0.25, 1.0)
@@ -140,13 +140,13 @@ def pass_at(attempts: int, right: int, k: int) -> float:
 
 
 def score_of(counts: Sequence[tuple[int, int]], k: int) -> EvaluationScore | None:
-    """pass@k over the questions with at least k attempts, of which these were made and right; None without one."""
+    """Returns pass@k over questions with at least k attempts, given as (attempts, right); None without any."""
     enough = [(made, right) for made, right in counts if made >= k]
     return score([pass_at(made, right, k) for made, right in enough], sum(made for made, _ in enough))
 
 
 def score(values: Sequence[float], attempts: int) -> EvaluationScore | None:
-    """The mean of questions' values, from so many attempts in all, with its interval; None without a question."""
+    """Returns the mean of per-question values with its interval, from `attempts` in total; None without values."""
     if not values:
         return None
     count, mean = len(values), math.fsum(values) / len(values)

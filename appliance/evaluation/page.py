@@ -1,4 +1,4 @@
-"""An evaluation as a page for people: one HTML file, everything in it escaped. Pure."""
+"""An evaluation as one HTML file, with all text escaped. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from appliance.evaluation.figures import EvaluationResults, EvaluationRow, Evalu
 from appliance.text.html_page import document, section, shown_text, table
 
 NOTE = (
-    "Questions are of the validation split, which no training draws and no sealed set either. A promotion is decided "
+    "Questions come from the validation split, which neither training nor sealed sets use. A promotion is decided "
     "by a cycle's own evaluation, not by this page."
 )
 
 
 def page(found: EvaluationResults) -> str:
-    """The whole file."""
+    """Returns the results as one HTML file."""
     plan = found.plan
     title = f"Evaluation of {plan.model[:40]}"
     facts = [
@@ -43,7 +43,7 @@ def page(found: EvaluationResults) -> str:
 
 
 def figures(rows: Sequence[EvaluationRow]) -> str:
-    """A table of rows."""
+    """Renders rows as an HTML table."""
     ks = list(dict.fromkeys(k for row in rows for k in row.pass_at))
     return table(headings(ks), [cells(row, ks) for row in rows])
 
@@ -53,14 +53,14 @@ def headings(ks: Sequence[str]) -> list[str]:
 
 
 def cells(row: EvaluationRow, ks: Sequence[str]) -> list[str]:
-    """One row as texts."""
+    """Formats one row as cell texts."""
     counts = [row.questions, row.right, row.wrong, row.lost]
     scores = [shown_score(row.pass_at.get(k)) for k in ks]
     return [row.name, *scores, *map(str, counts), f"{row.tokens:.0f}", f"{row.calls:.2f}"]
 
 
 def shown_score(found: EvaluationScore | None) -> str:
-    """A score as percents with its interval."""
+    """Formats a score and its interval in percent."""
     if found is None:
         return "-"
     return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"

@@ -1,7 +1,7 @@
-"""What an evaluation asks, of whom and how often; two runs of equal plans may be set beside each other.
+"""The plan of an evaluation: model, questions and repeats. Runs of equal plans are comparable.
 
-What always holds: questions come from the seeds of the validation split and belong to it by what they ask, so training
-never asks them and the sealed sets of the nights do not either; the same plan asks the same questions on every machine.
+Invariants: questions come from seeds of the validation split and belong to it by content, so neither training nor the
+nights' sealed sets use them. Equal plans ask equal questions on every machine.
 """
 
 from __future__ import annotations
@@ -18,51 +18,51 @@ from curriculum.registry import make_draft, stable_random, task_of, taskset_name
 from runtime.model import FrozenModel
 
 MOST_DRAWS = 500
-"""Draws for one question before its level counts as used up."""
+"""Draws for one question before its level counts as exhausted."""
 
 
 class EvaluationPlan(FrozenModel):
-    """Everything that decides an evaluation's figures, apart from chance."""
+    """All parameters that determine an evaluation's figures, apart from chance."""
 
     model: str
-    """The weights' digest, or the model's name at its endpoint."""
+    """Digest of the weights, or the model's name at its endpoint."""
     engine: str
     """`torch` or `vllm`, or the endpoint's address."""
     tasksets: tuple[str, ...] = Field(min_length=1)
-    """With their versions: `programs@2`."""
+    """Names with versions, such as `programs@2`."""
     items: int = Field(ge=1, le=100_000)
-    """Questions of each taskset for each seed, as evenly over its levels as their number allows."""
+    """Questions of each taskset for each seed, spread evenly over its levels."""
     seeds: tuple[int, ...] = Field(min_length=1)
     repeats: int = Field(ge=1, le=1_024)
     """Attempts at each question."""
     temperature: float = Field(ge=0)
     max_tokens: int = Field(ge=1)
-    """Of one conversation; at an endpoint of one turn."""
+    """Tokens of one conversation; with an endpoint, of one turn."""
     max_calls: int = Field(ge=0)
     max_result_chars: int = Field(ge=8)
     assay: str
-    """The version that made it."""
+    """Version of Assay that made the plan."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its canonical JSON."""
+        """SHA-256 of the plan's canonical JSON."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tasksets without their versions."""
+        """Tasksets without versions."""
         return tuple(name.partition("@")[0] for name in self.tasksets)
 
 
 class OpenQuestion(FrozenModel):
-    """A task of the plan with the seed that it was drawn for."""
+    """A task of the plan, with the seed it was drawn for."""
 
     task: Task
     seed: int
 
 
 def questions(plan: EvaluationPlan) -> list[OpenQuestion]:
-    """The plan's questions, each once. Raises ExhaustedError where there are not so many, UnknownTasksetError."""
+    """Returns the plan's distinct questions. Raises ExhaustedError if there are too few, UnknownTasksetError."""
     seen: set[str] = set()
     return [
         OpenQuestion(task=task, seed=seed)
@@ -96,5 +96,5 @@ def _drawn(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
 
 
 def versioned(names: Sequence[str]) -> tuple[str, ...]:
-    """Each name with its taskset's version. Raises UnknownTasksetError."""
+    """Adds the taskset's version to each name. Raises UnknownTasksetError."""
     return tuple(f"{name}@{taskset_named(name).version}" for name in dict.fromkeys(names))

@@ -1,4 +1,4 @@
-"""Has the questions of a plan answered and judged, a batch at a time, and keeps what came of each batch."""
+"""Runs an evaluation plan: answers and judges questions in batches, and records each batch."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from policies.policy import Policy
 from runtime.errors import InfrastructureError
 
 MOST_LOST = 64
-"""Attempts in a row that were lost, after which a run gives up: what keeps all of them from it will keep the rest."""
+"""Consecutive lost attempts after which a run gives up, since the cause will affect the rest, too."""
 
 
 @dataclass(frozen=True)
 class EvaluationWork:
-    """A plan with what it takes to carry it out."""
+    """A plan with everything needed to run it."""
 
     plan: EvaluationPlan
     asked: Sequence[OpenQuestion]
@@ -28,13 +28,13 @@ class EvaluationWork:
 
     @property
     def planned(self) -> int:
-        """Attempts in all."""
+        """Total number of attempts."""
         return len(self.asked) * self.plan.repeats
 
 
 def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], None]) -> None:
-    """Makes the attempts that the file does not have, and again those that it has as lost; `told` is how many are
-    judged. Raises InfrastructureError when a long row of them is lost, RefusedError without isolation."""
+    """Makes the attempts that the file lacks or has as lost; calls `told` with the number judged. Raises
+    InfrastructureError after many consecutive lost attempts, RefusedError without isolation."""
     by_id = {one.task.id: one for one in work.asked}
     left = [
         (one, repeat)
@@ -59,8 +59,8 @@ def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], Non
         told(_judged(file))
         if lost >= MOST_LOST or (lost == len(left) > 0):
             raise InfrastructureError(
-                f"the last {lost} attempts were lost: {work.answerer.last_failure or 'the verifier broke'}",
-                hint="mend what that says, and go on with --resume: nothing lost was counted as wrong",
+                f"the last {lost} attempts were lost: {work.answerer.last_failure or 'the verifier failed'}",
+                hint="fix the cause, then continue with --resume: lost attempts do not count as wrong",
             )
 
 

@@ -1,8 +1,8 @@
-"""Whether the configured model can carry a night, said before one begins.
+"""Checks, before a night begins, whether the configured model can carry it.
 
-What always holds: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is
-tried in a child process; `nvidia-smi` has a deadline. A folder is looked at again only when one of its files has
-changed. What only loading the weights shows is found by the worker, before anything is trained, and remembered here.
+Invariants: nothing is changed and nothing heavy is loaded. Of weights only the headers are read; a tokenizer is tried
+in a child process; `nvidia-smi` has a deadline. A folder is examined again only after one of its files changed. Faults
+that show only when weights are loaded are found by the worker before training, and remembered here.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from appliance.settings.config_layers import ConfigError
 
 COMPLETE = (
     "copy the folder again, or set model.path to a complete Hugging Face folder (config.json, tokenizer.json, "
-    "*.safetensors); pickled weights (.bin, .pt) can run code and are refused"
+    "*.safetensors); pickled weights (.bin, .pt) are refused because they can run code"
 )
-PLAIN_WEIGHTS = "take the model's folder in bfloat16, float16 or float32: quantized weights are not trained here"
+PLAIN_WEIGHTS = "use the model in bfloat16, float16 or float32: quantized weights cannot be trained here"
 GIB = 1 << 30
 MOST_JSON = 64 << 20
-"""Bytes of a file of JSON that is read here; the index of a thousand shards has one tenth."""
+"""Maximum bytes of a JSON file read here; an index of a thousand shards has a tenth."""
 _INDEX = "model.safetensors.index.json"
 _NUMBERED = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 _EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|embed_in|word_embeddings|tok_embeddings)\.weight$")
@@ -55,27 +55,27 @@ _PROBE = (sys.executable, "-I", "-m", "appliance.rendering.probe")
 
 
 class UnusableModelError(ModelError):
-    """What somebody named at the command line is no model that can be used."""
+    """The model named on the command line is unusable."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What a look at a folder shows of its model."""
+    """Properties of a model read from its folder."""
 
     parameters: int
     entries: int
-    """Of the tokenizer."""
+    """Size of the tokenizer's vocabulary."""
     training_bytes: int
-    """The least that training needs: weights, gradients and moments."""
+    """Minimum memory for training: weights, gradients and moments."""
     shape: Shape
     format: str
-    """How conversations are written for it, and how that was found."""
+    """Conversation format, and the way it was determined."""
 
 
 class ConfiguredModel:
-    """The model of the configuration; it may be asked from any thread. `memory` is what this machine has, in bytes."""
+    """The configured model; thread-safe. `memory` is this machine's, in bytes."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class ConfiguredModel:
         placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
         clustered: bool = False,
     ) -> None:
-        """`training` is how it would be trained; otherwise as the recipe's defaults say. `clustered`: this machine is
-        in a cluster. What is placed there needs neither GPU nor memory nor an environment of this machine."""
+        """`training` defaults to the recipe's defaults. `clustered`: this machine is in a cluster; parts placed there
+        need no GPU, memory or environment here."""
         self._training = training or TrainingRecipe()
         self._settings = settings
         self._path = settings.path
@@ -104,11 +104,12 @@ class ConfiguredModel:
         self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
 
     def require(self, tokens: int) -> ModelFacts | None:
-        """Raises ConfigError for one that no night can begin from whose conversations have so many tokens; None for the
-        embedded one."""
+        """Returns the model's properties, or None for the embedded model. Raises ConfigError if no night with
+        conversations of `tokens` tokens can use it."""
         if self._engine not in ENGINES:
             raise ConfigError(
-                f"there is no engine {self._engine!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}"
+                f"model.engine: unknown engine {self._engine!r}",
+                hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}",
             )
         here = self._placement.engines == "here"
         require_optimizer(self._training, self._learners)
@@ -116,17 +117,17 @@ class ConfiguredModel:
         all_elsewhere = not here and self._placement.learners == "cluster"
         if self._device == "cuda" and self._engine == "torch" and not all_elsewhere and not find_gpus():
             raise ConfigError(
-                "model.device is cuda, and `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
+                "model.device is cuda, but `nvidia-smi` finds no GPU here", hint="set model.device to auto or cpu"
             )
         if self._engine == "vllm":
             if self._device != "auto":
                 raise ConfigError(
-                    f"model.device is {self._device}, and engine vllm: the device is fixed by its environment",
+                    f"model.device is {self._device}, but the engine vllm uses the device of its environment",
                     hint="set model.device to auto, or model.engine to torch",
                 )
             if self._vllm.sleep and self._training.max_staleness:
                 raise ConfigError(
-                    "vllm.sleep is set, and with recipe.training.max_staleness rollouts go on while the learner works",
+                    "vllm.sleep conflicts with recipe.training.max_staleness: rollouts run while the learner works",
                     hint="set vllm.sleep or recipe.training.max_staleness to 0",
                 )
             try:
@@ -137,8 +138,8 @@ class ConfiguredModel:
         if self._path is None:
             if tokens > POSITIONS:
                 raise ConfigError(
-                    f"recipe.agent.max_tokens is {tokens}, and the embedded model reads {POSITIONS} tokens",
-                    hint=f"set it to at most {POSITIONS}, or set model.path to a model that reads more",
+                    f"recipe.agent.max_tokens is {tokens}, but the embedded model supports {POSITIONS} tokens",
+                    hint=f"set it to at most {POSITIONS}, or set model.path to a model with a longer context",
                 )
             return None
         with self._lock:
@@ -162,7 +163,7 @@ class ConfiguredModel:
             raise ConfigError(str(error), hint=error.hint) from error
 
     def refuse(self, tokens: int, fault: str) -> None:
-        """Remembers what a worker found wrong with it, until a file of it changes."""
+        """Remembers a fault found by a worker, until a file of the model changes."""
         if self._path is not None:
             with self._lock:
                 self._seen = (_state(self._path), tokens)
@@ -174,8 +175,8 @@ class ConfiguredModel:
         try:
             if _HUB_NAME.fullmatch(self._written) and not folder.is_dir():
                 raise ModelError(
-                    f"there is no such folder, and {self._written!r} looks like a name on the Hugging Face hub",
-                    hint="nothing is downloaded here: fetch the model with `hf download NAME --local-dir FOLDER`, and "
+                    f"no such folder; {self._written!r} looks like a name on the Hugging Face hub",
+                    hint="Assay downloads nothing: fetch the model with `hf download NAME --local-dir FOLDER`, and "
                     "set model.path to that folder",
                 )
             if self._placement.learners == "cluster":
@@ -187,7 +188,7 @@ class ConfiguredModel:
             return _unreadable(error)
 
     def _require_room(self, facts: ModelFacts) -> ModelFacts:
-        """Raises ModelError for a model that this machine cannot train as it is configured."""
+        """Raises ModelError if this machine cannot train the model as configured."""
         visible = os.environ.get(VISIBLE)
         found = () if self._device == "cpu" else find_gpus()
         gpus = shown(found, visible)
@@ -202,7 +203,7 @@ class ConfiguredModel:
 
 
 def fault_of(folder: Path) -> str:
-    """Why `folder` cannot be a model; empty when it has a model's files and none of them is cut short."""
+    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete."""
     try:
         _read(folder)
     except ModelError as error:
@@ -213,7 +214,7 @@ def fault_of(folder: Path) -> str:
 
 
 def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe, layout: Layout = ONE) -> None:
-    """Raises ModelError for a model that cannot be trained there, however short conversations are."""
+    """Raises ModelError if the machine cannot train the model, even with short conversations."""
     found = least(facts.shape, machine, training, layout)
     place = next((name for name, (needed, there) in found.items() if needed > there), None)
     if place is None:
@@ -238,19 +239,21 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
         ways.append("set vllm.sleep to 2, or vllm.memory_share lower")
     if place == "engine" and vllm:
         ways.append("set vllm.memory_share or vllm.tensor_parallel higher")
-    ways.append(f"take a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
-    raise ModelError(f"{does} at least {needed} GiB of {of}, and {has}", hint=f"{', or '.join(ways)}; see `assay plan`")
+    ways.append(f"use a smaller model, or a {'machine' if place == 'memory' else 'GPU'} with more memory")
+    raise ModelError(
+        f"{does} at least {needed} GiB of {of}, but {has}", hint=f"{', or '.join(ways)}; `assay plan` shows what fits"
+    )
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:
-    """Looks at a folder as at a model for conversations of so many tokens, on any machine. Raises ModelError and
+    """Examines a model folder for conversations of `tokens` tokens, regardless of the machine. Raises ModelError and
     OSError."""
     config, shapes = _read(folder)
     require_positions(config, tokens)
     files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
     shape = shape_of(config, shapes, files)
     if 0 < (layers := layers_in(shapes)) < shape.layers:
-        raise ModelError(f"its weights are those of {layers} layers, and config.json has {shape.layers}", hint=COMPLETE)
+        raise ModelError(f"its weights have {layers} layers, but config.json has {shape.layers}", hint=COMPLETE)
     parts = learner_parts(shape, training, 1)
     needed = parts["weights"] + parts["gradients"] + parts["moments"]
     entries, written = _try_text(folder)
@@ -258,15 +261,14 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
     for count, what in ((config.get("vocab_size"), "config.json"), (rows, "the embedding")):
         if isinstance(count, int) and count < entries:
             raise ModelError(
-                f"its tokenizer has {entries} entries, and {what} has {count}",
-                hint="tokenizer.json and the weights come from two different models: copy both from one",
+                f"its tokenizer has {entries} entries, but {what} has {count}",
+                hint="copy tokenizer.json and the weights from the same model",
             )
     return ModelFacts(shape.parameters, entries, needed, shape, written)
 
 
 def shape_in(folder: Path) -> Shape:
-    """Reads off a folder what a plan needs to know of its model. Raises UnusableModelError, which names the
-    folder."""
+    """Reads the model's shape for a plan. Raises UnusableModelError, which names the folder."""
     try:
         config, shapes = _read(folder)
         files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
@@ -278,7 +280,7 @@ def shape_in(folder: Path) -> Shape:
 
 
 def require_optimizer(training: TrainingRecipe, learners: int) -> None:
-    """Raises ConfigError where so many learners cannot train together as configured."""
+    """Raises ConfigError if this number of learners cannot train together as configured."""
     try:
         training.require_learners(learners)
     except LearningError as error:
@@ -286,25 +288,25 @@ def require_optimizer(training: TrainingRecipe, learners: int) -> None:
 
 
 def require_positions(config: Mapping[str, Any], tokens: int) -> None:
-    """Raises ModelError where the model that this config.json describes reads less than a conversation has."""
+    """Raises ModelError if the model of this config.json supports fewer than `tokens` tokens."""
     positions = next((config[name] for name in ("max_position_embeddings", "n_positions") if config.get(name)), tokens)
     if isinstance(positions, int | float) and positions < tokens:
         raise ModelError(
-            f"it reads {positions} tokens, and recipe.agent.max_tokens is {tokens}",
-            hint=f"set recipe.agent.max_tokens to at most {positions}, or take a model that reads more",
+            f"it supports {positions} tokens, but recipe.agent.max_tokens is {tokens}",
+            hint=f"set recipe.agent.max_tokens to at most {positions}, or use a model with a longer context",
         )
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Reads config.json of a folder. Raises ModelError and OSError."""
+    """Reads a folder's config.json. Raises ModelError and OSError."""
     path = folder / "config.json"
     return _table({path.name: path} if path.is_file() else {}, path.name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """config.json, and the tensors of a folder that is complete. Raises ModelError and OSError."""
+    """Returns config.json and tensor shapes of a complete folder. Raises ModelError and OSError."""
     if not folder.is_dir():
-        raise ModelError("there is no such folder", hint=COMPLETE)
+        raise ModelError("no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
     config = _table(files, "config.json")
     if any(one.get("quantization_config") for one in (config, config.get("text_config")) if isinstance(one, dict)):
@@ -325,7 +327,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
     for name in shards:
         shapes = read_shapes(files[name])
         if shapes is None:
-            raise ModelError(f"{name} is not as long as its header says", hint=COMPLETE)
+            raise ModelError(f"{name} is shorter or longer than its header says", hint=COMPLETE)
         found.update(shapes)
     if not found:
         raise ModelError(f"{shards[0]} holds no weights", hint=COMPLETE)
@@ -336,27 +338,27 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
     if name not in files:
         raise ModelError(f"it has no {name}", hint=COMPLETE)
     if (size := files[name].stat().st_size) > MOST_JSON:
-        raise ModelError(f"its {name} has {size} bytes, and {MOST_JSON} are the most", hint=COMPLETE)
+        raise ModelError(f"its {name} is too large ({size} bytes, at most {MOST_JSON})", hint=COMPLETE)
     try:
         table = json.loads(files[name].read_bytes())
     except (ValueError, RecursionError) as error:
         raise ModelError(f"its {name} is not JSON", hint=COMPLETE) from error
     if not isinstance(table, dict):
-        raise ModelError(f"its {name} holds no table", hint=COMPLETE)
+        raise ModelError(f"its {name} is not a JSON object", hint=COMPLETE)
     return table
 
 
 def _try_text(folder: Path) -> tuple[int, str]:
-    """One more than the highest token of its tokenizer, and the name of its format. Raises ModelError."""
+    """Returns the size of the vocabulary and the name of the format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode < 0:
         from appliance.rendering.probe import MEMORY, SECONDS  # it loads a tokenizer's library
 
         raise ModelError(
-            f"its tokenizer or chat template cannot be read: that took more than {SECONDS} s or {MEMORY // GIB} GiB, "
+            f"its tokenizer or chat template is unreadable: it took more than {SECONDS} s or {MEMORY // GIB} GiB, "
             f"or it crashed (signal {-tried.returncode})",
-            hint="copy the folder again; a chat template that never ends has to be mended where the model comes from",
+            hint="copy the folder again, or ask the model's author to fix an endless chat template",
         )
     if tried.returncode != 0:
         last = (tried.stderr.strip().splitlines() or [f"status {tried.returncode}"])[-1]
@@ -368,7 +370,7 @@ def _try_text(folder: Path) -> tuple[int, str]:
 
 
 def _state(folder: Path) -> object:
-    """Differs when a file of the folder was added, changed or removed."""
+    """Returns a fingerprint that changes with any file of the folder."""
     try:
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]

@@ -1,5 +1,7 @@
-"""Whether code that a model wrote can be run in isolation now. What always holds: nothing is changed, and there is no
-other way than the one that the policy names. The core asks before it starts a worker, the worker before each job.
+"""Checks whether model-written code can run in isolation now.
+
+Invariants: nothing is changed, and there is no fallback from the backend that the policy names. The core asks before
+starting a worker, the worker before each job.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ from runtime.profile import BackendName
 
 
 class BrokerAwayError(RefusedError):
-    """No broker answers now. One that somebody starts again may do so later."""
+    """The broker does not answer now; it may after a restart."""
 
 
 def require_isolation(settings: Settings, policy: Policy | None = None) -> str:
-    """Name and version of what the policy lets run model code. Raises RefusedError where it cannot be had: there is no
-    other way; BrokerAwayError where nobody answers for the broker. Asks the broker where one is configured; otherwise
-    looks whether one of ours could work."""
+    """Returns name and version of the policy's backend for model code. Raises RefusedError if unavailable,
+    BrokerAwayError if the configured broker does not answer. Without a configured broker, tests the backend directly.
+    """
     runtime = runtime_settings(settings, settings.data, policy)
     if runtime.broker is not None:
         return _of_broker(runtime.broker, runtime.backend)
@@ -33,7 +35,7 @@ def require_isolation(settings: Settings, policy: Policy | None = None) -> str:
 
 
 def is_served(socket: Path) -> bool:
-    """Whether a broker that we may use answers there."""
+    """True if a broker that we may use answers there."""
     try:
         ask(socket)
     except SandboxError:
@@ -48,7 +50,7 @@ def _of_broker(socket: Path, backend: BackendName) -> str:
         raise BrokerAwayError(f"model code cannot be run: {error}", hint=error.hint) from error
     if backend.value not in backends:
         raise RefusedError(
-            f"model code cannot be run: the broker at {socket} has no {backend.value}, as the policy wants it",
-            hint="`assay doctor`, as the broker's user, says why; sandbox.model_code in the policy names the backend",
+            f"model code cannot be run: the broker at {socket} lacks {backend.value}, which the policy requires",
+            hint="run `assay doctor` as the broker's user; sandboxes.model_code in the policy names the backend",
         )
     return f"{backend.value} {backends[backend.value]}"

@@ -1,4 +1,4 @@
-"""A report as JSON has it, for `assay report --json` and for webhooks. Pure."""
+"""A night report as JSON, for `assay report --json` and for webhooks. Pure."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class ChangedFigures(FrozenModel):
     task: str
     family: str
     question: str
-    """Empty where it is not kept."""
+    """Text of the question; empty if not kept."""
     gained: bool
     champion: str | None
-    """The rollout."""
+    """Id of the rollout."""
     candidate: str | None
 
 
@@ -37,22 +37,22 @@ class HappenedFigures(FrozenModel):
 
 
 class ReportFigures(FrozenModel):
-    """The report without the examples' conversations, which `assay rollouts show` has."""
+    """The report without the examples' conversations, which `assay rollouts show` prints."""
 
     cycle: Cycle
     rollouts: dict[str, int]
     curves: dict[str, tuple[tuple[float, float], ...]]
-    """By name: step, value."""
+    """(step, value) by name."""
     seconds: dict[str, float]
     families: tuple[FamilyFigures, ...]
     decision: Decision | None
     changed: tuple[ChangedFigures, ...]
     happened: tuple[HappenedFigures, ...]
-    """Where it ran on other machines, what ended or was lost, and what took its place."""
+    """Events on other machines: placement, ended or lost processes, and replacements."""
 
 
 def as_figures(made: NightReport) -> ReportFigures:
-    """The report as JSON has it."""
+    """Converts a report to its JSON form."""
     return ReportFigures(
         cycle=made.cycle,
         rollouts=dict(made.rollouts),

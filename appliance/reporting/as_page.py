@@ -1,4 +1,4 @@
-"""A report as one HTML file that refers to nothing: pictures are drawn in it, all text is only text. Pure."""
+"""A report as one self-contained HTML file: inline pictures, escaped text. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from appliance.reporting.pictures import history_pictures, report_pictures
 from appliance.text.html_page import document, section, shown_text, table
 
 NOTE = (
-    "Items that the infrastructure lost count for neither model. Intervals are at 95 %: Wilson's for a share, Tango's "
-    "for a change. Whatever a model wrote is shown as text and proves nothing."
+    "Items lost to infrastructure errors count for neither model. Intervals are at 95 %: Wilson's for a share, Tango's "
+    "for a change. Model text is shown as plain text and proves nothing."
 )
 
 
 def as_page(report: NightReport) -> str:
-    """The whole file."""
+    """Returns the report as one HTML file."""
     title = f"Report on {report.cycle.id}"
     body = [f"<h1>{shown_text(title)}</h1><p>{shown_text(report.headline)}</p>"]
     drawn = report_pictures(report)
@@ -35,7 +35,7 @@ def as_page(report: NightReport) -> str:
         made = report.decision
         said = f"<p>{shown_text(f'{made.outcome.value}: {made.reason}')}</p>"
         gates = table(["gate", "finding", "reason"], [[g.gate, g.outcome.value, g.reason] for g in made.findings])
-        would = f"<p>{shown_text(f'What would change it: {made.would_change}')}</p>" if made.would_change else ""
+        would = f"<p>{shown_text(f'Would change it: {made.would_change}')}</p>" if made.would_change else ""
         body.append(section("Decision", said + gates + would))
     curves = "".join(_picture(drawn.get(name)) for name in ("success", "entropy", "lengths"))
     body += [section("Curves", curves)] if curves else []
@@ -52,8 +52,8 @@ def as_page(report: NightReport) -> str:
 
 
 def history_page(promotions: Sequence[PromotionView]) -> str:
-    """What each promotion gained and forgot, as one file."""
-    body = ["<h1>What promotions gained and forgot</h1>"]
+    """Returns the gains and losses of each promotion as one HTML file."""
+    body = ["<h1>Gains and losses of promotions</h1>"]
     body += [] if promotions else ["<p>No model was promoted yet.</p>"]
     for one, drawn in zip(
         sorted(promotions, key=lambda made: made.at), history_pictures(promotions).values(), strict=True
@@ -62,7 +62,7 @@ def history_page(promotions: Sequence[PromotionView]) -> str:
         rows = [[f.family, str(f.items), str(f.gained), str(f.lost)] for f in one.families]
         content = taken + drawn.svg() + table(["taskset", "items", "gained", "forgot"], rows)
         body.append(section(f"{one.at[:10]}: {one.candidate[:12]} after {one.champion[:12]}", content))
-    return document("What promotions gained and forgot", "".join(body), shown_text(NOTE))
+    return document("Gains and losses of promotions", "".join(body), shown_text(NOTE))
 
 
 def _family(one: FamilyChange) -> list[str]:
@@ -83,7 +83,7 @@ def _changed(one: ChangedTask) -> str:
 
 def _side(who: str, detail: RolloutDetail | None) -> str:
     if detail is None:
-        return f"<p class='quiet'>{who}: its rollout is not on record</p>"
+        return f"<p class='quiet'>{who}: no rollout on record</p>"
     one = detail.rollout
     answer = one.answer if one.answer is not None else "none"
     said = f"{who}: {one.verdict.outcome.value}, {one.verdict.reason}; answer: {answer}"

@@ -1,6 +1,6 @@
 """A report as plain lines for a terminal, and as Markdown. Pure; every text is escaped.
 
-In Markdown whatever is not ours is written as code, which no reader renders, or with its marks escaped.
+In Markdown foreign text has its markup escaped.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from appliance.reporting.night_report import ChangedTask, NightReport
 from appliance.text.printable import printable
 
 LONGEST = 600
-"""Characters of an answer or of a turn."""
+"""Maximum characters of an answer or a turn."""
 TURNS = 4
-"""Of a model's in an example, the last ones."""
+"""Number of last model turns shown for an example."""
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
-TONIGHT = "Questions of this night. The decision counts those of earlier nights of the same two models as well."
-HAPPENED = "Where it ran, and what was replaced (times in UTC)"
+TONIGHT = "Questions of this night only; the decision also counts earlier nights of the same two models."
+HAPPENED = "Hosts and replaced processes (times in UTC)"
 BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def as_text(report: NightReport) -> str:
-    """For a terminal, in 100 columns or so."""
+    """Formats the report for a terminal of about 100 columns."""
     lines = [printable(report.headline)]
     curves = [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
     lines += ["", *curves] if curves else []
@@ -50,7 +50,7 @@ def as_text(report: NightReport) -> str:
         lines += ["", printable(f"decision: {report.decision.outcome.value}: {report.decision.reason}")]
         lines += [printable(f"  {one.outcome.value:<9} {one.gate}: {one.reason}") for one in report.decision.findings]
         if report.decision.would_change:
-            lines.append(printable(f"  what would change it: {report.decision.would_change}"))
+            lines.append(printable(f"  would change it: {report.decision.would_change}"))
     for sort, changed in _sorts(report.changed):
         lines += ["", sort]
         for task in changed:
@@ -60,7 +60,7 @@ def as_text(report: NightReport) -> str:
 
 
 def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
-    """`pictures` are names of files beside it."""
+    """Formats the report as Markdown; `pictures` are names of files beside it."""
     lines = [f"# {_escaped(report.cycle.id)}", "", _escaped(report.headline), ""]
     lines += [f"![{_escaped(name)}]({name})" for name in pictures]
     if report.families:
@@ -101,12 +101,12 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
 
 
 def rollouts_text(report: NightReport) -> str:
-    """How many there are for each purpose."""
+    """Lists the number of rollouts by purpose."""
     return ", ".join(f"{printable(name)} {count:,}" for name, count in report.rollouts.items())
 
 
 def happened_lines(report: NightReport) -> list[tuple[str, str]]:
-    """The minute and the text of each; how many more there are comes last."""
+    """Returns minute and text of each event; the number of omitted events comes last."""
     lines = [(one.created[11:16], printable(one.text, limit=LONGEST)) for one in report.happened]
     left = report.more_happened
     return [*lines, ("", f"and {left} more: `assay logs daemon`")] if left else lines
@@ -119,7 +119,7 @@ def _sorts(changed: Sequence[ChangedTask]) -> list[tuple[str, list[ChangedTask]]
 
 
 def _told(task: ChangedTask) -> list[str]:
-    """What was asked, and what came of it on each side; what a model wrote is indented below its answer."""
+    """Lines for a changed task: the question, and each side's answer with the model's turns indented below."""
     asked = [printable(f"asked: {task.question}", limit=LONGEST)] if task.question else []
     return [*asked, *_side("champion", task.before), *_side("candidate", task.after)]
 

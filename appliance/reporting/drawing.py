@@ -1,8 +1,7 @@
-"""Charts as a list of shapes, which become SVG inside of a page or a PNG: one drawing, two ways to show it.
+"""Charts as lists of shapes, rendered as SVG for a page or as PNG.
 
-What always holds: every text is escaped; a chart never rests on colour alone (lines have a mark and a name at their
-end, bars have their figure); the two colours are those of Okabe and Ito (2008) that every kind of colour vision tells
-apart.
+Invariants: every text is escaped. No chart relies on colour alone (lines end with a mark and a name, bars have their
+figure); the two colours are from Okabe and Ito (2008), distinguishable with any colour vision.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from appliance.text.printable import printable
 WIDTH, HEIGHT, MARGIN, LEFT, RIGHT, LETTER = 640, 240, 36, 60, 120, 12
 BLUE, ORANGE, INK, QUIET, PAPER = "#0072b2", "#d55e00", "#1c2026", "#8a949e", "#ffffff"
 LONGEST = 40
-"""Letters of a name."""
+"""Maximum characters of a name."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Label:
     text: str
     colour: str = INK
     at: str = "start"
-    """`start`, `middle` or `end` of the text stands at `x`."""
+    """Part of the text at `x`: `start`, `middle` or `end`."""
 
 
 Shape = Line | Box | Label
@@ -52,7 +51,7 @@ Shape = Line | Box | Label
 
 @dataclass
 class Picture:
-    """Shapes on a sheet of so many pixels."""
+    """Shapes on a sheet; sizes in pixels."""
 
     title: str
     width: int = WIDTH
@@ -60,7 +59,7 @@ class Picture:
     shapes: list[Shape] = field(default_factory=list)
 
     def svg(self) -> str:
-        """One SVG element, to stand in a page."""
+        """Returns one SVG element for a page."""
         drawn = "".join(_svg(shape) for shape in self.shapes)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img" '
@@ -69,7 +68,7 @@ class Picture:
         )
 
     def png(self, file: Path) -> None:
-        """Writes it. Raises OSError; ImportError without Pillow."""
+        """Writes a PNG file. Raises OSError; ImportError without Pillow."""
         from PIL import Image, ImageDraw, ImageFont
 
         font = ImageFont.load_default(LETTER)
@@ -108,11 +107,11 @@ def _text(text: str) -> str:
 class Series:
     name: str
     points: tuple[tuple[float, float], ...]
-    """x, y; finite."""
+    """Points (x, y); non-finite ones are not drawn."""
 
 
 def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float | None = None) -> Picture:
-    """Lines over the same axes, of which the first is blue and the second orange; from 0, or below, to `top`."""
+    """Draws lines on shared axes, from 0 or below to `top`; the first is blue, the second orange."""
     picture = Picture(title)
     points = [point for one in series for point in one.points if all(map(math.isfinite, point))]
     picture.shapes.append(Label(MARGIN / 2, 18, f"{title}{f' ({unit})' if unit else ''}"))
@@ -154,15 +153,15 @@ class Bar:
     name: str
     value: float
     text: str
-    """The figure, as it is written beside the bar."""
+    """Figure written beside the bar."""
     low: float | None = None
     high: float | None = None
-    """The ends of its interval."""
+    """Upper end of the interval; `low` is the lower one."""
     colour: str = BLUE
 
 
 def bars(title: str, rows: Sequence[Bar]) -> Picture:
-    """Bars from 0 to the right, or to the left below 0, each with its interval as a line and its figure."""
+    """Draws bars from 0 to the right, or to the left if negative, each with interval and figure."""
     step, top, names = 24, 34, 170
     picture = Picture(title, height=max(80, top + step * len(rows) + 16))
     picture.shapes.append(Label(MARGIN / 2, 18, title))
@@ -186,5 +185,5 @@ def bars(title: str, rows: Sequence[Bar]) -> Picture:
 
 
 def shown(value: float) -> str:
-    """Three figures at most."""
+    """Formats a value with at most three significant digits."""
     return f"{value:.3g}"

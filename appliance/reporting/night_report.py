@@ -1,7 +1,7 @@
-"""What a person wants to know of a cycle in the morning, gathered from its records. Pure.
+"""The morning report on a cycle, gathered from its records. Pure.
 
-What always holds: what was not measured is left out, and never a zero; items that the infrastructure lost count for
-neither model; texts of models are carried as they are and escaped by whoever shows them.
+Invariants: an unmeasured figure is omitted, never shown as zero. Items lost to infrastructure errors count for neither
+model. Model texts are passed on unchanged; the renderer escapes them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from policies.statistics.intervals import paired_difference, wilson
 
 ALPHA = 0.05
 EXAMPLES = 3
-"""Of each sort."""
+"""Examples of gained, and of lost, questions."""
 MACHINES = ("placed", "worker", "broker", "resume")
-"""Kinds of events that say where something ran, what ended there, and what took its place."""
+"""Kinds of events about placement, ended processes and replacements."""
 MOST_HAPPENED = 40
-"""Lines of them; the rest is counted."""
+"""Maximum event lines; the rest is counted."""
 TIMES = (
     "watch_seconds",
     "checkpoint_seconds",
@@ -40,36 +40,36 @@ TIMES = (
 
 @dataclass(frozen=True)
 class FamilyChange:
-    """One taskset with both models, on the questions that both answered."""
+    """Results of both models on one taskset, over the questions that both answered."""
 
     name: str
     items: int
     before: int
     after: int
-    """Passed by the champion, and by the candidate."""
+    """Number passed by the candidate; `before` is the champion's."""
     gained: int
     lost: int
 
     @property
     def change(self) -> float:
-        """Points of 100."""
+        """Change in percentage points."""
         return 100 * (self.gained - self.lost) / self.items
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the change, at 95 % (Tango)."""
+        """95 % interval of the change (Tango)."""
         low, high = paired_difference(self.gained, self.lost, self.items, alpha=ALPHA)
         return 100 * low, 100 * high
 
     def share(self, passed: int) -> str:
-        """In percent, with its interval (Wilson)."""
+        """Formats a pass rate in percent, with its Wilson interval."""
         low, high = wilson(passed, self.items, alpha=ALPHA)
         return f"{100 * passed / self.items:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 @dataclass(frozen=True)
 class ChangedTask:
-    """A sealed question on which the two models differ, with what they wrote where that is on record."""
+    """A sealed question on which the models differ, with their recorded rollouts if any."""
 
     task: str
     family: str
@@ -79,7 +79,7 @@ class ChangedTask:
 
     @property
     def question(self) -> str:
-        """What was asked; empty where that is not kept."""
+        """Text of the question; empty if not kept."""
         return next((one.rollout.question for one in (self.before, self.after) if one and one.rollout.question), "")
 
 
@@ -88,23 +88,23 @@ class NightReport:
     cycle: Cycle
     rollouts: Mapping[str, int]
     curves: Mapping[str, tuple[tuple[float, float], ...]]
-    """By name: step, value."""
+    """(step, value) by name."""
     seconds: Mapping[str, float]
-    """Where the time went: by phase, and within training by what was done."""
+    """Time spent by phase, and by part of training."""
     families: tuple[FamilyChange, ...]
-    """All together first."""
+    """All tasksets together first, then each."""
     decision: Decision | None
     changed: tuple[ChangedTask, ...]
     happened: tuple[Event, ...] = ()
-    """Where it ran on other machines, what ended or was lost, and what took its place; in order."""
+    """Events on other machines, in order: placement, ended or lost processes, and replacements."""
     more_happened: int = 0
-    """Of such, those that are left out."""
+    """Number of omitted events of this kind."""
     unmeasured: str = ""
-    """Why there are no tasksets before and after; empty where there are, or where the cycle may still come to it."""
+    """Reason why tasksets are missing; empty if present, or still possible."""
 
     @property
     def headline(self) -> str:
-        """One sentence."""
+        """One-sentence summary: state, failure, decision."""
         state = self.cycle.state.value if self.cycle.state.ended else f"unfinished, in {self.cycle.phase}"
         said = f"{self.cycle.id} is {state}"
         if self.cycle.failure:
@@ -115,7 +115,7 @@ class NightReport:
 
 
 def changed_items(evaluation: Evaluation) -> list[PairedItem]:
-    """Of each sort the first few: what was gained, then what was lost."""
+    """Returns the first few gained items, then the first few lost ones."""
     items = [item for item in paired(evaluation.champion.items, evaluation.candidate.items) if item.counts]
     gained, lost = ([item for item in items if item.gained], [item for item in items if item.lost])
     return [*gained[:EXAMPLES], *lost[:EXAMPLES]]
@@ -131,8 +131,8 @@ def night_report(
     changed: Sequence[ChangedTask] = (),
     events: Sequence[Event] = (),
 ) -> NightReport:
-    """`figures` are those of the cycle's training steps, with `step` among them, ascending; `events` are those of its
-    time."""
+    """Builds the report. `figures` are those of the cycle's training steps in ascending order, each with its `step`;
+    `events` are those during the cycle."""
     happened = [event for event in events if event.kind in MACHINES]
     evaluation, steps = evaluation_of(detail), _together(detail.steps, figures)
     own = [one for one in detail.decisions if evaluation is not None and one.evaluation == evaluation.id]
@@ -154,12 +154,12 @@ def night_report(
 def _unmeasured(cycle: Cycle, evaluation: Evaluation | None) -> str:
     if evaluation is not None:
         lost = len(evaluation.champion.items)
-        return f"None of {lost} questions was answered by both models: the infrastructure lost every pair."
-    return "No candidate was evaluated in it." if cycle.state.ended else ""
+        return f"Both models answered none of {lost} questions: every pair was lost to infrastructure errors."
+    return "No candidate was evaluated." if cycle.state.ended else ""
 
 
 def family_changes(evaluation: Evaluation) -> tuple[FamilyChange, ...]:
-    """All together, and then by taskset."""
+    """Returns the changes over all tasksets, then by taskset."""
     items = [item for item in paired(evaluation.champion.items, evaluation.candidate.items) if item.counts]
     if not items:
         return ()
@@ -181,7 +181,7 @@ def _family(name: str, items: Sequence[PairedItem]) -> FamilyChange:
 def _together(
     recorded: Sequence[Mapping[str, float]], said: Sequence[Mapping[str, float]]
 ) -> list[Mapping[str, float]]:
-    """By step what is on record of it, and what was said once it was learned from."""
+    """Merges the recorded figures of each step with the reported ones."""
     found: dict[float, dict[str, float]] = defaultdict(dict)
     for one in (*recorded, *said):
         if "step" in one:

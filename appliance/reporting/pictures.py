@@ -1,4 +1,4 @@
-"""The pictures of a report, and those of a history of promotions: by the name of their file. Pure."""
+"""Pictures of a night report and of the promotion history, by file name. Pure."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from appliance.reporting.drawing import BLUE, ORANGE, Bar, Picture, Series, bars
 from appliance.reporting.night_report import NightReport
 
 SHORT = {"tool errors in correct rollouts": "tool errors"}
-"""Names of curves that do not fit beside one; the title has all of it."""
+"""Short names for curves whose full name does not fit; the title has it."""
 
 
 def report_pictures(report: NightReport) -> dict[str, Picture]:
-    """Curves, where the time went, and tasksets before and after; those for which there are figures."""
+    """Draws curves, time spent, and change by taskset, as far as there are figures."""
     found: dict[str, Picture] = {}
 
     def lines(name: str, title: str, keys: Sequence[str], **more: float) -> None:
@@ -44,7 +44,7 @@ def report_pictures(report: NightReport) -> dict[str, Picture]:
 
 
 def history_pictures(promotions: Sequence[PromotionView]) -> dict[str, Picture]:
-    """One picture for each promotion, oldest first: what it gained to the right, what it forgot to the left."""
+    """Draws one picture per promotion, oldest first: gains to the right, losses to the left."""
     found = {}
     for number, one in enumerate(sorted(promotions, key=lambda made: made.at), 1):
         rows = [

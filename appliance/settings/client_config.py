@@ -1,6 +1,6 @@
-"""What of the configuration clients of the control API and readers of the audit log need.
+"""The part of the configuration that control API clients and audit log readers need.
 
-`appliance.config.configuration` has the rest, which takes longer to load than a question to the daemon takes.
+`appliance.config.configuration` has the rest, which takes longer to load than a question to the daemon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from runtime.model import FrozenModel
 
 def _named(path: Any) -> Any:
     if isinstance(path, str) and (not path.strip() or "\0" in path):
-        raise ValueError("it names no file and no folder")
+        raise ValueError("not a file or folder name")
     return path
 
 
@@ -26,7 +26,7 @@ def _absolute(path: Path) -> Path:
     try:
         return path.expanduser().absolute()
     except RuntimeError as error:
-        raise ValueError(f"{path} names the home folder of a user that does not exist") from error
+        raise ValueError(f"{path}: unknown user") from error
 
 
 AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_absolute)]
@@ -34,29 +34,29 @@ AbsolutePath = Annotated[Path, BeforeValidator(_named), AfterValidator(_absolute
 
 class ApiSettings(FrozenModel):
     socket: AbsolutePath | None = None
-    """Where the control API listens; otherwise `run/assay.sock` in the data folder."""
+    """Socket of the control API; default: `run/assay.sock` in the data folder."""
 
 
 class LogSettings(FrozenModel):
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least that is logged."""
+    """Least severe level that is logged."""
     format: Literal["console", "json"] = "console"
-    """`console` for people, `json` for programs: one object a line."""
+    """`console` for people, `json` for programs: one object per line."""
 
 
 class AuditSettings(FrozenModel):
     head: AbsolutePath | None = None
-    """Where the audit log's newest signed head is kept, outside the data folder; otherwise in the state folder of
-    the user that the data folder belongs to."""
+    """Copy of the audit log's newest signed head, outside the data folder; default: in the state folder of the data
+    folder's owner."""
     witness: AbsolutePath | None = None
-    """Another file for that head, such as one on a second machine's disk."""
+    """Another copy of that head, for example on a second machine's disk."""
 
 
 class ClientSettings(FrozenModel):
-    """`load` reads the layers; the constructor reads nothing."""
+    """Settings shared by all commands. `load` reads the layers; the constructor reads nothing."""
 
     data: AbsolutePath
-    """The data folder: ledger, models, artifacts. One daemon at a time works on it."""
+    """Data folder with ledger, models and artifacts; used by one daemon at a time."""
     api: ApiSettings = ApiSettings()
     log: LogSettings = LogSettings()
     audit: AuditSettings = AuditSettings()
@@ -71,12 +71,12 @@ class ClientSettings(FrozenModel):
         etc_dir: Path = ETC,
         xdg_dir: Path | None = None,
     ) -> Self:
-        """What all layers say, as `read_layers` reads them. Raises ConfigError."""
+        """Returns the settings merged from all layers (see `read_layers`). Raises ConfigError."""
         return cls.of_layers(read_layers(flags, environ, etc_dir, xdg_dir))
 
     @classmethod
     def of_layers(cls, layers: Iterable[Layer]) -> Self:
-        """What these layers say. Raises ConfigError."""
+        """Returns the settings merged from these layers. Raises ConfigError."""
         values, origins = merged(layers, cls)
         try:
             settings = cls(**values)
@@ -84,20 +84,19 @@ class ClientSettings(FrozenModel):
             raise refused(error, origins) from error
         for key in _endless(settings):
             raise ConfigError(
-                f"{origins.get(key, 'the configuration')}: {key} has no end", hint="give it a number that has one"
+                f"{origins.get(key, 'the configuration')}: {key} is infinite", hint="give it a finite number"
             )
         settings._origins = origins
         return settings
 
     @property
     def socket_path(self) -> Path:
-        """Where the control API listens."""
+        """Socket of the control API."""
         return self.api.socket or self.data / "run" / "assay.sock"
 
 
 def _endless(settings: BaseModel, prefix: str = "") -> Iterator[str]:
-    """The keys whose value is infinite: no figure of anything is, and JSON, which a worker is told them in, has no such
-    number."""
+    """Yields keys with an infinite value, which is never meaningful and cannot be passed to workers as JSON."""
     for key in type(settings).model_fields:
         value = getattr(settings, key)
         if isinstance(value, BaseModel):

@@ -1,7 +1,7 @@
-"""The layers under the configuration: reading each, laying one over the other, and saying what is wrong with which.
+"""Configuration layers: reads each, merges them, and reports errors with the layer at fault.
 
-Every key is checked against the shape before anything is validated, so that an unknown one is reported with the layer
-that it stands in and the key that was probably meant.
+Every key is checked against the model before any value is validated, so an unknown key is reported with its layer and
+the nearest known key.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ ETC = Path("/etc/assay")
 FILE = "config.toml"
 PREFIX = "ASSAY_"
 INSTALLER = frozenset({"ASSAY_BIN", "ASSAY_PYTHON", "ASSAY_TORCH_INDEX", "ASSAY_RUNSC_URL"})
-"""Variables that belong to install.sh, and may still be set when it calls this program."""
+"""Variables of install.sh, which may still be set when it calls this program."""
 SECRETS = frozenset({"ASSAY_TEACHER_KEY", "ASSAY_ENGINE_KEY"})
-"""Variables that hold a secret, which is no configuration."""
+"""Variables that contain a secret and are not configuration."""
 
 LONGEST = 200
-"""Characters of a wrong value that are shown."""
+"""Characters of a wrong value shown in messages."""
 
 Origins = dict[str, str]
-"""Dotted key: the place that set it."""
+"""Maps each dotted key to the place that set it."""
 
 
 class ConfigError(HintedError):
-    """The configuration cannot be used; the message names the place and the key, `hint` what to do."""
+    """The configuration is unusable; the message names place and key."""
 
     exit_code = 2
 
@@ -46,7 +46,7 @@ class Layer:
     name: str
     values: Mapping[str, Any]
     spelling: str = ""
-    """How a key is written in this layer, for people; empty to name the layer itself."""
+    """Format of a key in this layer, for messages; empty to name the layer itself."""
 
     def place(self, key: str) -> str:
         if self.spelling == "--{}":
@@ -54,7 +54,7 @@ class Layer:
         return variable_of(key) if self.spelling else self.name
 
     def value(self, given: Any, shape: Any) -> Any:
-        """A value as a file would have it: a variable is text, and what is more than one word is written as in TOML."""
+        """Converts a value to the form of a file: variables are text, and compound values are parsed as TOML."""
         if not (self.spelling.startswith(PREFIX) and isinstance(given, str) and _is_written(shape)):
             return given
         try:
@@ -65,7 +65,7 @@ class Layer:
 
 
 def variable_of(key: str) -> str:
-    """The name of the environment variable that sets it."""
+    """Returns the environment variable that sets a key."""
     return PREFIX + key.replace(".", "__").upper()
 
 
@@ -75,9 +75,10 @@ def read_layers(
     etc_dir: Path = ETC,
     xdg_dir: Path | None = None,
 ) -> list[Layer]:
-    """All layers, the weakest first. `flags` may be nested or have dotted keys; those that are None were not given.
+    """Reads all layers, the weakest first. Raises ConfigError.
 
-    `etc_dir` and `xdg_dir` are the folders that hold config.toml. Raises ConfigError.
+    `flags` may be nested or have dotted keys; None values count as not given. `etc_dir` and `xdg_dir` are the folders
+    of config.toml.
     """
     environ = os.environ if environ is None else environ
     return [
@@ -90,22 +91,24 @@ def read_layers(
 
 
 def user_file(environ: Mapping[str, str] | None = None) -> Path:
-    """The configuration of the user that this runs as."""
+    """Returns the configuration file of the current user."""
     return _home(os.environ if environ is None else environ, "XDG_CONFIG_HOME", ".config") / "assay" / FILE
 
 
 def file_layer(path: Path) -> Layer:
-    """A TOML file; empty when there is none. Raises ConfigError when it cannot be read."""
+    """Reads a TOML file; a missing file is empty. Raises ConfigError if unreadable."""
     try:
         content = beginning(path, MOST_BYTES)
         if len(content) > MOST_BYTES:
-            raise ConfigError(f"{path} is larger than {MOST_BYTES} bytes", hint="`assay config show` lists all keys")
+            raise ConfigError(
+                f"{path} is larger than {MOST_BYTES} bytes", hint="shorten it; `assay config show` lists all keys"
+            )
         return Layer(str(path), read_toml(content.decode()))
     except (FileNotFoundError, NotADirectoryError):
         return Layer(str(path), {})
     except TomlError as error:
         raise ConfigError(
-            f"{path} is not TOML: {error}", hint="correct that line; text needs quotes, sections are [in brackets]"
+            f"{path} is not TOML: {error}", hint="correct that line: put text in quotes and section names in [brackets]"
         ) from error
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not text in UTF-8", hint="save it as UTF-8") from error
@@ -116,12 +119,14 @@ def file_layer(path: Path) -> Layer:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """ASSAY_* variables; an empty one counts as not set."""
+    """Reads ASSAY_* variables; an empty one counts as not set."""
     tree: dict[str, Any] = {}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
             continue
-        clash = ConfigError(f"{name} contradicts another variable", hint="one of the two is not a section: unset it")
+        clash = ConfigError(
+            f"{name} contradicts another variable", hint="one of the two is a section and the other a value: unset one"
+        )
         _put(tree, name.removeprefix(PREFIX).lower().split("__"), environ[name], clash)
     return Layer("environment", tree, PREFIX + "{}")
 
@@ -130,13 +135,13 @@ def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for key, value in flags.items():
         if value is not None:
-            clash = ConfigError(f"--{key} contradicts another flag", hint="leave one of the two out")
+            clash = ConfigError(f"--{key} contradicts another flag", hint="remove one of the two")
             _put(tree, key.split("."), _nested(value) if isinstance(value, Mapping) else value, clash)
     return tree
 
 
 def _put(tree: dict[str, Any], key: Sequence[str], value: Any, clash: ConfigError) -> None:
-    """Raises `clash` where a part of the key is a value already."""
+    """Sets a nested key. Raises `clash` if a parent of the key is already a value."""
     for section in key[:-1]:
         tree = tree.setdefault(section, {})
         if not isinstance(tree, dict):
@@ -152,7 +157,7 @@ def _home(environ: Mapping[str, str], variable: str, otherwise: str) -> Path:
 
 
 def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, Any], Origins]:
-    """The values of all layers, later ones over earlier ones, and the place of each. Raises ConfigError."""
+    """Returns the merged values, later layers over earlier ones, and the place of each. Raises ConfigError."""
     values: dict[str, Any] = {}
     origins: Origins = {}
     for layer in layers:
@@ -161,14 +166,14 @@ def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, A
 
 
 def refused(error: ValidationError, origins: Origins) -> ConfigError:
-    """The first thing that is wrong with the merged values, as a person needs it."""
+    """Converts the first validation error of the merged values to a message with its place."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     reason = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", 'list, such as ["a", "b"]')
     place = next((place for name, place in origins.items() if f"{key}.".startswith(f"{name}.")), "the configuration")
     value = printable(repr(first["input"]), limit=LONGEST)
     named = key if place.startswith(("--", PREFIX)) else f"{key} = {value}"
-    given = f" (it is {value})" if named == key else ""
+    given = f" ({value})" if named == key else ""
     return ConfigError(
         f"{place}: {named}: {reason}{given}", hint=f"correct {key} there; `assay config show` lists all keys"
     )
@@ -191,7 +196,7 @@ def _lay(
         if not (isinstance(section, type) and issubclass(section, BaseModel)):
             if isinstance(value, Mapping):
                 raise ConfigError(
-                    f"{layer.place(dotted)}: {dotted} is a value and no section", hint=f"write {dotted} = ... instead"
+                    f"{layer.place(dotted)}: {dotted} is a value, not a section", hint=f"write {dotted} = ... instead"
                 )
             values[key] = layer.value(value, section)
             origins[dotted] = layer.place(dotted)
@@ -199,13 +204,13 @@ def _lay(
             _lay(layer, value, section, values.setdefault(key, {}), origins, f"{dotted}.")
         else:
             raise ConfigError(
-                f"{layer.place(dotted)}: {dotted} is a section and no value",
-                hint=f"it has the keys {', '.join(section.model_fields)}",
+                f"{layer.place(dotted)}: {dotted} is a section, not a value",
+                hint=f"set one of its keys: {', '.join(section.model_fields)}",
             )
 
 
 def _is_written(shape: Any) -> bool:
-    """Whether a value is a list, or one of some numbers: of neither is a word one."""
+    """True if a value is a list or one of some numbers, which a plain word never is."""
     origin, inner = get_origin(shape), get_args(shape)
     if origin in (Union, UnionType):
         return any(_is_written(one) for one in inner)
@@ -214,5 +219,7 @@ def _is_written(shape: Any) -> bool:
 
 def _unknown(layer: Layer, dotted: str, key: str, shape: type[BaseModel], prefix: str) -> ConfigError:
     near = difflib.get_close_matches(key, shape.model_fields, n=1, cutoff=0.5)
-    meant = f"did you mean {prefix}{near[0]}?" if near else f"it has the keys {', '.join(sorted(shape.model_fields))}"
-    return ConfigError(f"{layer.place(dotted)}: there is no key {dotted}", hint=meant)
+    meant = (
+        f"did you mean {prefix}{near[0]}?" if near else f"use one of its keys: {', '.join(sorted(shape.model_fields))}"
+    )
+    return ConfigError(f"{layer.place(dotted)}: unknown key {dotted}", hint=meant)

@@ -1,8 +1,8 @@
-"""The log of every process of the appliance: one line an event on standard error, for people or as JSON.
+"""Logging in every process of the appliance: one line per event on standard error, for people or as JSON.
 
-What always holds: no value can move the cursor, colour the terminal or begin a line of its own, whoever wrote it. What
-our packages write with `logging` comes out the same way and obeys the same level; of others' only warnings do. A
-command loads structlog when it has something to log.
+Invariants: no value can move the cursor, colour the terminal or begin a line of its own. Records that our packages
+write with `logging` get the same format and level; other packages log only warnings. A command loads structlog only
+when it logs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers"
 
 
 def configure(level: Level = "info", form: Form = "console", stream: TextIO | None = None) -> None:
-    """Sets up structlog for this process; `stream` is standard error when it is None."""
+    """Sets up structlog for this process; `stream` defaults to standard error."""
     import structlog
 
     stream = sys.stderr if stream is None else stream
@@ -48,7 +48,7 @@ def configure(level: Level = "info", form: Form = "console", stream: TextIO | No
 
 
 def configure_when_needed(level: Level, form: Form) -> None:
-    """Does the same as `configure` as soon as something is logged: for commands, of which most have nothing to log."""
+    """Calls `configure` on the first log record, since most commands log nothing."""
     _listen(_OnFirstRecord(level, form), level)
 
 
@@ -60,7 +60,7 @@ def _listen(handler: logging.Handler, level: Level) -> None:
 
 
 class _LosingStream:
-    """Is written to by all who log. A line whose reader is gone is lost; what was being done goes on."""
+    """Stream that drops lines when its reader is gone, so that logging never fails."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -75,7 +75,7 @@ class _LosingStream:
 
 
 class _OnFirstRecord(logging.Handler):
-    """Sets up the log, and passes the record on to it."""
+    """Sets up the log on the first record and passes the record on."""
 
     def __init__(self, level: Level, form: Form) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _OnFirstRecord(logging.Handler):
 
 
 class _ToStructlog(logging.Handler):
-    """Passes on what was written with `logging`."""
+    """Passes `logging` records to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         import structlog
@@ -97,7 +97,7 @@ class _ToStructlog(logging.Handler):
 
 
 def _made_printable(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """A traceback keeps its lines: each is indented behind the event that it belongs to."""
+    """Escapes all values; a traceback keeps its lines, indented below its event."""
     return {
         printable(key): _indented(str(value)) if key == "exception" else _shown(value) for key, value in entry.items()
     }

@@ -1,6 +1,6 @@
-"""The policy of a data folder: which file it is, and reading it against the tasksets and kinds of checks there are.
+"""A data folder's policy: locates the file and validates it against known tasksets and kinds of checks.
 
-What always holds: both are known by name here, and none of them is loaded.
+Invariants: tasksets and checks are known by name here, and none of them is loaded.
 """
 
 from __future__ import annotations
@@ -17,30 +17,32 @@ from policies.policy import Policy, parse, read_content
 from verifiers.registry import KINDS
 
 KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job, *kind.retired)) | {"question", "data"}
-"""What a policy's rules on jobs may name: kinds of checks, also of earlier versions, and what people call jobs."""
+"""Names that a policy's job rules may use: kinds of checks, including retired names, and job kinds."""
 
 
 def policy_file(data: Path) -> Path | None:
-    """The owner's policy, as it is written now; None where there is only the packaged one."""
+    """Returns the owner's policy file; None if only the packaged policy exists."""
     path = data / "policy.toml"
     return path if path.exists() else None
 
 
 def in_force_file(data: Path) -> Path:
-    """The policy that was signed, or that was there at the very first start. The daemon writes it."""
+    """Returns the file of the signed policy, or of the one present at the first start; written by the daemon."""
     return data / "policy" / "in-force.toml"
 
 
 def written_policy(data: Path) -> tuple[bytes, str]:
-    """The owner's policy as it is written now, otherwise the packaged one, and what messages call it. Raises
+    """Returns the owner's policy as written now, else the packaged one, and its name for messages. Raises
     PolicyError."""
     return read_content(policy_file(data))
 
 
 def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
-    """The policy in that file, and what messages call it; without a file the one that the owner has written in the data
-    folder, else the one in force there, else the packaged one. One that is in force is read in an earlier version, too.
-    Raises PolicyError."""
+    """Returns the policy in `file` and its name for messages. Raises PolicyError.
+
+    Without a file: the owner's policy in the data folder, else the one in force there, else the packaged one. A policy
+    in force may have an earlier version.
+    """
     in_force = in_force_file(data)
     current = read_content(in_force) if in_force.exists() else None
     file = file or policy_file(data)
@@ -49,21 +51,20 @@ def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
 
 
 def load_policy(data: Path, digest: str = "") -> Policy:
-    """The policy in force for a data folder: an edited file is not, before it is signed; before the very first start it
-    is the file as it is written. Raises PolicyError, also for rules about families that do not exist, and for another
-    than that of the `digest` where one is given."""
+    """Returns the policy in force, which ignores unsigned edits; before the first start, the file as written. Raises
+    PolicyError, also for unknown tasksets and if the policy does not have the `digest` given."""
     path = in_force_file(data)
     policy = read_policy(data, path if path.exists() else None)[0]
     if digest not in ("", policy.digest):
         raise PolicyError(
-            f"{path} is not the policy in force", hint="start the daemon again: it puts the file right from its log"
+            f"{path} is not the policy in force", hint="restart the daemon: it restores the file from its log"
         )
     return policy
 
 
 def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy:
-    """The policy in these bytes. Raises PolicyError, also for rules about families and checks that do not exist, or
-    that leave nothing to train on. One of an earlier version is read where it is `in_force`."""
+    """Parses a policy; earlier versions only if `in_force`. Raises PolicyError, also for unknown tasksets and checks,
+    and if nothing is left to train on."""
     policy = parse(content, name, in_force=in_force)
     require_known_checks(policy, KNOWN_CHECKS, name)
     families = _families_of(policy)
@@ -73,7 +74,6 @@ def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy
 
 
 def _families_of(policy: Policy) -> list[str]:
-    """The tasksets of the code, and those of the owner that the policy speaks of: they come and go, and a rule about
-    one that is not there says nothing."""
+    """Lists built-in tasksets and the owner's tasksets named in the policy, which may not exist at the moment."""
     named = {*policy.data.families, *policy.data.shares, *policy.sandboxes.tiers.families}
     return [*taskset_names(), *sorted(one for one in named if re.fullmatch(f"{OWN}/{NAME}", one))]

@@ -1,5 +1,4 @@
-"""The wall clock, as every process of this program reads and writes it: UTC, as text in ISO 8601; and a clock for
-deadlines, which nobody can set."""
+"""Wall clock (UTC, ISO 8601 text) for all processes, and a clock for deadlines that nobody can set."""
 
 from __future__ import annotations
 
@@ -10,29 +9,29 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Reads the clock; the zone is UTC."""
+    """Returns the current time in UTC."""
     return datetime.now(UTC)
 
 
 def utc_now() -> str:
-    """Reads the clock as text, to the millisecond."""
+    """Returns the current time as ISO 8601 text with milliseconds."""
     return now().isoformat(timespec="milliseconds")
 
 
 def file_stamp() -> str:
-    """Reads the clock as a part of a file's name, to the second."""
+    """Returns the current time, to the second, for use in file names."""
     return now().strftime("%Y%m%dT%H%M%S")
 
 
 def seconds_between(start: str, end: str) -> float:
-    """Counts from one to the other; negative when `end` is the earlier one. Raises ValueError for what is no time."""
+    """Returns the seconds from `start` to `end`, negative if `end` is earlier. Raises ValueError for an invalid
+    time."""
     return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
 
 
 class RunningClock:
-    """Counts the seconds that this process ran: a pause of more than `most` (it was stopped by a signal, the machine
-    slept) counts as `most`. So a process that was away finds nothing overdue that only it kept waiting. It has to be
-    read more often than that; threads may share it."""
+    """Counts the seconds this process ran: a pause of more than `most` seconds (stopped process, sleeping machine)
+    counts as `most`, so nothing seems overdue after it. Must be read more often than that; threads may share it."""
 
     def __init__(self, source: Callable[[], float] = time.monotonic, most: float = 15.0) -> None:
         self._source, self._most = source, most

@@ -1,4 +1,4 @@
-"""Files that are on disk, whole, when the call returns: a kill leaves the old content or the new one, or no file."""
+"""Durable, atomic file writes: after a kill the old content remains, or the new one is complete on disk."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def expanded(path: str | Path) -> Path:
 
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 CANNOT_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
-"""What a file system says that has no such operation, NFS for one."""
+"""Errors of file systems without an exchange operation, such as NFS."""
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Raises OSError."""
+    """Replaces a file atomically and syncs it. Raises OSError."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("wb") as out:
         out.write(content)
@@ -28,8 +28,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """A file that only its owner may read, and never in another one's place. Raises OSError; FileExistsError when there
-    is one already."""
+    """Writes a new file that only its owner may read. Raises OSError; FileExistsError if it exists."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     write_new(beside, content)
@@ -40,7 +39,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Writes a file that was not there, through no link. Raises OSError; FileExistsError when there is one."""
+    """Writes a new file, following no link. Raises OSError; FileExistsError if it exists."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "wb") as out:
         out.write(content)
@@ -49,7 +48,7 @@ def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Puts the names in it on disk. Raises OSError."""
+    """Syncs a folder's entries to disk. Raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(handle)
@@ -58,8 +57,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Gives each the name of the other in one step (renameat2, Linux): a kill leaves both names as they were, or both
-    exchanged. Raises OSError; of `CANNOT_EXCHANGE` where the file system cannot do that."""
+    """Exchanges two names atomically (renameat2, Linux). Raises OSError, with a number in `CANNOT_EXCHANGE` if the file
+    system does not support it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
         number = ctypes.get_errno()

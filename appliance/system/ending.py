@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether it was stopped (SIGSTOP, a debugger) and has not been told to go on. See proc(5)."""
+    """True if a process is stopped by SIGSTOP or a debugger. See proc(5)."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
     except OSError:
@@ -20,7 +20,6 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with(parent: int) -> None:
-    """Has the kernel kill this process when the thread that started it ends; exits with 5 where `parent` already
-    has."""
+    """Makes the kernel kill this process when its parent ends; exits with 5 if `parent` has already ended."""
     if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)

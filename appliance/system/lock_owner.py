@@ -1,4 +1,4 @@
-"""Reads who owns a data folder from its lock, without a ledger: clients ask this, too."""
+"""Reads the owner of a data folder from its lock file; needs no ledger, so clients can use it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 DEMONSTRATION = "demonstration"
 WAIT_FOR_IT = (
-    "it ends by itself, and `assay serve` goes on from there; or end it with Ctrl-C where it runs: nothing is lost, "
-    "and `assay demo` goes on later"
+    "wait until it ends; `assay serve` continues from there. Or stop it with Ctrl-C: nothing is lost, "
+    "and `assay demo` resumes later"
 )
 
 
 class LockOwner(NamedTuple):
-    """`pid` is None where it did not write its own, `purpose` empty where it did not say what it does."""
+    """Process that holds a lock. `pid` is None and `purpose` empty if it did not write them."""
 
     pid: int | None
     purpose: str = ""
@@ -29,7 +29,7 @@ class LockOwner(NamedTuple):
 
 
 def owner_of(path: Path) -> LockOwner | None:
-    """Who holds that lock; None where nobody does. Makes nothing, and waits for nothing."""
+    """Returns the holder of a lock, or None. Creates nothing and does not block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -44,12 +44,12 @@ def owner_of(path: Path) -> LockOwner | None:
 
 
 def owner_in(descriptor: int) -> LockOwner:
-    """What the owner wrote into the open lock."""
+    """Parses the owner's entry in an open lock file."""
     pid, _, purpose = os.pread(descriptor, 64, 0).decode(errors="replace").partition("\n")
     known = DEMONSTRATION if purpose.strip() == DEMONSTRATION else ""
     return LockOwner(int(pid) if pid.isascii() and pid.isdigit() else None, known)
 
 
 def written(purpose: str) -> bytes:
-    """What this process writes into a lock that it took."""
+    """Returns the entry that this process writes into its lock."""
     return f"{os.getpid()}\n{purpose}\n".encode() if purpose else f"{os.getpid()}\n".encode()

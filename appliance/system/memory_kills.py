@@ -1,9 +1,8 @@
-"""Tells an end for want of memory from any other SIGKILL: the kernel counts those in each control group.
+"""Distinguishes out-of-memory kills from other SIGKILLs, by the kernel's count for a control group.
 
-What always holds: only processes of that very group are counted (`oom_kill` of memory.events.local, or of
-memory.oom_control where control groups are of version 1), so that a sandbox, which has a group of its own, is never
-taken for what is asked about. Where the kernel shows no such count, nothing is claimed. Source: Linux,
-Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
+Invariants: only processes of that very group count (`oom_kill` of memory.events.local, or memory.oom_control with
+cgroup v1), so a sandbox in its own group is never mistaken for the observed process. Without a count nothing is
+claimed. Source: Linux, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class MemoryKills:
-    """What the kernel had counted at one moment in the group of one process."""
+    """Kernel's count of out-of-memory kills in one process's group, at one moment."""
 
     counter: Path | None
     count: int
 
     @classmethod
     def seen_from(cls, pid: int) -> Self:
-        """Looks now, while it lives: of one that has ended the kernel shows another group."""
+        """Reads the count of a live process; an ended process no longer shows its group."""
         counter = _counter(pid)
         return cls(counter, 0 if counter is None else _count(counter))
 
     @property
     def more(self) -> bool:
-        """Whether any was counted in that group since."""
+        """True if the count has grown since."""
         return self.counter is not None and _count(self.counter) > self.count
 
 

@@ -1,7 +1,7 @@
-"""Says when nobody should wait longer for processes: by what they do meanwhile, not by how long it lasts.
+"""Decides when to stop waiting for processes, by their activity instead of elapsed time.
 
-What always holds: a group of processes that uses a processor, reads, or waits for a disk is waited for, however slow
-the machine is. Nothing is sent to it for that, and nothing of it changes. See proc(5).
+Invariants: a process group that uses CPU time, reads, or waits for a disk is waited for, however slow the machine.
+Observation sends nothing to the processes and changes nothing. See proc(5).
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Patience:
-    """How long processes may give no answer."""
+    """Limits for processes that do not answer."""
 
     idle_seconds: float = 180.0
-    """Without using any processor time: a loaded machine still gives a process that has work some of it."""
+    """Maximum seconds without CPU use; even a loaded machine gives a busy process some time."""
     busy_seconds: float = 1800.0
-    """Of processor time, for one answer."""
+    """Maximum CPU seconds for one answer."""
     idle_share: float = 0.0
-    """Of a processor, that counts as nothing: threads that wake up to see that there is nothing to do."""
+    """CPU share that counts as idle, for threads that wake up only to poll."""
 
 
 class Effort(NamedTuple):
-    """What processes have done so far."""
+    """Work done by processes so far."""
 
     seconds: float = 0.0
-    """Of processor time."""
+    """CPU time."""
     read: int = 0
-    """Bytes."""
+    """Bytes read."""
     on_disk: bool = False
-    """Whether one of them waits for a disk now, as in a flush of what it wrote."""
+    """True if a process waits for a disk now, as in a flush."""
 
 
 def effort_of(groups: Collection[int]) -> Effort:
-    """Adds up what all processes of these process groups have done."""
+    """Sums the work of all processes in these process groups."""
     seconds, read, on_disk = 0.0, 0, False
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
@@ -54,7 +54,7 @@ def effort_of(groups: Collection[int]) -> Effort:
 
 
 class Wait:
-    """Is one wait for one answer."""
+    """One wait for one answer."""
 
     def __init__(
         self, effort: Callable[[], Effort], patience: Patience, clock: Callable[[], float] = time.monotonic
@@ -66,14 +66,14 @@ class Wait:
         self._moved = clock()
 
     def over(self) -> str:
-        """Why nobody should wait longer; empty while somebody should."""
+        """Returns the reason to stop waiting; empty to continue."""
         now, effort = self._clock(), self._effort()
         nothing = self._patience.idle_share * (now - self._moved)
         if effort.seconds - self._last.seconds > nothing or effort.read != self._last.read or effort.on_disk:
             self._last, self._moved = effort, now
         if now - self._moved > self._patience.idle_seconds:
-            return f"no processor time was used for {self._patience.idle_seconds:.0f} s"
+            return f"no CPU time used for {self._patience.idle_seconds:.0f} s"
         used = effort.seconds - self._began.seconds
         if used > self._patience.busy_seconds:
-            return f"{used:.0f} s of processor time were used, and {self._patience.busy_seconds:.0f} are allowed"
+            return f"{used:.0f} s of CPU time used ({self._patience.busy_seconds:.0f} allowed)"
         return ""

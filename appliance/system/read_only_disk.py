@@ -1,7 +1,7 @@
-"""Asks whether a file system takes writes, by writing: a time, and nothing else.
+"""Detects a read-only file system by a write that changes only a timestamp.
 
-What always holds: nobody is asked who may not know. A file system that the kernel took from use after an error says so
-to writers alone: its mount still reads as writable, and so does access(2).
+Invariants: only a write is trusted. After an error the kernel rejects writes although the mount, and access(2), still
+report the file system as writable.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import os
 from pathlib import Path
 
 HINT = (
-    "work goes on by itself when it takes writes again. Where the kernel made it read-only after an error, stop the "
-    "daemon, unmount it, check it (fsck), mount it and start again: what was recorded is intact"
+    "work resumes by itself once writes succeed. If the kernel made it read-only after an error, stop the "
+    "daemon, unmount it, run fsck, mount it and start again: all records are intact"
 )
 
 
 def is_read_only(path: Path) -> bool:
-    """Whether the file system of that file or folder, which is ours, takes no writes."""
+    """True if the file system of our file or folder rejects writes."""
     try:
         os.utime(path)
     except OSError as error:
@@ -26,9 +26,9 @@ def is_read_only(path: Path) -> bool:
 
 
 def read_only_reason(data: Path) -> str:
-    """Says in a sentence that a data folder, whose lock somebody holds, is read-only; empty where it is not."""
+    """Returns a message if a data folder in use is read-only; empty otherwise."""
     return said(data) if is_read_only(data / "run" / "lock") else ""
 
 
 def said(data: Path) -> str:
-    return f"the data folder {data} is on a disk that is read-only now"
+    return f"the data folder {data} is on a read-only disk"

@@ -1,7 +1,7 @@
-"""Lets go of whoever reads an answer too slowly, so that nothing is kept for them.
+"""Disconnects clients that read an answer too slowly, so that no memory is held for them.
 
-What always holds: a part of the answer that is not taken in time ends the answer; the server closes what was not ended;
-what makes the parts has ended when the answer has, whoever went away.
+Invariants: a part not taken in time ends the answer, and the server closes the connection. The generator of the parts
+is closed with the answer, on any disconnect.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ STALL_SECONDS = 20.0
 
 
 class _StalledReader(Exception):
-    """Took nothing for too long."""
+    """The client took no data for too long."""
 
 
 async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:
-    """Has the application answer a reader who has so many seconds for each part."""
+    """Runs an ASGI application with a time limit in seconds for each part of the answer."""
 
     async def send_in_time(message: Message) -> None:
         try:
@@ -35,7 +35,7 @@ async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Sen
 
 
 class TimedStream(StreamingResponse):
-    """A stream whose reader has so many seconds for each part."""
+    """Streaming response with a time limit for each part."""
 
     stall_seconds: float = STALL_SECONDS
 

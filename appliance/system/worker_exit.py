@@ -1,10 +1,10 @@
-"""What the exit status of a worker means, as the core and the worker agree on it (`appliance.worker.__main__`)."""
+"""Exit codes of a worker, shared by the core and the worker (`appliance.worker.__main__`)."""
 
 from __future__ import annotations
 
 CANNOT = 2
-"""The work cannot be done as asked: trying again is useless."""
+"""The work is impossible as requested; do not retry."""
 LEFT = 3
-"""The worker left a job which has ended, because its work did not stop."""
+"""The worker abandoned an ended job whose work did not stop."""
 MISCONFIGURED = 4
-"""The configuration cannot be used: trying again is useless until somebody has changed it, or what it names."""
+"""The configuration is unusable; do not retry until it, or what it names, has changed."""

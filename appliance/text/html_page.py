@@ -1,4 +1,4 @@
-"""One HTML file with nothing outside of it, in which all text is only text: no script, nothing loaded. Pure."""
+"""Self-contained HTML files: no script, nothing loaded, and all foreign text escaped. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 from appliance.text.printable import printable
 
 SHOWN = 200_000
-"""Characters of one text. What is longer is read in the bundle itself."""
+"""Maximum characters of one text; the bundle itself has the rest."""
 _STYLE = (
     ":root{color-scheme:light dark}"
     "body{font:16px/1.55 system-ui,sans-serif;max-width:54rem;margin:2rem auto;padding:0 1rem;color:#1c2026;"
@@ -23,11 +23,11 @@ _STYLE = (
     "th,td{border-color:#343b43}.good{color:#6fd39b}.bad{color:#ff8d8d}.quiet{color:#9aa5b1}}"
 )
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""Nothing is loaded and nothing runs, whatever is in the text."""
+"""Content security policy: nothing is loaded and nothing runs, regardless of the text."""
 
 
 def document(title: str, body: str, note: str) -> str:
-    """The whole file. `title` is text; `body` and `note` are HTML that was made here."""
+    """Returns the whole file. `title` is text; `body` and `note` are trusted HTML."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -38,17 +38,17 @@ def document(title: str, body: str, note: str) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """A heading with what stands below it; `content` is HTML."""
+    """Returns a heading with its content; `content` is HTML."""
     return f"<h2>{escape(title)}</h2>{content}"
 
 
 def shown_text(text: str) -> str:
-    """Any text as HTML that shows it."""
+    """Returns any text escaped for HTML."""
     return escape(printable(text, limit=SHOWN, lines=True))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table of texts."""
+    """Returns an HTML table; cells are escaped."""
     head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headings)}</tr>" if headings else ""
     cells = "".join(f"<tr>{''.join(f'<td>{shown_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table>{head}{cells}</table>"

@@ -1,7 +1,7 @@
-"""Text from a policy model, a guest or a stranger, made fit to be shown: it can say anything and do nothing.
+r"""Makes text from a policy model, a guest or a stranger safe to show.
 
-Terminal escapes, other control characters and marks that reorder or hide text come out as visible escapes like \\x1b.
-Line ends are kept only when asked for. Whoever uses a markup (rich, Textual) passes the result as plain text.
+Terminal escapes, other control characters and marks that reorder or hide text become visible escapes like \x1b. Line
+ends are kept only on request. Callers with a markup language (rich, Textual) must pass the result as plain text.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Cn", "Zl", "Zp"}
 
 
 def printable(text: str, *, limit: int = 0, lines: bool = False) -> str:
-    """`limit` in characters of the result, 0 for none; what is cut off is shown as one `…`."""
+    """Returns the text with hidden and control characters escaped. `limit` bounds the result's characters (0: none); a
+    cut text ends with `…`."""
     looked_at = text[: limit + 1] if limit else text
     plain = looked_at.isprintable()  # nothing of what is hidden; most texts are, and there are thousands on a screen
     escaped = looked_at if plain else "".join(_shown(character, lines=lines) for character in looked_at)

@@ -1,8 +1,8 @@
-"""Finds in texts what the owner's rules name, before anything is written. Pure.
+"""Finds text that matches the owner's redaction rules, before anything is written. Pure.
 
-What always holds: nothing is taken out of a text, for what is left may still tell; where a rule matches, whoever asked
-keeps none of it. A text is looked at as it is, without its escapes (a line's end before a key is two letters in
-JSON), and, where it is JSON, string by string.
+Invariants: nothing is cut out of a text, since the rest could still reveal it; on a match the caller keeps none of it.
+Each text is searched as it is, with escapes resolved (in JSON a line end before a key is two letters), and, if it is
+JSON, string by string.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ USUAL = (
     r"\bAKIA[A-Z0-9]{16}\b",
     r"(?i)\bbearer +[A-Za-z0-9._~+/-]{16,}",
 )
-"""What keys of well-known services look like; an owner's list takes its place."""
+"""Patterns of keys of well-known services; an owner's list replaces them."""
 DEPTH = 4
-"""Texts inside texts: how often escapes are read, and JSON within JSON."""
+"""Maximum nesting of escapes and JSON within text."""
 _ESCAPE = re.compile(
     r"\\(?:u([0-9a-fA-F]{4})|U(000[0-9a-fA-F]{5}|0010[0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))", re.DOTALL
 )
@@ -28,22 +28,22 @@ _MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 class Redaction:
-    """Rules as regular expressions of Python."""
+    """Redaction rules, as Python regular expressions."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Raises ValueError for one that is no regular expression, or that matches nothing at all."""
+        """Raises ValueError for an invalid regular expression, or one that matches empty text."""
         self._rules: list[re.Pattern[str]] = []
         for pattern in patterns:
             try:
                 rule = re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
+                raise ValueError(f"invalid regular expression {pattern!r}: {error}") from error
             if rule.search(""):
-                raise ValueError(f"{pattern!r} matches an empty text")
+                raise ValueError(f"{pattern!r} matches empty text")
             self._rules.append(rule)
 
     def rule_in(self, values: Iterable[object]) -> int | None:
-        """The number of a rule, from 1, that matches any text of these values; None where none does."""
+        """Returns the number, from 1, of a rule that matches any text in the values; None if none does."""
         if not self._rules:
             return None
         for value in values:
@@ -55,7 +55,7 @@ class Redaction:
 
 
 def texts_in(value: object) -> Iterator[str]:
-    """Every text in a value as JSON has it, names of fields too: as it is, unescaped, and what is JSON within it."""
+    """Yields every text in a JSON value, including field names: as it is, unescaped, and nested JSON."""
     left: list[tuple[object, int]] = [(value, 0)]
     while left:
         one, depth = left.pop()

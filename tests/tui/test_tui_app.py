@@ -122,10 +122,10 @@ async def test_every_screen_fits_and_says_what_the_ledger_holds(appliance: Appli
             "4": ["✗ fail", "question", "NameError: name 'gcd' is not defined"],
             "5": ["hold", "waits for your decision", "lineage", decision.reason],
             "6": ["find x with 7x+3=45", "✓ solved", "checked by"],
-            "7": ["assay jobs validate job-", "Does this check say what was meant?"],
+            "7": ["assay jobs validate job-", "Does this check mean what was asked?"],
             "8": ["decision", "ledger ✓ as the log says"],
-            "9": ["worker", "has written nothing"],
-            "0": ["switched off: set gateway.enabled", "✓ yes", "its verdict is fail: 1 of 2"],
+            "9": ["worker", "log is empty"],
+            "0": ["disabled: set gateway.enabled", "✓ yes", "its verdict is fail: 1 of 2"],
         }
         for view in VIEWS:
             await shown(pilot, view.key)
@@ -465,7 +465,9 @@ async def test_ctrl_c_says_how_to_quit_and_that_the_daemon_goes_on(appliance: Ap
         await pilot.press("ctrl+c")
         await until(
             pilot,
-            lambda: [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon goes on"],
+            lambda: (
+                [notice.message for notice in app_of(pilot)._notifications] == ["q quits; the daemon keeps running"]
+            ),
         )
 
 
@@ -738,7 +740,7 @@ async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(applia
         await until(pilot, lambda: "│ How many hours are in 7 halves of 4 hours?" in detail(pilot))
         await pilot.press("x")
         await until(pilot, lambda: isinstance(pilot.app.screen, TypedConfirmation))
-        await until(pilot, lambda: "deleted for ever" in everything(pilot))
+        await until(pilot, lambda: "deleted permanently" in everything(pilot))
         await type_and_enter(pilot, "deadbeef")
         assert "nothing was done" in everything(pilot)
         await pilot.press("escape")
@@ -835,7 +837,7 @@ def test_a_screen_that_there_is_not_is_refused_with_those_that_there_are(tmp_pat
         command = [sys.executable, "-m", "tui", "--socket", str(tmp_path / "s"), "--screen", "roloutts", *more]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 2
-        assert "no screen 'roloutts': --screen takes now, learning, curriculum, rollouts" in done.stderr
+        assert "unknown screen 'roloutts'; use one of now, learning, curriculum, rollouts" in done.stderr
 
 
 async def test_a_rollout_that_infrastructure_broke_is_no_failure_on_the_screen(appliance: Appliance) -> None:

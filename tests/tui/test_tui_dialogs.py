@@ -82,7 +82,7 @@ async def test_what_is_wrong_with_a_signature_is_in_sight(
         await shown(pilot, "5")
         await pilot.press(key)
         await type_and_enter(pilot, "deadbeef")
-        await complaint(pilot, f"That is not {decision.candidate[:8]}: nothing was done.")
+        await complaint(pilot, f"Wrong digits, expected {decision.candidate[:8]}: nothing was done.")
         await pilot.press("enter")
         await type_and_enter(pilot, decision.candidate[:8])
         await type_and_enter(pilot, "wrong horse")
@@ -159,7 +159,7 @@ async def test_what_was_typed_wrongly_for_a_job_or_a_session_is_said_in_sight(
             await pilot.press("x")
             await until(pilot, lambda asked=asked: f"Type {asked} to" in everything(pilot))
             await type_and_enter(pilot, "deadbeef")
-            await complaint(pilot, f"That is not {asked}: nothing was done.")
+            await complaint(pilot, f"Wrong digits, expected {asked}: nothing was done.")
             await pilot.press("escape")
 
 
@@ -244,14 +244,14 @@ async def test_a_key_for_a_record_is_not_shown_where_there_is_none_or_the_screen
         for key in "6045":
             await shown(pilot, key)
             await pilot.pause()
-            assert not {"call off", "delete", "mark", "side by side", "items"} & keys(pilot)
+            assert not {"cancel", "delete", "mark", "side by side", "items"} & keys(pilot)
         await shown(pilot, "6")
         appliance.core.ledger.put_job(made.job("aa11bb22cc33", JobState.QUEUED))
         appliance.core.events.add("note", "something happened")
         await until(pilot, lambda: bool(cells(pilot)))
-        await until(pilot, lambda: ("call off" in keys(pilot)) is not read_only)
+        await until(pilot, lambda: ("cancel" in keys(pilot)) is not read_only)
         await pilot.press("question_mark")
-        await until(pilot, lambda: ("call the job under" in everything(pilot)) is not read_only)
+        await until(pilot, lambda: ("cancel the selected job" in everything(pilot)) is not read_only)
 
 
 async def test_while_a_command_is_typed_no_key_is_shown_that_would_be_text(appliance: Appliance) -> None:
@@ -310,10 +310,10 @@ async def test_a_night_that_there_is_not_has_no_key(appliance: Appliance) -> Non
         appliance.core.ledger.put_cycle(made.cycle(id=f"night-{name}"))
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot, "2")
-        nights = {"night before", "night after"}
+        nights = {"night before", "next night"}
         await until(pilot, lambda: keys(pilot) & nights == {"night before"})
         await pilot.press("p")
-        await until(pilot, lambda: keys(pilot) & nights == {"night after"})
+        await until(pilot, lambda: keys(pilot) & nights == {"next night"})
 
 
 async def test_a_dialog_that_opens_while_the_program_ends_does_nothing(appliance: Appliance) -> None:
@@ -362,7 +362,7 @@ async def test_a_dialog_stays_until_what_was_asked_for_is_answered_and_asks_once
         await type_and_enter(pilot, "be307d69")
         await until(pilot, lambda: done == ["it"])
         await pilot.press("enter", "escape")
-        await complaint(pilot, "This was asked for, and cannot be called back")
+        await complaint(pilot, "The request was sent and cannot be cancelled")
         assert pilot.app.screen is asked
         answered.set()
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
@@ -407,7 +407,7 @@ async def test_a_filter_is_seen_where_it_hides_something(appliance: Appliance) -
             await pilot.press("slash", *"nowhere", "enter")
             await until(pilot, lambda: "/ nowhere" in picture(pilot))
         await shown(pilot, "1")
-        assert "No event has that." in everything(pilot)
+        assert "No event matches." in everything(pilot)
         await shown(pilot, "9")
         await pilot.press("e", "slash", *"nowhere", "enter")
-        await until(pilot, lambda: "No event has that." in everything(pilot))
+        await until(pilot, lambda: "No event matches." in everything(pilot))

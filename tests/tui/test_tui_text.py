@@ -203,7 +203,7 @@ def test_a_model_that_is_tried_beside_the_champion_says_how_it_does(tmp_path) ->
     other = shown.model_copy(update={"canary": canary.model_copy(update={"candidate": "b" * 64})})
     assert "beside" not in models.detail(view, snapshot(canary=other)).plain
     working = shown.model_copy(update={"canary": canary.model_copy(update={"state": CanaryState.REPLAY})})
-    assert "works earlier jobs again, 0 to go" in working.summary
+    assert "replays earlier jobs, 0 to go" in working.summary
 
 
 def test_a_job_says_what_is_done_now_and_then_who_solved_it_and_what_carries_the_answer() -> None:

@@ -1,6 +1,6 @@
-"""A rollout as a whole: its conversation with its tool calls, its verdict with the evidence, and its tree.
+"""One rollout in full: conversation with tool calls, verdict with evidence, and tree of branches.
 
-What always holds: every word of model, guest and verifier is plain text behind a margin.
+Invariants: every word of a model, guest or verifier is plain text behind a margin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WHO = {Role.USER: ("task", DIM), Role.ASSISTANT: ("model", STRONG), Role.TOOL: (
 
 
 def rollout_text(view: RolloutView, detail: RolloutDetail | None = None) -> Text:
-    """With the conversation where it was read, and otherwise with the calls alone."""
+    """Describes a rollout: with the conversation if it was read, else with its tool calls."""
     text = signed(VERDICTS[view.verdict.outcome])
     text.append_text(
         plain(f"  {view.family}, {view.purpose.value}, step {view.step}, sample {view.sample}\n", DIM, lines=True)
@@ -56,7 +56,7 @@ def rollout_text(view: RolloutView, detail: RolloutDetail | None = None) -> Text
 
 
 def tree_text(tree: tuple[TreeRollout, ...], here: str) -> Text:
-    """The attempt, and what branched off it, each with its verdict and what it taught."""
+    """Draws the attempt and its branches, each with verdict, sampled tokens and advantage."""
     text = plain("\nthe attempt and its branches\n", DIM, lines=True)
     for place, one in enumerate(tree):
         limb = "" if one.leaves_at is None else "└─ " if place == len(tree) - 1 else "├─ "
@@ -104,7 +104,7 @@ def _add_call(text: Text, number: int, call: ToolCall) -> None:
 
 
 def _used(view: RolloutView) -> str:
-    """What its session used, as the host measured it."""
+    """Describes the session's resource use, as the host measured it."""
     usage = view.usage
     if not usage.calls:
         return ""
@@ -122,12 +122,12 @@ def _used(view: RolloutView) -> str:
 
 
 class Conversations(ModalScreen[None]):
-    """One rollout on the whole screen, or two side by side."""
+    """Shows one rollout on the whole screen, or two side by side."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,enter", "leave", "back"),
-        Binding("right_square_bracket,n", "along(1)", "next of the tree", key_display="n"),
-        Binding("left_square_bracket,p", "along(-1)", "the one before", key_display="p"),
+        Binding("right_square_bracket,n", "along(1)", "next in tree", key_display="n"),
+        Binding("left_square_bracket,p", "along(-1)", "previous in tree", key_display="p"),
         Binding("tab", "other", "other side"),
     ]
 
@@ -173,7 +173,7 @@ class Conversations(ModalScreen[None]):
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are only keys for another side and another rollout of the tree where there is one."""
+        """Enables the keys for the other side and for the tree only if there is one."""
         if action == "other":
             return len(self._rollouts) > 1
         return action != "along" or any(len(tree) > 1 for tree in self._trees.values())
@@ -185,7 +185,7 @@ class Conversations(ModalScreen[None]):
         self.focus_next(".side")
 
     def action_along(self, step: int) -> None:
-        """To another rollout of the tree."""
+        """Moves to another rollout of the tree."""
         side = next((side for side in range(len(self._rollouts)) if self.query_one(f"#side-{side}").has_focus), 0)
         names = [one.id for one in self._trees.get(side, ())]
         if self._rollouts[side] in names:

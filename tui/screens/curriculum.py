@@ -1,4 +1,4 @@
-"""The screen Curriculum: a map of tasksets and levels with their newest pass rates, and how each came there."""
+"""The screen Curriculum: tasksets by level with their newest pass rates and their history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tui.widgets.view import Answers, ApiQuestion, Pane
 NIGHTS = 14
 COUNTING_SECONDS = 15.0
 ZONES = {"hard": ("▼", CARE), "": ("●", GOOD), "easy": ("▲", DIM)}
-"""Below what is worth training on, within it, above it."""
+"""Signs for pass rates below, within and above the range worth training on."""
 
 
 class CurriculumPane(Pane):
     FILTER = "part of a taskset's name"
-    KEYS = (("up, down", "through the map"),)
+    KEYS = (("up, down", "scroll the map"),)
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -64,7 +64,7 @@ def _counting(cycle: Cycle) -> ApiQuestion:
 
 
 def head_text(nights: int, waits: bool) -> Text:
-    """`nights` in which something was trained on; `waits` while not all are counted."""
+    """The line above the map: `nights` counts nights with training; `waits` is true until all are counted."""
     text = plain(f"{nights} night{'' if nights == 1 else 's'}   ")
     for name, (sign, style) in ZONES.items():
         words = {
@@ -80,12 +80,12 @@ def head_text(nights: int, waits: bool) -> Text:
 
 
 def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "", *, waits: bool = False) -> Text:
-    """A line for each taskset, a cell for each level; behind it the pass rate of all levels night by night."""
+    """Draws a line for each taskset with a cell for each level, then the nightly pass rate over all levels."""
     lines = lines_of(
         [one for one in counts if one.purpose is Purpose.TRAIN and wanted.casefold() in one.family.casefold()]
     )
     if not lines:
-        return plain("" if waits else "Nothing fits." if wanted else "No rollout of a training yet.", DIM)
+        return plain("" if waits else "Nothing matches." if wanted else "No rollout of a training yet.", DIM)
     families: dict[str, dict[int, RateLine]] = {}
     for line in lines:
         families.setdefault(line.family, {})[-1 if line.level is None else line.level] = line

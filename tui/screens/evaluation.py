@@ -1,6 +1,6 @@
-"""A candidate's evaluation beside the champion, item by item: the same sealed questions, both answered.
+"""A candidate's evaluation beside the champion's, item by item over the same sealed questions.
 
-What always holds: an item that the infrastructure broke on either side counts for neither, as in the decision.
+Invariants: an item with an infrastructure error on either side counts for neither, as in the decision.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class ItemPair(NamedTuple):
 
 
 def pairs_of(evaluation: Evaluation) -> list[ItemPair]:
-    """In the order of the sealed set."""
+    """Pairs both models' results, in the order of the sealed set."""
     champion = {item.task: item for item in evaluation.champion.items}
     return [ItemPair(item, champion[item.task]) for item in evaluation.candidate.items if item.task in champion]
 
 
 def summary_text(pairs: Sequence[ItemPair]) -> Text:
-    """What was gained and lost, by taskset, with 95 % intervals of each share."""
+    """Counts gained and lost items by taskset, each share with its 95 % interval."""
     text = Text()
     counts = {name: sum(one.change[0].endswith(name) for one in pairs) for name in SHOWN[1:]}
     text.append_text(plain(f"{len(pairs)} items: ", STRONG))

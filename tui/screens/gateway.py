@@ -1,6 +1,6 @@
-"""The screen Gateway: what is kept of the sessions of the owner's own agent, and what is learned from each.
+"""The screen Gateway: kept sessions of the owner's own agent, and the tasks made from them.
 
-What always holds: every word of a session is plain text behind a margin; nothing is deleted before it was typed.
+Invariants: every word of a session is plain text behind a margin; deletion requires a typed confirmation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, add_block, add_field,
 from tui.widgets.view import ApiQuestion
 
 SESSION = "gs-"
-"""What names of sessions begin with."""
+"""Prefix of session names."""
 WHO = {"user": ("person", DIM), "assistant": ("model", STRONG), "tool": ("tool", DIM), "system": ("system", DIM)}
 
 
@@ -51,7 +51,7 @@ def detail(one: SessionRow, status: Status | None = None, more: SessionDetail | 
     add_field(text, "newest turn", one.updated[:16].replace("T", " "))
     add_field(text, "length", f"{one.turns} turn{'' if one.turns == 1 else 's'} of the model, {one.tokens} tokens")
     if one.redacted:
-        text.append("no word, token or check of it is kept: a rule of gateway.redact matches in it\n", DIM)
+        text.append("no word, token or check is kept: a gateway.redact rule matches\n", DIM)
     if more is None:
         return text
     kept = more.session
@@ -75,7 +75,7 @@ class GatewayPane(TablePane):
     TABLE = Table(
         name="sessions",
         columns=(("session", 8), ("token", 10), ("newest", 11), ("verdict", 7), ("becomes a task", 30)),
-        empty="Nothing is kept. `assay gateway token new NAME --consent` makes a token whose sessions are.",
+        empty="No kept session. Make a token with consent: `assay gateway token new NAME --consent`.",
         row=row,
         detail=detail,
     )
@@ -84,7 +84,7 @@ class GatewayPane(TablePane):
     ON_RECORD = frozenset({"delete_session"})
     ACTING = {"x": "delete_session"}  # noqa: RUF012 - declared so by Pane
     SECONDS = 5.0
-    KEYS = (*TablePane.KEYS[:3], ("x", "delete what is kept of the session under the cursor"))
+    KEYS = (*TablePane.KEYS[:3], ("x", "delete the selected session"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[SessionRow]:
         return GatewayClient(client).sessions(PAGE)
@@ -110,8 +110,7 @@ class GatewayPane(TablePane):
             return f"{one.id} is deleted."
 
         body = plain(
-            "What is kept of this session is deleted for ever. A task that was made of it stays, until you remove its "
-            "taskset.\n\n",
+            "This session's record is deleted permanently. A task made from it stays until you remove its taskset.\n\n",
             lines=True,
         )
         body.append_text(detail(one, more=self._answers.get("detail")))

@@ -1,5 +1,4 @@
-"""The screen Policy: the audit log entry by entry, the policy file in force, whose keys count, and what is left of the
-quarter's budget."""
+"""The screen Policy: audit log entries, the policy file in force, valid keys, and the rest of the quarter's budget."""
 
 from __future__ import annotations
 
@@ -19,9 +18,9 @@ from tui.widgets.view import Answers, ApiQuestion
 
 MOST_CHARACTERS = 20_000
 TOLD = ("outcome", "verdict", "job", "state", "stage", "candidate", "manifest", "person", "step", "reason", "message")
-"""Fields of an entry, or of the record in it, that say what it is about."""
+"""Fields of an entry, or of the record in it, that summarize its content."""
 OF_A_RECORD = ("cycle", "evaluation", "artifact", "step", "answers")
-"""Kinds of entries that carry no more than a record's name and digest."""
+"""Kinds of entries that carry only a record's name and digest."""
 
 
 class Rules(NamedTuple):
@@ -43,7 +42,7 @@ def row(line: AuditLine) -> Row:
 
 
 def _moved(line: AuditLine) -> str:
-    """What each name that changed stands for from then on; empty where the entry does not say so."""
+    """Lists the aliases that an entry moved, with their new models; empty if the entry does not say."""
     before, after = line.what.get("before"), line.what.get("after")
     if not isinstance(before, dict) or not isinstance(after, dict):
         return ""
@@ -52,7 +51,7 @@ def _moved(line: AuditLine) -> str:
 
 
 def what_of(line: AuditLine) -> str:
-    """What it is about, with its figures first: what was decided, about what, by whom; else whose record it is."""
+    """Summarizes an audit entry: its figures (decision, subject, person), else the key of its record."""
     if line.kind == "aliases" and (moved := _moved(line)):
         return moved
     known: dict[str, object] = {}
@@ -97,9 +96,7 @@ def rules_text(rules: Rules) -> Text:
     text = plain(f"policy {policy.digest}\n", STRONG, lines=True)
     add_field(text, "number", f"{policy.number}; {policy.people} person(s) sign an edit")
     if policy.unsigned:
-        add_field(
-            text, "unsigned", f"the file says something else ({short(policy.unsigned)}): `assay policy sign`", CARE
-        )
+        add_field(text, "unsigned", f"the file was edited ({short(policy.unsigned)}): run `assay policy sign`", CARE)
     if isinstance(budget, ApiError):
         add_field(text, "budget", f"{budget}: {budget.hint}", BAD)
     else:
@@ -126,7 +123,7 @@ class GovernancePane(TablePane):
         detail=detail,
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("f", "rules", "policy file")]
-    KEYS = (*TablePane.KEYS, ("f", "the policy file, the keys, and the quarter's budget"))
+    KEYS = (*TablePane.KEYS, ("f", "show the policy file, the keys and the quarter's budget"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[AuditLine]:
         return client.audit(before=None if before is None else int(before), limit=PAGE)

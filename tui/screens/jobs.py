@@ -1,4 +1,4 @@
-"""The screen Jobs: what was asked for, what is done about it, and what was found."""
+"""The screen Jobs: submitted questions, their progress and their results."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tui.widgets.table_pane import TablePane
 from tui.widgets.text import DIM, GOOD, add_field, plain
 
 JOB = "job-"
-"""What names of jobs begin with."""
+"""Prefix of job names."""
 MOST = 200
-"""Jobs; older ones are listed by `assay jobs ls`."""
+"""Number of jobs shown; `assay jobs ls` lists older ones."""
 
 
 class JobRecord(NamedTuple):
@@ -85,14 +85,11 @@ JOBS = Table(
 
 class JobsPane(TablePane):
     TABLE = JOBS
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "app.submit", "submit"),
-        Binding("x", "cancel_job", "call off"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("s", "app.submit", "submit"), Binding("x", "cancel_job", "cancel")]
     PAGED = False
     ON_RECORD = frozenset({"cancel_job"})
     ACTING = {"x": "cancel_job"}  # noqa: RUF012 - declared so by Pane
-    KEYS = (*TablePane.KEYS[:3], ("x", "call the job under the cursor off"))
+    KEYS = (*TablePane.KEYS[:3], ("x", "cancel the selected job"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[JobRecord]:
         artifacts = {artifact.id: artifact for artifact in client.artifacts(limit=MOST)}
@@ -113,7 +110,7 @@ class JobsPane(TablePane):
 
         def act(_passphrase: str) -> str:
             self.host.client().cancel(job.id)
-            return f"{job.id} is called off."
+            return f"{job.id} is cancelled."
 
         body = plain(job.question, lines=True)
-        self.host.put(TypedConfirmation("Call this job off", job.id, body, act, to="call it off", kind=JOB))
+        self.host.put(TypedConfirmation("Cancel this job", job.id, body, act, to="cancel it", kind=JOB))

@@ -1,4 +1,4 @@
-"""The screen Learning: a night's curves step by step, success by taskset with intervals, and where the time went."""
+"""The screen Learning: a night's curves step by step, success by taskset with intervals, and the time spent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui.widgets.view import Answers, ApiQuestion, Pane
 
 CYCLES = 50
 COUNTING_SECONDS = 15.0
-"""Between two countings of a night that runs: one of a large night takes seconds."""
+"""Interval between counts of a running night, in seconds; counting a large night takes seconds."""
 PLOTS = (
     ("success", "success, share of attempts; dots: 95 % interval of a step", 1.0),
     ("tool_errors_in_correct", "tool errors in correct rollouts, share of calls", None),
@@ -29,11 +29,11 @@ PLOTS = (
     ("length", "length, tokens a rollout", None),
 )
 AXES = 3
-"""Lines of a plot that its axes and the ticks below need."""
+"""Lines of a plot taken by its axes and tick labels."""
 PARTS = (5, 4, 3, 2)
-"""Of an axis, the first of which fits its rows."""
+"""Numbers of axis divisions to try, in this order, until one fits the rows."""
 LEAST = 1e-9
-"""What an axis ends at, at least: a curve of less is one of nothing."""
+"""Lower bound of an axis's upper end; smaller curves count as zero."""
 ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 SPENT = {
     "watch_seconds": "held-out tasks",
@@ -48,10 +48,10 @@ SPENT = {
 
 class LearningPane(Pane):
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left_square_bracket,p", "other(1)", "night before", key_display="p"),
-        Binding("right_square_bracket,n", "other(-1)", "night after", key_display="n"),
+        Binding("left_square_bracket,p", "other(1)", "previous night", key_display="p"),
+        Binding("right_square_bracket,n", "other(-1)", "next night", key_display="n"),
     ]
-    KEYS = (("p, n", "the night before, and the one after"), ("up, down", "through the page"))
+    KEYS = (("p, n", "previous and next night"), ("up, down", "scroll the page"))
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -89,7 +89,7 @@ class LearningPane(Pane):
 
     @property
     def _cycle(self) -> Cycle | None:
-        """The one that was chosen; the newest that trains unless one was."""
+        """The chosen training cycle, or the newest one."""
         trained = [one for one in self._cycles if one.kind != "evaluation"]
         return next((one for one in trained if one.id == self._wanted), next(iter(trained), None))
 
@@ -135,7 +135,7 @@ class LearningPane(Pane):
             plot.refresh()
 
     def _other(self, step: int) -> Cycle | None:
-        """The night so many before the one that is shown, or after it."""
+        """Returns the night `step` places before the shown one (negative: after), or None."""
         trained = [one for one in self._cycles if one.kind != "evaluation"]
         place = trained.index(self._cycle) + step if self._cycle is not None else -1
         return trained[place] if 0 <= place < len(trained) else None
@@ -147,7 +147,7 @@ class LearningPane(Pane):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are only keys for nights that there are."""
+        """Enables the keys for the previous and next night only if there is one."""
         if action == "other":
             return self._there[0 if parameters == (1,) else 1]
         return super().check_action(action, parameters)
@@ -160,21 +160,21 @@ class LearningPane(Pane):
 
 
 def subtitle_of(points: Sequence[tuple[float, float]]) -> str:
-    """What a curve does not show: that there is none, or one point, which nobody sees."""
+    """Notes that a curve has no point, or a single invisible one; empty otherwise."""
     if not points:
         return "no point so far"
     return f"one point so far: {points[0][1]:.3g}" if len(points) == 1 else ""
 
 
 def ticks_of(steps: Sequence[float]) -> list[float]:
-    """At most six whole steps, the first among them, all equally far apart."""
+    """Returns at most six equidistant whole steps, beginning with the first."""
     first, last = int(steps[0]), int(steps[-1])
     return [float(step) for step in range(first, last + 1, max(1, -(-(last - first) // 5)))]
 
 
 def heights_of(rows: int, most: float, high: float | None) -> list[float]:
-    """Ticks of an axis that begins at 0 and is drawn in so many rows: each stands on a row of its own, and is the
-    figure of this row. The last is the end of the axis: `high`, or a round figure that `most` does not exceed."""
+    """Ticks of an axis from 0, drawn in `rows` rows, each tick exactly on a row. The last tick is `high`, or a round
+    figure of at least `most`."""
     parts = next((count for count in PARTS if rows > 1 and (rows - 1) % count == 0), 1)
     if high is not None:
         return [high * place / parts for place in range(parts + 1)]
@@ -185,24 +185,24 @@ def heights_of(rows: int, most: float, high: float | None) -> list[float]:
 
 
 def labels_of(heights: Sequence[float]) -> list[str]:
-    """All with as many decimals as the first above 0 needs."""
+    """Formats all ticks with as many decimals as the first one above 0 needs."""
     first = heights[1]
     decimals = next((count for count in range(12) if abs(first - round(first, count)) < 1e-6 * first), 12)
     return [f"{one:,.{decimals}f}" for one in heights]
 
 
 def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]]:
-    """(step, figure), where there is one."""
+    """Returns (step, figure) for the steps that have the figure."""
     return [(one["step"], one[name]) for one in (curves.steps if curves is not None else ()) if name in one]
 
 
 def bounds_of(curves: CycleCurves | None) -> list[list[tuple[float, float]]]:
-    """(step, low) and (step, high) of each step's success, where it says so; nothing otherwise."""
+    """Returns (step, low) and (step, high) of each step's success interval; empty if the steps have none."""
     return [found for name in ("success_low", "success_high") if (found := points_of(curves, name))]
 
 
 def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
-    """Success of the training's attempts by taskset, each with its 95 % interval: attempts at one task are alike."""
+    """Success of training attempts by taskset with 95 % intervals, which allow for the correlation within a task."""
     text = plain("\nsuccess by taskset, with 95 % intervals\n", DIM, lines=True)
     if passes is None:
         text.append("counting …\n", DIM)
@@ -220,7 +220,7 @@ def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
 
 
 def interval_bar(share: float, low: float, high: float, width: int) -> Text:
-    """The share as `●` on its interval `━`, from 0 to 1."""
+    """Draws the share as `●` on its interval `━`, from 0 to 1."""
     places = [min(int(one * width), width - 1) for one in (low, share, high)]
     text = Text()
     for place in range(width):
@@ -234,7 +234,7 @@ def interval_bar(share: float, low: float, high: float, width: int) -> Text:
 
 
 def spent_text(cycle: Cycle, curves: CycleCurves | None) -> Text:
-    """Where the time went: phases of the night, and parts of its training steps."""
+    """Time by phase of the night, and by part of its training steps."""
     text = plain("\nwhere the time went\n", DIM, lines=True)
     parts = {name.replace("_", " "): seconds for name, seconds in cycle.seconds.items()}
     _shares(text, parts)

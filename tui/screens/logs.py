@@ -1,4 +1,4 @@
-"""The screen Logs: what the worker and the broker write to their logs, and every event, each with a filter."""
+"""The screen Logs: the worker's log, the broker's log and all events, each with a filter."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LogsPane(Pane):
         Binding("e", "source('events')", "events"),
         Binding("f", "follow", "follow"),
     ]
-    KEYS = (("w, b, e", "the worker's log, the broker's, the events"), ("f", "stay at the newest line, or stop"))
+    KEYS = (("w, b, e", "worker's log, broker's log, events"), ("f", "follow the newest line, or stop"))
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -84,7 +84,7 @@ class LogsPane(Pane):
 def lines_text(lines: Sequence[str], wanted: str, source: str) -> Text:
     fitting = [line for line in lines if wanted.casefold() in line.casefold()]
     if not fitting:
-        return plain("No line has that." if wanted else f"The {source} has written nothing.", DIM)
+        return plain("No line matches." if wanted else f"The {source}'s log is empty.", DIM)
     text = Text()
     for line in fitting:
         lowered = line.casefold()

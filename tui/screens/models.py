@@ -1,4 +1,4 @@
-"""The screen Checkpoints: each model, what it is in service as, its decision, its lineage, and its evaluation."""
+"""The screen Checkpoints: each model with its aliases, decision, lineage and evaluation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui.widgets.view import ApiQuestion
 
 
 def row(view: CheckpointView) -> Row:
-    """A gate's figure stands under a short head; the detail has all of them with their reasons."""
+    """One table row with the main gate figures; the detail view has all gates with their reasons."""
     decision = view.decision
     return Row(
         view.checkpoint.manifest,
@@ -37,7 +37,7 @@ def row(view: CheckpointView) -> Row:
 
 
 def detail(view: CheckpointView, status: Status | None = None) -> Text:
-    """`status` says which model is tried beside the champion now, and what the candidate waits for."""
+    """Describes a model; `status` adds the canary in progress and the candidate's waiting reason."""
     checkpoint = view.checkpoint
     text = plain(checkpoint.manifest, STRONG)
     origin = f"{checkpoint.stage}, step {checkpoint.step}, cycle {checkpoint.cycle}, from {short(checkpoint.parent)}"
@@ -62,7 +62,7 @@ def detail(view: CheckpointView, status: Status | None = None) -> Text:
 
 
 def lineage_text(lineage: ModelLineage) -> Text:
-    """From the model to where it came from, each with what was decided about it."""
+    """Lists the model and its ancestors, each with the decision about it."""
     text = plain("\nlineage\n", DIM, lines=True)
     for place, view in enumerate(lineage.models):
         one = view.checkpoint
@@ -107,7 +107,7 @@ class ModelsPane(TablePane):
         Binding("e", "evaluation", "items"),
     ]
     ON_RECORD = frozenset({"evaluation"})
-    KEYS = (*TablePane.KEYS, ("e", "its evaluation beside the champion, item by item"))
+    KEYS = (*TablePane.KEYS, ("e", "show its evaluation beside the champion, item by item"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[CheckpointView]:
         return client.checkpoints(before=before, limit=PAGE)
@@ -132,6 +132,6 @@ class ModelsPane(TablePane):
     def action_evaluation(self) -> None:
         decision = self.selected.decision if self.selected is not None else None
         if decision is None:
-            self.host.say("There is no decision about this model, and so no evaluation.")
+            self.host.say("This model has no decision, and so no evaluation.")
         else:
             self.app.push_screen(EvaluationScreen(self.host.client(), decision))

@@ -1,4 +1,4 @@
-"""The screen Now: what runs, how fast, how busy the machine is, what waits, and what happened last."""
+"""The screen Now: running work, speed, machine load, queue, and the newest events."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 BAR = 7
 CANDIDATE_LINES = 2
-"""At most: more of them would leave no room for the events on 24 lines."""
+"""Maximum lines for the candidate; more would leave no room for events on 24 lines."""
 MOST = 200
-"""Events."""
+"""Number of events shown."""
 SCARCE = ("memory", "disk")
-"""What work stops without."""
+"""Resources without which work stops."""
 JOB_ORDER = ("running", "queued", "solved", "unsolved", "failed", "cancelled")
 
 
 class NowPane(Pane):
     FILTER = "words of an event"
-    KEYS = (("up, down", "through the events"),)
+    KEYS = (("up, down", "scroll the events"),)
 
     def __init__(self, **given: str) -> None:
         super().__init__(**given)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ class NowPane(Pane):
 
 
 def candidate_text(status: Status, width: int) -> Text:
-    """What the candidate waits for, in a line or two of at most `width` cells; empty where there is none."""
+    """The candidate's waiting reason in at most two lines of `width` cells; empty without one."""
     candidate = status.aliases.get("candidate")
     if candidate is None or not status.candidate_waits_for:
         return Text()
@@ -140,7 +140,7 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
     text = Text()
     jobs = {name: status.jobs.get(name, 0) for name in JOB_ORDER}
     waiting = jobs["queued"] + jobs["running"]
-    _pair(text, "jobs", f"{jobs['running']} running, {jobs['queued']} queued" if waiting else "none waits")
+    _pair(text, "jobs", f"{jobs['running']} running, {jobs['queued']} queued" if waiting else "none waiting")
     _pair(
         text,
         "ended",
@@ -164,14 +164,14 @@ def queue_text(status: Status, machine: MachineView | None) -> Text:
 
 
 def events_with(events: Sequence[Numbered], wanted: str) -> list[Numbered]:
-    """Those whose kind or text has what is wanted, in their order."""
+    """Returns the events whose kind or text contains `wanted`, in their order."""
     return [one for one in events if wanted.casefold() in f"{one[1].kind} {one[1].text}".casefold()]
 
 
 def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
-    """In the order given. `wanted` is the filter that they passed."""
+    """Lists events in the given order; `wanted` is the filter that they passed."""
     if not events:
-        return plain("No event has that." if wanted else "No event yet.", DIM)
+        return plain("No event matches." if wanted else "No event yet.", DIM)
     text = Text()
     for _, event in events:
         text.append_text(plain(f"{event.created[5:19].replace('T', ' ')}  ", DIM))
@@ -184,13 +184,13 @@ def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
 
 
 def whole_size(count: float) -> str:
-    """Bytes without a fraction, for a narrow box."""
+    """Formats bytes without a fraction, for a narrow box."""
     number, unit = size(count).split()
     return f"{float(number):.0f} {unit}"
 
 
 def duration(seconds: float) -> str:
-    """`42 s`, `12 min`, `3 h 20 min`, `4 days`."""
+    """Formats seconds as `42 s`, `12 min`, `3 h 20 min` or `4 days`."""
     if seconds < 120:
         return f"{seconds:.0f} s"
     if seconds < 7200:

@@ -1,6 +1,6 @@
-"""What is typed behind `/` on the screen of rollouts, as a filter of the control API. Pure.
+"""Parses the text after `/` on the screen Rollouts into a filter of the control API. Pure.
 
-`fail`, `family=gcd verdict=fail`, `job=job-1`, `cycle=night-1 train`: words in any order, each narrows it.
+`fail`, `family=gcd verdict=fail`, `job=job-1`, `cycle=night-1 train`: words in any order, each narrows the list.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PURPOSES = {one.value: one for one in Purpose}
 
 
 def read_filter(text: str) -> RolloutFilter | str:
-    """Or what is wrong with it, and what to type."""
+    """Returns the filter, or a message that says what to correct."""
     given: dict[str, object] = {}
     for word in text.split():
         name, equals, value = word.partition("=")
@@ -23,17 +23,17 @@ def read_filter(text: str) -> RolloutFilter | str:
             name = "verdict" if word in _VERDICTS else "purpose" if word in _PURPOSES else "family"
             value = word
         if name not in FIELDS or not value:
-            return f"{word!r} is no filter: {HINT}"
+            return f"invalid filter {word!r}: use {HINT}"
         if name in given:
-            return f"{name} is there twice: each word narrows what is shown, and one of them is enough"
+            return f"{name} is given twice: keep one"
         given[name] = value
     if "verdict" in given:
         verdict = _VERDICTS.get(str(given.pop("verdict")))
         if verdict is None:
-            return f"the verdict is one of {', '.join(VERDICTS)}"
+            return f"invalid verdict: use one of {', '.join(VERDICTS)}"
         given["outcome"] = verdict
     if "purpose" in given and given["purpose"] not in _PURPOSES:
-        return f"the purpose is one of {', '.join(_PURPOSES)}"
+        return f"invalid purpose: use one of {', '.join(_PURPOSES)}"
     if "step" in given and not (str(given["step"]).isascii() and str(given["step"]).isdigit()):
-        return "the step is a whole number"
+        return "invalid step: use a whole number"
     return RolloutFilter.model_validate(given, strict=False)

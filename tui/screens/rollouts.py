@@ -1,4 +1,4 @@
-"""The screen Rollouts: what the model tried, what its verifier said, and each conversation word by word."""
+"""The screen Rollouts: the model's attempts, their verdicts, and each conversation in full."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def row(view: RolloutView) -> Row:
 
 
 def counted(statuses: Sequence[ToolStatus]) -> Text:
-    """`3` calls, `3 1✗` when one of them failed."""
+    """Formats the number of calls as `3`, or as `3 1✗` if one failed."""
     failed = sum(status.failed for status in statuses)
     text = Text(str(len(statuses)))
     if failed:
@@ -59,9 +59,9 @@ class RolloutsPane(TablePane):
     ON_RECORD = frozenset({"mark", "beside"})
     KEYS = (
         *TablePane.KEYS,
-        ("m", "mark the rollout under the cursor"),
-        ("v", "the marked one and the one under the cursor, side by side"),
-        ("n, p", "in a conversation: through the tree of its branches"),
+        ("m", "mark the selected rollout"),
+        ("v", "show the marked and the selected rollout side by side"),
+        ("n, p", "in a conversation: next and previous in the tree"),
     )
 
     def __init__(self, **given: Any) -> None:
@@ -111,6 +111,6 @@ class RolloutsPane(TablePane):
     def action_beside(self) -> None:
         key = self.table.selected
         if not self._marked or key in (None, self._marked):
-            self.host.say("Mark one with m, go to another, and press v.")
+            self.host.say("Mark a rollout with m, select another, and press v.")
         else:
             self.app.push_screen(Conversations(self.host.client(), (self._marked, str(key))))

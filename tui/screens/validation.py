@@ -1,4 +1,4 @@
-"""The screen Validation: jobs whose check no person has said a word about yet, and what each check asks for."""
+"""The screen Validation: jobs whose check no person has validated yet, with an explanation of each check."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def row(job: Job) -> Row:
 
 
 def detail(job: Job, status: Status | None = None) -> Text:
-    text = plain("Does this check say what was meant?\n", STRONG, lines=True)
+    text = plain("Does this check mean what was asked?\n", STRONG, lines=True)
     text.append_text(plain(f"\n{job.question}\n\n", lines=True))
     for line in explain_check(job.spec):
         text.append_text(plain(f"  {line}\n", lines=True))
     text.append(
-        "\nA verdict says that an answer meets the check; only a person can say that the check is the right one.\n", DIM
+        "\nA verdict shows that an answer passes the check; only a person can confirm that the check is right.\n", DIM
     )
     text.append("To sign it, with examples that it accepts and rejects:\n\n")
     text.append_text(plain(f"    assay jobs validate {job.id}\n", STRONG, lines=True))
@@ -49,7 +49,7 @@ class ValidationPane(TablePane):
     TABLE = Table(
         name="validations",
         columns=(("job", 8), ("kind", 8), ("state", 10), ("question", 44)),
-        empty="Every job's check is validated, or there is no job.",
+        empty="No check waits for validation.",
         row=row,
         detail=detail,
     )
@@ -60,4 +60,4 @@ class ValidationPane(TablePane):
         return client.open_validations(limit=MOST)
 
     def line(self, status: Status) -> Text:
-        return plain("checks that wait for a person's word, newest first", DIM)
+        return plain("checks that wait for a person's validation, newest first", DIM)

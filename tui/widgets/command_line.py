@@ -1,6 +1,6 @@
-"""The line at the bottom: a filter behind `/`, a command behind `:`, with completion.
+"""The line at the bottom: a filter after `/`, a command after `:`, with completion.
 
-What always holds: what was typed is looked up in a table of commands and does nothing else.
+Invariants: typed text is only looked up in a table of commands.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ class TypedCommand:
     name: str
     about: str
     run: Callable[[str], object]
-    """With what was typed behind the name."""
+    """Called with the text typed after the name."""
     acts: bool = False
-    """Whether it changes something, and is missing where the screen only reads."""
+    """True if the command changes something; read-only screens do not have it."""
 
 
 def completed(names: Sequence[str], typed: str) -> tuple[str, str]:
-    """What was typed, up to where the names that begin so part; and in a sentence which those are, if they are many."""
+    """Completes `typed` to the longest common prefix of the matching names, with a sentence that lists them if
+    several."""
     fitting = [name for name in names if typed and name.startswith(typed.lower())]
     if not fitting:
         return typed, ""
@@ -45,18 +46,18 @@ def may_be(typed: str, names: Sequence[str]) -> str:
 
 
 def find_command(commands: Sequence[TypedCommand], typed: str) -> tuple[TypedCommand, str] | str:
-    """The command and what is behind its name; a beginning that only one has is enough. Otherwise, what is wrong."""
+    """Returns the command and its argument, or an error message. A unique prefix of the name suffices."""
     name, _, rest = typed.strip().partition(" ")
     fitting = [one for one in commands if one.name == name] or [one for one in commands if one.name.startswith(name)]
     if len(fitting) == 1 and name:
         return fitting[0], rest.strip()
     if not fitting or not name:
-        return f"There is no command {name!r}: ? lists the screens, tab completes."
+        return f"Unknown command {name!r}: ? lists the screens, tab completes."
     return may_be(name, [one.name for one in fitting])
 
 
 class CommandInput(Input):
-    """Tab completes to where the names part, and asks for it to be said which there are."""
+    """Input with tab completion; several matches are announced with `Undecided`."""
 
     names: Sequence[str] = ()
 
@@ -66,7 +67,7 @@ class CommandInput(Input):
     ]
 
     class Undecided(Message):
-        """What was completed is the beginning of several names."""
+        """The completed text is a prefix of several names."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -91,7 +92,7 @@ class CommandInput(Input):
 
 
 class CommandLine(Horizontal):
-    """Hidden until it is opened."""
+    """The input line at the bottom; hidden until opened."""
 
     class Entered(Message):
         def __init__(self, sign: str, typed: str) -> None:
@@ -100,7 +101,7 @@ class CommandLine(Horizontal):
             self.typed = typed
 
     class Left(Message):
-        """Nothing is to be done."""
+        """The line was left without a command."""
 
     def __init__(self) -> None:
         super().__init__(id="command-line")
@@ -125,12 +126,12 @@ class CommandLine(Horizontal):
         typed.focus()
 
     def close(self) -> None:
-        """While it is closed, no key reaches it."""
+        """Hides the line; no key reaches it while closed."""
         self.query_one(CommandInput).can_focus = False
         self.remove_class("-open")
 
     def enter(self, typed: str) -> None:
-        """The program is told before the next key reaches it."""
+        """Closes the line and posts its text before the program processes the next key."""
         self.close()
         self.app.post_message(self.Entered(self.sign, typed))
 

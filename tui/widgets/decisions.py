@@ -1,4 +1,4 @@
-"""A decision about a model as text: the outcome, every gate's figure and reason, and what would have changed it."""
+"""A decision about a model as text: outcome, figure and reason of every gate, and the smallest change of outcome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def decision_detail(decision: Decision) -> Text:
 
 
 def figure_text(finding: GateFinding) -> str:
-    """`+31.2`, `0 people`, `1.2 hours`; `-` when the gate had nothing to measure."""
+    """Formats a gate's figure: `+31.2`, `0`, `1.2 h`, `3.0 %`; `-` without one."""
     if finding.figure is None:
         return "-"
     if finding.unit == "points":
@@ -54,6 +54,6 @@ def finding_of(decision: Decision | None, gate: str) -> GateFinding | None:
 
 
 def weakest_family(decision: Decision | None) -> GateFinding | None:
-    """The finding about the family that lost most: the one that a person would ask about."""
+    """Returns the finding about the taskset that lost most."""
     families = [one for one in decision.findings if one.gate.startswith("non_regression")] if decision else []
     return min(families, key=lambda one: 0.0 if one.figure is None else one.figure, default=None)

@@ -1,13 +1,12 @@
-"""What asks a person before something happens: a decision about the candidate, a rollback, a job; and two to read.
+"""Dialogs that ask before something happens (a decision, a rollback, a job), and a screen for reading.
 
-What puts a model into service is typed: the first eight digits of the digest that is shown, and then the
-passphrase of the key that signs it. What the daemon then refuses is shown here, with its hint, and the dialog stays
-open.
+To put a model into service, a person types the first eight digits of its digest and the passphrase of the signing key.
+If the daemon refuses, its message and hint appear in the dialog, which stays open.
 
-What always holds: a passphrase is never shown, also where it is typed too early, and is forgotten when the key was
-opened. A message stands above what is typed, and what is read scrolls, so it is in sight on 24 lines. Each dialog has
-its own last line: keys of the screen behind it do nothing, and are not shown. What was asked for is asked for once,
-however often enter is pressed, and until it is answered the dialog stays.
+Invariants: a passphrase is never shown, even when typed too early, and is forgotten once the key is open. Messages
+stand above the input and long text scrolls, so both are visible on 24 lines. Each dialog has its own footer; keys of
+the screen behind are inactive and not shown. A request is sent once, however often enter is pressed, and the dialog
+stays until the answer comes.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from tui.widgets.text import BAD, CARE, DIM, STRONG, markup_safe, plain
 DIGITS = 8
 HEXADECIMAL = "0123456789abcdef"
 LEAST_LINES = 3
-"""Of the text that scrolls in a dialog; the style sheet says so, too."""
+"""Minimum lines of a dialog's scrolling text; must match assay.tcss."""
 
 
 class Dialog(ModalScreen[str | None]):
-    """Ends with a sentence to show, or None when it was left."""
+    """A modal dialog; returns a sentence to show, or None if it was left."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave")]
     working = False
-    """What was asked for is not answered yet."""
+    """True while a request waits for its answer."""
 
     def action_leave(self) -> None:
         if self.working:
-            self.tell(plain("This was asked for, and cannot be called back: wait for the answer.", CARE))
+            self.tell(plain("The request was sent and cannot be cancelled: wait for the answer.", CARE))
         else:
             self.dismiss(None)
 
@@ -56,13 +55,13 @@ class Dialog(ModalScreen[str | None]):
         self.tell(text)
 
     def tell(self, text: Text) -> None:
-        """Shows it in the place for messages, which has no line while there is none, and is gone once it is closed."""
+        """Shows a message in its reserved place, which takes no line while empty; ignored once the dialog is closed."""
         for place in self.query("#dialog-error").results(PlainText):
             place.show(text)
             place.display = bool(text)
 
     def attempt(self, act: Callable[[], str]) -> None:
-        """Does it outside the screen's own thread; `act` returns the sentence to end with."""
+        """Runs `act` in a thread; `act` returns the sentence that closes the dialog."""
         if not self.working:
             self.working = True
             self.tell(plain("working …", DIM))
@@ -83,22 +82,23 @@ class Dialog(ModalScreen[str | None]):
 
 
 class DialogBox(Vertical):
-    """As high as what is in it, or as the screen; then the text that scrolls has what the other parts leave to it."""
+    """A box as high as its content, at most the screen; the scrolling text takes the height that the other parts
+    leave."""
 
     @property
     def _has_relative_children_height(self) -> bool:
-        """Otherwise Textual would make it as high as the screen, always."""
+        """Always False; otherwise Textual would stretch the box to the screen's height."""
         return False
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """With room for the whole text, for which the layout has no more than its least height where there is none."""
+        """Returns the height with the whole text, for which the layout counts only its minimum."""
         whole = self.query_one("#dialog-body").get_content_height(container, viewport, width)
         return self.arrange(Size(width, 0)).total_region.height + max(0, whole - LEAST_LINES)
 
 
 class NameInput(Input):
-    """Takes the beginning of a name that is asked for, and no more. While what was typed is anything else, it is shown
-    as dots: it may be a passphrase. Who pastes the whole name has typed its beginning."""
+    """Input that accepts a prefix of the requested name; pasting the whole name counts as its prefix. Any other text
+    may be a passphrase and is shown as dots."""
 
     def __init__(self, asked: str, *, id: str) -> None:  # noqa: A002
         digits = set(asked) <= set(HEXADECIMAL)
@@ -111,7 +111,7 @@ class NameInput(Input):
         return self.value.strip().lower() == self._asked.lower()
 
     def restricted(self) -> None:
-        """Of a key that belongs to no such name."""
+        """Hides the input after a key that cannot occur in the name."""
         super().restricted()
         self._strange = True
         self._hide()
@@ -131,12 +131,11 @@ class NameInput(Input):
 
 
 class TypedConfirmation(Dialog):
-    """`act` happens when the first characters of `name` were typed, and after them a passphrase where `key` names what
-    it opens. It is called with the passphrase, empty without `key`. `to` says what they are typed for; `kind` is what
-    all such names begin with, which nobody types.
+    """Runs `act` after the first characters of `name` were typed, and the passphrase of `key` if given.
 
-    Enter leads from the digits to the passphrase, whether they are right or not: what a person types next belongs into
-    a line that does not show it.
+    `act` gets the passphrase, empty without `key`. `to` says what the confirmation does; `kind` is the common prefix of
+    such names, which is not typed. Enter always moves from the digits to the passphrase, right or wrong: the next text
+    typed belongs into a hidden line.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -167,7 +166,7 @@ class TypedConfirmation(Dialog):
             with VerticalScroll(id="dialog-body"):
                 yield PlainText.of(self._body)
             yield PlainText(id="dialog-error")
-            yield PlainText(f"Type {self._asked} to {self._to}; escape leaves everything as it is.")
+            yield PlainText(f"Type {self._asked} to {self._to}; escape cancels.")
             yield NameInput(self._asked, id="dialog-typed")
             if self._key:
                 yield PlainText.of(plain(f"Passphrase of {self._key}, which signs it"))
@@ -186,7 +185,7 @@ class TypedConfirmation(Dialog):
         return self.query_one("#dialog-typed", NameInput)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are only keys to scroll what does not fit."""
+        """Enables the scroll keys only if the text does not fit."""
         if action == "read":
             body = self.query_one_optional("#dialog-body", VerticalScroll)
             return body is not None and body.show_vertical_scrollbar
@@ -199,14 +198,14 @@ class TypedConfirmation(Dialog):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if self.working:
             return
-        typed, wrong = self._typed, f"That is not {self._asked}: nothing was done."
+        typed, wrong = self._typed, f"Wrong digits, expected {self._asked}: nothing was done."
         secret = self.query_one_optional("#dialog-secret", Input)
         if secret is not None and event.input is typed:
             secret.focus()
             if typed.is_right:
                 self.tell(Text())
             else:
-                self.complain(wrong, "Enter leads back to where it is typed.")
+                self.complain(wrong, "Press enter to type them again.")
             return
         passphrase = "" if secret is None else secret.value
         if secret is not None:
@@ -220,7 +219,7 @@ class TypedConfirmation(Dialog):
 
 
 class SubmitDialog(Dialog):
-    """A question and a predicate over its answer; no known answer is needed."""
+    """Asks for a question and a predicate over its answer; no known answer is needed."""
 
     def __init__(self, submit: Callable[[SubmitJob], str]) -> None:
         super().__init__()
@@ -251,25 +250,25 @@ class SubmitDialog(Dialog):
             check.focus()
             return
         if not question.value.strip():
-            self.complain("There is no question.", "Write what is to be found.")
+            self.complain("The question is empty.", "Enter a question.")
             return
         if not check.value.strip():
             self.complain(
                 "A question without a check cannot be answered with evidence.",
-                "Write what must be true of the answer, such as 7*x+3 == 45.",
+                "Enter a condition on the answer, such as 7*x+3 == 45.",
             )
             return
         try:
             spec = PredicateSpec(predicate=check.value.strip())
             job = SubmitJob(question=question.value.strip(), spec=spec)
         except ValidationError as error:
-            self.complain(f"That cannot be a job: {error.errors()[0]['msg']}")
+            self.complain(f"Invalid job: {error.errors()[0]['msg']}")
             return
         self.attempt(lambda: self._submit(job))
 
 
 class ReadingScreen(Dialog):
-    """One text on the whole screen."""
+    """Shows one text on the whole screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "leave", "back")]
 

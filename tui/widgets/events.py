@@ -1,4 +1,4 @@
-"""The newest events, read on from the last one that is known."""
+"""The newest events, read incrementally."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Numbered: TypeAlias = "tuple[int, Event]"
 
 
 class EventFeed:
-    """Each `read` asks only for what is new. One thread uses it."""
+    """Event cache for one thread; each `read` fetches only new events."""
 
     def __init__(self, most: int = MOST) -> None:
         self._most = most
@@ -21,7 +21,7 @@ class EventFeed:
         self._known: tuple[Numbered, ...] = ()
 
     def read(self, client: ApiClient, status: Status) -> tuple[Numbered, ...]:
-        """Ascending: the newest ones. Raises ApiError."""
+        """Returns the newest events in ascending order. Raises ApiError."""
         if status.data != self._data or (self._known and status.last_event < self._known[-1][0]):
             self._known, self._data = (), status.data
         after = max(self._known[-1][0] if self._known else 0, status.last_event - self._most)

@@ -1,4 +1,4 @@
-"""Parts of screens: plain text, tables of records, a text that scrolls, lines on top, a page without a daemon."""
+"""Parts of screens: plain text, record tables, scrolling text, top lines, and the page shown without a daemon."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 
 class PlainText(Static):
-    """Text without markup, drawn again only when it changed."""
+    """Text without markup, redrawn only when it changed."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(Text(text), id=id, classes=classes, markup=False)
@@ -45,12 +45,12 @@ class PlainText(Static):
             self.draw()
 
     def draw(self) -> None:
-        """Draws it in the colours of now."""
+        """Redraws the text in the current theme."""
         self.update(self.text)
 
 
 class TopLine(PlainText):
-    """What is in service, what waits for a decision, what the daemon does."""
+    """Models in service, the candidate, the worker's state and the next cycle."""
 
     def show_status(self, status: Status, *, read_only: bool, now: datetime) -> None:
         text = Text()
@@ -72,13 +72,13 @@ class TopLine(PlainText):
 
 
 def due(moment: str, now: datetime) -> str:
-    """A time to come: hours and minutes, and the day before them where it is not within a day."""
+    """Formats a future time as hours and minutes, with the date if it is a day or more away."""
     far = datetime.fromisoformat(moment) - now >= timedelta(days=1)
     return f"{plain(moment[5:10]).plain} {clock(moment)}" if far else clock(moment)
 
 
 def doing(status: Status) -> Text:
-    """What the worker does, or why it does nothing."""
+    """Describes the worker's state, or the reason why it is idle."""
     worker = status.worker
     if status.tampered:
         return plain(f"tampered with: {status.tampered}", BAD, limit=60)
@@ -94,7 +94,7 @@ def doing(status: Status) -> Text:
 
 
 class ViewLine(PlainText):
-    """The screens with their number keys; a click opens one."""
+    """Lists the screens with their number keys; a click opens one."""
 
     class Clicked(Message):
         def __init__(self, name: str) -> None:
@@ -107,7 +107,7 @@ class ViewLine(PlainText):
         self._places: list[tuple[int, int, str]] = []
 
     def show_current(self, name: str) -> None:
-        """With the briefer titles where the whole ones have no room."""
+        """Highlights the current screen; uses brief titles if the full ones do not fit."""
         width = self.app.size.width
         long = sum(len(f" {view.key} {view.title} ") for view in self._views) <= width
         text = Text()
@@ -127,21 +127,21 @@ class ViewLine(PlainText):
 
 
 WIDE = 100
-"""Columns of a terminal in which a text stands beside a table."""
+"""Minimum terminal width, in columns, for a text beside a table."""
 TALL = 30
-"""Lines of a terminal from which on a line to type in has a border."""
+"""Minimum terminal height, in lines, for a border around input lines."""
 LEAST_CELLS = 6
-"""Of a last column."""
+"""Minimum width of the last column, in cells."""
 
 
 def last_width(columns: Sequence[tuple[str, int]], room: int) -> int:
-    """How wide the last column is where the whole table has so much room."""
+    """Returns the width of the last column for a table of `room` cells."""
     others = sum(width for _, width in columns[:-1]) + 2 * len(columns)
     return max(LEAST_CELLS, min(columns[-1][1], room - others))
 
 
 class RecordTable(DataTable[Text]):
-    """Rows with keys: when they change, the cursor stays on its record. What has no room in a cell ends with `…`."""
+    """Table of keyed rows; the cursor stays on its record when rows change. Long cells end with `…`."""
 
     def __init__(self, table: Table) -> None:
         super().__init__(id=table.name, cursor_type="row", cell_padding=1, show_cursor=True)
@@ -175,7 +175,7 @@ class RecordTable(DataTable[Text]):
                 self.move_cursor(row=keys.index(selected), animate=False)
 
     def fit(self, room: int) -> None:
-        """Narrows the last column where all have no room, and widens it again where they have."""
+        """Narrows the last column to the available room, or widens it again."""
         column = next(reversed(self.columns.values()), None)
         width = last_width(self.table.columns, room)
         if column is not None and column.width != width:
@@ -184,7 +184,7 @@ class RecordTable(DataTable[Text]):
             self.draw()
 
     def draw(self) -> None:
-        """Draws it in the colours of now."""
+        """Redraws the table in the current theme."""
         self._clear_caches()
         self.refresh()
 
@@ -196,20 +196,20 @@ def _in_one_line(cell: Text) -> Text:
 
 
 class Detail(VerticalScroll):
-    """A text that may be longer than its place."""
+    """Scrolling text."""
 
     def compose(self) -> ComposeResult:
         yield PlainText(classes="detail-text")
 
     def show_detail(self, text: Text, *, moved: bool) -> None:
-        """`moved`: it is another record now, so reading begins at its top."""
+        """Shows a text; `moved` means that the record changed, so scroll to the top."""
         self.query_one(".detail-text", PlainText).show(text)
         if moved:
             self.scroll_home(animate=False)
 
 
 class Absent(Vertical):
-    """The page that is there while the daemon is not."""
+    """The page shown while the daemon does not answer."""
 
     def compose(self) -> ComposeResult:
         yield PlainText("Asking the daemon …", id="absent-text")
@@ -218,7 +218,7 @@ class Absent(Vertical):
         text = Text()
         if isinstance(error, DaemonNotRunning):
             text.append("The daemon is not running.\n\n", STRONG)
-            text.append_text(plain(f"Nobody listens on {socket}", DIM))
+            text.append_text(plain(f"No process listens on {socket}", DIM))
             text.append("\n\nStart it in another terminal:\n\n")
             text.append("    assay serve\n", STRONG)
             text.append("\nWith another data folder: add --data DIR, there and here.\n", DIM)

@@ -1,6 +1,6 @@
-"""What a person can do about models and jobs: approve, reject, roll back, submit, call off. Each asks in a dialog.
+"""Dialogs for a person's actions: approve, reject, roll back and submit.
 
-What always holds: nothing happens before it was typed; a decision is signed over the very text that is shown.
+Invariants: nothing happens before the confirmation was typed; a decision is signed over exactly the text shown.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ Client = Callable[[], ApiClient]
 def judging(
     verdict: Literal["approve", "reject"], status: Status, client: Client, signs: tuple[Path | None, str | None]
 ) -> Dialog | str:
-    """Approves or rejects the candidate, with a signature over the decision that is shown; or why that cannot be."""
+    """Returns a dialog that approves or rejects the candidate with a signature over the decision shown, or an error
+    message."""
     candidate, decision = status.aliases.get("candidate"), status.decision
     if candidate is None:
-        return "There is no candidate that waits for a decision."
+        return "No candidate waits for a decision."
     if decision is None or decision.candidate != candidate:
-        return f"There is no decision about {short(candidate)} yet: its evaluation is not done."
+        return f"No decision about {short(candidate)} yet: its evaluation has not finished."
     try:
         key = find_key(keys_folder(os.environ), *signs)
     except KeyFileError as error:
@@ -64,11 +65,11 @@ def judging(
 
 
 def rolling_back(status: Status, client: Client) -> Dialog | str:
-    """Takes the canary out of service; where there is none, the champion, and the one before returns. As with the
-    command, the digits of what goes are typed."""
+    """Returns a dialog that withdraws the canary, or else restores the previous champion. As with `assay rollback`, the
+    person types digits of the model that leaves service."""
     taken = taking_back(status.aliases)
     if taken is None:
-        return "There is no previous champion to go back to."
+        return "No previous champion to roll back to."
     if taken.back is None:
         heading, done = "Take the canary out of service", f"{short(taken.going)} is out of service."
     else:

@@ -1,4 +1,4 @@
-"""The few signs that stand for an outcome: each has a word beside its colour."""
+"""Signs for outcomes: each has a word beside its colour."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ JOB_STATES = {
 
 
 def signed(sign: tuple[str, str]) -> Text:
-    """A sign in its colour."""
+    """Returns a sign in its colour."""
     return Text().append(*sign)

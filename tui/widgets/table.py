@@ -1,6 +1,6 @@
-"""What a table of records is: how a row looks, and how a record looks as a whole.
+"""Definition of a record table: columns, row layout and detail text.
 
-The functions are pure, and escape what a model, a guest or a stranger wrote.
+The functions are pure and escape text written by a model, a guest or a stranger.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Row:
 class Table:
     name: str
     columns: tuple[tuple[str, int], ...]
-    """Head and width in cells."""
+    """Heading and width in cells."""
     empty: str
-    """What is said while there is no record."""
+    """Text shown without records."""
     row: Callable[[Any], Row]
     detail: Callable[[Any, Status], Text]

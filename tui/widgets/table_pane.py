@@ -1,7 +1,7 @@
-"""A screen with a table of records, page by page, and the record under the cursor beside it.
+"""A screen with a paged table of records and the selected record beside it.
 
-What always holds: a page is one question, however many records there are; the detail is asked for only where the page
-does not have it; enter shows it on the whole screen.
+Invariants: a page is one question, regardless of its number of records; details are requested only if the page lacks
+them; enter shows the record on the whole screen.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from tui.widgets.text import DIM, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 PAGE = 100
-"""Records."""
+"""Records per page."""
 WIDE_SHARE = 66
-"""Per cent of the width that the table has there at most, as assay.tcss says."""
+"""Maximum width of the table, in percent of the screen; must match assay.tcss."""
 SCROLLBAR = 1
 
 
 class TablePane(Pane):
-    """`TABLE` says how records look; `page` reads them; `detail_question` may ask for more of one."""
+    """A screen over `TABLE`. Subclasses implement `page`, and `detail_question` if a record needs more."""
 
     TABLE: ClassVar[Table]
     PAGED: ClassVar[bool] = True
-    """Whether there are older pages."""
+    """True if older pages can exist."""
     SECONDS: ClassVar[float] = 0.0
     ON_RECORD: ClassVar[frozenset[str]] = frozenset()
-    """Actions on the record under the cursor: where there is none, there are no keys for them."""
+    """Actions on the selected record; their keys are disabled without one."""
     FILTER = "text that a row has"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open_record", "read"),
@@ -45,10 +45,10 @@ class TablePane(Pane):
         Binding("left_square_bracket,p", "newer", "newer", key_display="p"),
     ]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = (
-        ("up, down", "another record"),
-        ("enter", "the record on the whole screen"),
-        ("tab", "between the table and the text beside it, which then scrolls"),
-        ("n, p", "the next page, of older records, and the one before"),
+        ("up, down", "select a record"),
+        ("enter", "show the record on the whole screen"),
+        ("tab", "move between the table and the text, which then scrolls"),
+        ("n, p", "next page (older records) and previous page"),
     )
 
     def __init__(self, **given: Any) -> None:
@@ -56,7 +56,7 @@ class TablePane(Pane):
         self._before: list[str] = []
         self._records: Sequence[Any] = ()
         self._rows: tuple[Sequence[Any], list[Row]] = (), []
-        """Of which records these are the rows."""
+        """The records, and the table rows made from them."""
         self._status: Status | None = None
         self._answers: Answers = {}
         self._detailed: str | None = None
@@ -76,23 +76,23 @@ class TablePane(Pane):
 
     # what subclasses say
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[Any]:
-        """Newest first, at most `PAGE`; those before that record. Raises ApiError."""
+        """Returns up to `PAGE` records, newest first, older than `before`. Raises ApiError."""
         raise LookupError(before)
 
     def page_key(self) -> object:
-        """What else than its place makes a page another one."""
+        """Returns everything beside its position that identifies a page, such as a filter."""
         return ""
 
     def detail_question(self, key: str) -> ApiQuestion | None:
-        """What is to be read about the record under the cursor beside its row."""
+        """Returns the question that fetches more about the selected record; None if its row suffices."""
         return None
 
     def detail(self, record: Any, status: Status, more: Any) -> Text:
-        """`more` is the answer to that question, None as long as there is none."""
+        """Describes a record; `more` is the answer to `detail_question`, or None."""
         return self.TABLE.detail(record, status)
 
     def line(self, status: Status) -> Text:
-        """What stands over the table."""
+        """Text above the table."""
         return plain("")
 
     # what happens
@@ -125,7 +125,7 @@ class TablePane(Pane):
         self.show_records()
 
     def show_records(self) -> None:
-        """Shows those that fit the filter."""
+        """Shows the records that match the filter."""
         assert self._status is not None
         if self._records is not self._rows[0]:
             self._rows = self._records, [self.TABLE.row(one) for one in self._records]
@@ -143,7 +143,7 @@ class TablePane(Pane):
 
     @property
     def filters_rows(self) -> bool:
-        """Whether the filter is looked for in the rows of the page, and not by the daemon."""
+        """True if the filter applies to the rows of the page; False if the daemon applies it."""
         return True
 
     def _show_line(self) -> None:
@@ -166,8 +166,8 @@ class TablePane(Pane):
         if record is None:
             waits = "page" not in self._answers
             more = self.PAGED and len(self._records) == PAGE
-            nothing = f"nothing on this page fits{'; n looks on the next' if more else ''}"
-            nothing = nothing if self.filters_rows and (more or self._before) else "nothing fits"
+            nothing = f"nothing on this page matches{'; n searches the next' if more else ''}"
+            nothing = nothing if self.filters_rows and (more or self._before) else "nothing matches"
             text = plain("reading …" if waits else nothing if self.filtered_by else self.TABLE.empty, DIM)
         else:
             text = self.detail(record, self._status, self._answers.get("detail"))
@@ -197,7 +197,7 @@ class TablePane(Pane):
         return ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """There are only keys for pages and records that there are."""
+        """Enables paging and record keys only if there are pages and records."""
         if action in self.ON_RECORD and not self._pages[-1]:
             return False
         if action == "older":

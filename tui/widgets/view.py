@@ -1,7 +1,7 @@
-"""What a screen of the program is: a pane that says what it wants to know, and shows it when it is read.
+"""The contract of a screen: a pane declares its questions and shows their answers.
 
-What always holds: a pane never asks the control API itself; only those of the visible one are asked, so a screen
-that nobody sees costs nothing. A new screen is one module with a `Pane` and one row in `tui.views`.
+Invariants: a pane never calls the control API itself; only the visible pane's questions are asked, so a hidden screen
+costs nothing. A new screen is one module with a `Pane` and one row in `tui.views`.
 """
 
 from __future__ import annotations
@@ -19,48 +19,48 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 @dataclass(frozen=True)
 class ApiQuestion:
-    """Something to read. Two with the same key are the same question, and have one answer."""
+    """One read of the control API. Questions with the same key share one answer."""
 
     key: Hashable
     read: Callable[[ApiClient, Status], Any] = field(compare=False)
-    """Raises ApiError. It runs in the reader's thread."""
+    """Runs in the reader's thread. Raises ApiError."""
     fixed: bool = False
-    """Its answer never changes: it is read once."""
+    """True if the answer never changes, so one read suffices."""
     live: bool = False
-    """It is read in every round, whether or not the status says that something happened."""
+    """True to read in every round, even if the status did not change."""
     seconds: float = 0.0
-    """They lie at least between two readings."""
+    """Minimum interval between two reads."""
 
 
 Answers = Mapping[str, Any]
-"""By the name that the pane gave the question; one that is not read yet, or could not be, is missing."""
+"""Answers by question name; unread and failed questions are missing."""
 
 
 class Host(Protocol):
-    """What a pane may ask of the program that it is in."""
+    """Interface of the program for its panes."""
 
     client: Callable[[], ApiClient]
     read_only: bool
 
     def ask(self) -> None:
-        """The pane has other questions now."""
+        """Announces that the pane's questions changed."""
 
     def say(self, text: str) -> None:
         """Shows a sentence for some seconds."""
 
     def put(self, dialog: Any) -> None:
-        """Opens a dialog, or says the sentence that stands for it."""
+        """Opens a dialog, or shows the given sentence instead."""
 
 
 class Pane(Vertical):
-    """One screen. It is made when it is first looked at, and stays."""
+    """One screen; created when first opened, then kept."""
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Its own keys and what they do, for the help."""
+    """The screen's own keys and their effect, for the help."""
     ACTING: ClassVar[Mapping[str, str]] = {}
-    """Those of its keys that change something, each with its action: not there where the screen only reads."""
+    """Keys that change something, each with its action; disabled in read-only screens."""
     FILTER: ClassVar[str] = ""
-    """What can be typed behind `/`; empty where there is nothing to filter."""
+    """Hint for the text after `/`; empty if the screen has no filter."""
     filtered_by = ""
 
     @property
@@ -73,19 +73,19 @@ class Pane(Vertical):
         return super().check_action(action, parameters)
 
     def questions(self) -> Mapping[str, ApiQuestion]:
-        """What it wants to know now."""
+        """Returns the current questions by name."""
         return {}
 
     def show(self, status: Status, answers: Answers) -> None:
-        """Shows what is known; called whenever something of it was read."""
+        """Shows the known answers; called whenever one was read."""
 
     def filter_by(self, text: str) -> str:
-        """Shows only what fits. Returns why it cannot, or an empty text."""
+        """Shows only matching content. Returns an error message, or an empty text."""
         self.filtered_by = text.strip()
         return ""
 
     def focus_first(self) -> None:
-        """Where the keys go when the screen is opened."""
+        """Focuses the first focusable widget; called when the screen opens."""
         for widget in self.query("*"):
             if widget.focusable:
                 widget.focus(scroll_visible=False)
@@ -94,19 +94,19 @@ class Pane(Vertical):
 
 @dataclass(frozen=True)
 class View:
-    """A row of the table of screens."""
+    """One row of the table of screens."""
 
     name: str
-    """As it is typed behind `:`."""
+    """Name typed after `:`."""
     key: str
-    """The number key that opens it."""
+    """Number key that opens the screen."""
     title: str
     brief: str
-    """Its title where there is little room."""
+    """Short title for narrow terminals."""
     about: str
-    """What it shows, in a sentence."""
+    """Summary of the screen, in a sentence."""
     pane: str | type[Pane]
-    """The class, or where it is: `module:Class` is loaded when the screen is first opened."""
+    """The class, or `module:Class`, which is imported when the screen first opens."""
 
     def make(self) -> Pane:
         made = self.pane

@@ -1,4 +1,4 @@
-"""`assay audit`: reading, checking and taking away the audit log. Nothing here needs the daemon."""
+"""`assay audit`: reads, checks and exports the audit log. Nothing here needs the daemon."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from appliance.settings.client_config import ClientSettings
     from policies.audit import Head
 
-app = typer.Typer(help="The audit log: what was decided, by whom, in which order.", no_args_is_help=True)
+app = typer.Typer(help="Read, check and export the audit log of all decisions.", no_args_is_help=True)
 
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The newest entries, newest first.
+    """List the newest entries, newest first.
 
     Example: assay audit ls --limit 20
     """
@@ -40,20 +40,20 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 @app.command("verify")
 def verify(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(help="A log or an export; the data folder's own without it.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="A log or an export (default: the data folder's log).")] = None,
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The daemon's public key (keys/daemon.pub), kept from before."),
+        typer.Option("--key", metavar="FILE", help="The daemon's public key (keys/daemon.pub), saved earlier."),
     ] = None,
     known: Annotated[
         list[str] | None,
-        typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere; repeatable."),
+        typer.Option("--known", metavar="NUMBER:SHA256", help="An entry that you noted elsewhere (repeatable)."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Find any change, deletion, insertion, reordering or cut end, and name the first bad entry; and any record of the
-    ledger that is not what the log says (exit code 1).
+    """Find any changed, deleted, inserted, reordered or truncated entry and name the first bad one; also find ledger
+    records that contradict the log (exit code 1).
 
     Example: assay audit verify audit.jsonl --key daemon.pub
     """
@@ -82,21 +82,21 @@ def verify(
         )
     else:
         if found.holds:
-            show_line(f"all {found.entries} entries hold")
+            show_line(f"all {found.entries} entries are valid")
         else:
-            show_line(f"entry {found.bad} is the first bad one: {found.problem}")
+            show_line(f"first bad entry: {found.bad}: {found.problem}")
         show_fields(
             [
                 ("good entries", found.entries),
                 ("head", found.head),
-                *(("kept outside in", place) for place in kept),
+                *(("head kept in", place) for place in kept),
                 ("signed by", checked.fingerprint),
             ]
         )
         if found.back is not None:
             show_line(f"the clock was set back before entry {found.back}")
         for text in checked.differs:
-            show_line(f"the ledger is not what the log says: {text}")
+            show_line(f"the ledger contradicts the log: {text}")
         for note in checked.notes:
             show_line(f"note: {note}")
     raise typer.Exit(0 if checked.holds else 1)
@@ -105,11 +105,11 @@ def verify(
 @app.command("export")
 def export(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(help="Where to write it; nothing is overwritten.")],
+    file: Annotated[Path, typer.Argument(help="File to write; must not exist.")],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write the whole log with a signed end, for somebody who checks it elsewhere.
+    """Write the whole log with a signed end, to be checked elsewhere.
 
     Example: assay audit export audit.jsonl
     """
@@ -126,12 +126,12 @@ def export(
 @app.command("renew")
 def renew(
     context: typer.Context,
-    reason: Annotated[str, typer.Option("--reason", help="Why; it is the new log's first entry.")],
+    reason: Annotated[str, typer.Option("--reason", help="Reason, recorded in the new log's first entry.")],
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Begin a new log beside one that is damaged, by what the ledger says. Nobody's key is known then; the daemon must
-    not run.
+    """Start a new log beside a damaged one, based on the ledger. All persons' keys become unknown. Stop the daemon
+    first.
 
     Example: assay audit renew --reason "the disk was replaced"
     """
@@ -147,15 +147,15 @@ def renew(
 
         show_json(RenewedLog.model_validate({"old_log": str(old_log) if old_log else None, "aliases": aliases}))
         return
-    show_line(f"a new log is begun; the old one is {old_log}" if old_log else "a new log is begun; there was none")
+    show_line(f"started a new log; the old one is {old_log}" if old_log else "started a new log; there was none")
     for name, digest in aliases.items():
-        show_line(f"it takes from the ledger, as it is: {name} {digest or 'nothing'}")
-    show_line("nobody's key is known any more: `assay key admit` makes yours known again, on first use")
+        show_line(f"taken from the ledger: {name} {digest or 'none'}")
+    show_line("no person's key is known any more: admit yours again with `assay key admit` (trusted on first use)")
 
 
 @app.command("accept")
 def accept(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Take the log as it is, after you moved the data folder or put an old copy of it back. The daemon must not run."""
+    """Accept the log as it is, after you moved the data folder or restored an old copy. Stop the daemon first."""
     from appliance.cli.audit.renew import accept as accept_log
 
     settings = client_settings_of(context, data)

@@ -1,4 +1,4 @@
-"""Checking a data folder's audit log and ledger from beside the daemon, and taking the log away."""
+"""Checks a data folder's audit log and ledger without the daemon, and exports the log."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from policies.in_force import InForce
 
 
 def entries_of(data: Path, limit: int) -> list[AuditEntry]:
-    """The newest, newest first; nothing is checked. Raises AssayError."""
+    """Returns the newest entries, newest first, unchecked. Raises AssayError."""
     newest = deque(lines_in(log_file(data)), maxlen=limit)
     try:
         return [audit.read(line) for line in newest][::-1]
@@ -39,7 +39,7 @@ def entries_of(data: Path, limit: int) -> list[AuditEntry]:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """All of them. Raises UsageError where it cannot be read."""
+    """Returns all lines of a log. Raises UsageError if unreadable."""
     try:
         return list(lines_of(path))
     except OSError as error:
@@ -49,17 +49,17 @@ def lines_in(path: Path) -> list[bytes]:
 
 
 ATTEMPTS = 5
-"""Times that a log which seems bad is read again: the daemon may be writing to it."""
+"""Reads of a log that seems bad, since the daemon may be writing to it."""
 
 
 class Checked(NamedTuple):
     found: LogCheck
     fingerprint: str
-    """Of the key that the signatures were checked with."""
+    """Fingerprint of the key that the signatures were checked with."""
     notes: list[str]
-    """What this check could not see."""
+    """Limits of this check."""
     differs: list[str]
-    """What the ledger has otherwise than the log says."""
+    """Ledger records that contradict the log."""
 
     @property
     def holds(self) -> bool:
@@ -69,12 +69,12 @@ class Checked(NamedTuple):
 def verified(
     data: Path, file: Path | None, key: Path | None, known: Sequence[str], kept: Sequence[Path] | None = None
 ) -> Checked:
-    """Checks a log, or an export; the data folder's own also against the heads in the files `kept`, and its ledger
-    against the log. Raises AssayError where there is nothing to check."""
+    """Checks a log or an export. The data folder's own log is also checked against the heads in `kept`, and its ledger
+    against the log. Raises AssayError if there is nothing to check."""
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
-        raise UsageError(str(error), "`assay audit verify` prints the head as it is to be noted") from error
+        raise UsageError(str(error), "note the head as `assay audit verify` prints it") from error
     if key is None and file is None and public_file(data, "daemon").exists():
         key = public_file(data, "daemon")
     if file is not None:
@@ -83,7 +83,7 @@ def verified(
     else:
         found, public, notes, differs = _in_folder(data, key, heads, kept_files(data, kept))
     if key is None:
-        notes.append("the key is the one that the log itself names: compare it with one that you noted, or give --key")
+        notes.append("the key comes from the log itself: compare it with one that you noted, or give --key")
     return Checked(found, PublicKey.of(public).fingerprint, notes, differs)
 
 
@@ -92,7 +92,7 @@ def _in_file(file: Path, key: Path | None, heads: Sequence[Head]) -> tuple[LogCh
     public = _public(key, lines)
     if lines and audit.is_export(lines[-1]):
         return audit.check_export(lines, public, known=heads), public, []
-    notes = [] if heads else ["this is a log and no export: entries that are missing at its end are not seen"]
+    notes = [] if heads else ["this is a log, not an export: missing entries at its end cannot be detected"]
     return audit.check(lines, public, known=heads), public, notes
 
 
@@ -116,33 +116,33 @@ def _in_folder(
             break
         if attempt < ATTEMPTS - 1:
             time.sleep(0.05)
-    notes = [] if head else ["the ledger knows of no entry: a cut end would not be seen"]
+    notes = [] if head else ["the ledger has no entry: a truncated log cannot be detected"]
     if kept and in_force.adopted and not any(file.exists() for file in kept):
-        notes.append(f"no head is at {kept[0]}: an old copy of the whole folder would not be seen")
+        notes.append(f"no head at {kept[0]}: an old copy of the whole folder cannot be detected")
     return found, public, notes, differs
 
 
 def _differs(data: Path, in_force: InForce) -> list[str]:
-    """Every record of the ledger beside what the log says of it, read beside the daemon. Raises AuditError."""
+    """Compares every ledger record with the log, beside a running daemon. Raises AuditError."""
     from appliance.ledger.comparison import mismatches
 
     path = data / "ledger.sqlite3"
     if not path.exists():
-        return [f"{path} is not there"]
+        return [f"{path} does not exist"]
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)) as reading:
             return list(mismatches(lambda query, *of: reading.execute(query, of).fetchall(), in_force, texts=None))
     except sqlite3.Error as error:
-        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="put back a copy of it") from error
+        raise AuditError(f"the ledger {path} cannot be read: {error}", hint="restore a backup of it") from error
 
 
 def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> Head:
-    """Raises AssayError, AuditError: a log that does not hold is not signed."""
+    """Writes a signed export. Raises AssayError, and AuditError: an invalid log is not signed."""
     checked = verified(data, None, None, [], kept)
     if not checked.found.holds or checked.found.head is None:
         raise AssayError(
-            f"the log does not hold, and is not exported: entry {checked.found.bad}: {checked.found.problem}",
-            "`assay audit verify`; a copy of the file as it is can be made with cp",
+            f"the log is invalid and was not exported: entry {checked.found.bad}: {checked.found.problem}",
+            "run `assay audit verify`; copy the file as it is with cp",
             ExitCode.FAILED_VERDICT,
         )
     lines = list(lines_in(log_file(data)))[: checked.found.entries]
@@ -154,20 +154,20 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
             os.fsync(out.fileno())
     except OSError as error:
         raise UsageError(
-            f"{file} cannot be written: {error.strerror}", "choose another file; none is overwritten"
+            f"{file} cannot be written: {error.strerror}", "choose another file; existing ones are not overwritten"
         ) from error
     return checked.found.head
 
 
 def kept_files(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
-    """Those files, or where heads are kept unless it is configured otherwise."""
+    """Returns the given head files, or the default ones."""
     from appliance.settings.client_config import ClientSettings
 
     return head_files(ClientSettings(data=data), data) if files is None else files
 
 
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
-    """The key in a file, otherwise the one that the log's first entry names. Raises AssayError."""
+    """Returns the key in a file, or the one in the log's first entry. Raises AssayError."""
     try:
         if key is not None:
             return PublicKey.read(key.read_text(encoding="utf-8")).key()
@@ -176,8 +176,7 @@ def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(
-            f"there is no key to check with: {key or 'the first entry'}: {reason}",
-            "name the daemon's public key with --key",
+            f"no usable key: {key or 'the first entry'}: {reason}", "name the daemon's public key with --key"
         ) from error
 
 
@@ -187,13 +186,13 @@ def _head_of(line: bytes | None) -> list[Head]:
     except ValueError as error:
         raise AssayError(
             f"the ledger's copy of the newest entry was changed: {error}",
-            "put back a copy of the ledger, or `assay audit renew`",
+            "restore a backup of the ledger, or run `assay audit renew`",
             ExitCode.FAILED_VERDICT,
         ) from error
 
 
 def _head_in_ledger(data: Path) -> bytes | None:
-    """The newest line as the ledger keeps it, read beside the daemon. Raises AuditError."""
+    """Returns the ledger's copy of the newest log line, read beside the daemon. Raises AuditError."""
     path = data / "ledger.sqlite3"
     if not path.exists():
         return None

@@ -1,4 +1,4 @@
-"""Beginning a new audit log, and taking one as it is: each alone with the data folder, while no daemon works on it."""
+"""Begins a new audit log or accepts the present one, with exclusive access to the data folder and no daemon running."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from policies.in_force import BEGIN
 
 
 def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> Path | None:
-    """Sets the log aside and begins another, whose first entry says why, and whose newest what it takes from the ledger
-    as it is; returns where the old one is. Raises LedgerError while a daemon works on the folder."""
+    """Moves the log aside and begins another. Its first entry states the reason, its newest the state taken from the
+    ledger. Returns the old log's path. Raises LedgerError while a daemon uses the folder."""
     path = log_file(data)
     stamp = file_stamp()
     aside = path.with_name(f"log.before-{stamp}.jsonl")
@@ -50,14 +50,14 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
 
 
 def accept(data: Path, kept: Sequence[Path]) -> Head:
-    """Takes the log as it is for the one that the heads outside are of, after every line of it was checked. Raises
-    LedgerError while a daemon works on the folder, AssayError for a log that does not hold in itself."""
+    """Makes the log's head the accepted one in the files outside, after every line was checked. Raises LedgerError
+    while a daemon uses the folder, AssayError for an invalid log."""
     checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
     head = checked.found.head
     if not checked.holds or head is None:
         raise AssayError(
-            f"the log and the ledger do not hold: {checked.found.problem or '; '.join(checked.differs[:5])}",
-            "put a copy of the data folder back, or begin a new log: `assay audit renew`",
+            f"the log or the ledger is invalid: {checked.found.problem or '; '.join(checked.differs[:5])}",
+            "restore a backup of the data folder, or start a new log with `assay audit renew`",
             ExitCode.FAILED_VERDICT,
         )
     with acting_for_owner(data), data_lock(data):
@@ -67,8 +67,8 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
 
 
 def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:
-    """Takes the log of a data folder that was put back from a backup, and says so in it; revokes the gateway's tokens,
-    of which some may have been revoked since, and returns their names. Raises as `accept`."""
+    """Accepts the log of a restored data folder and records the restore in it. Revokes the gateway's tokens, some of
+    which may have been revoked since the backup, and returns their names. Raises as `accept`."""
     accept(data, kept)
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")

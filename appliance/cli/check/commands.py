@@ -1,6 +1,6 @@
-"""`assay check`: is this answer, proof, program or text right? One, or a file of them; without a daemon.
+"""`assay check`: verifies answers, proofs, programs and texts, one or a file of them, without a daemon.
 
-There is one command for each kind of check, made from the options that the kind itself names.
+Each kind of check has a command, built from the options that the kind declares.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from appliance.cli.shell.options import Data, Json
 from verifiers.contract.kinds import Kind, KindOption
 from verifiers.registry import KINDS
 
-app = typer.Typer(help="Check answers, proofs, programs and texts, yours or anybody's.", no_args_is_help=True)
+app = typer.Typer(help="Verify answers, proofs, programs and texts.", no_args_is_help=True)
 
 TYPES: dict[str, Any] = {"text": str | None, "texts": list[str] | None, "file": str | None, "folder": Path | None}
-ASSESS = parameter("assess", bool, default=False, help="Check the check itself: whether it tells right from wrong.")
+ASSESS = parameter("assess", bool, default=False, help="Test the check itself: does it tell right from wrong?")
 
 
 def _parameter(option: KindOption) -> inspect.Parameter:
@@ -64,11 +64,10 @@ def selftest(
     context: typer.Context,
     verifiers: Annotated[
         list[str] | None,
-        typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program; repeatable."),
+        typer.Option("--verifier", metavar="NAME", help="Only this kind, such as answer or program (repeatable)."),
     ] = None,
     jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, max=256, help="How many cases run at once; the processors unless given."),
+        int | None, typer.Option("--jobs", min=1, max=256, help="Concurrent cases (default: the number of processors).")
     ] = None,
     catalogue: Annotated[
         bool, typer.Option("--catalogue", help="Print the attacks as Markdown and run none of them.")
@@ -78,7 +77,7 @@ def selftest(
 ) -> None:
     """Try every known attack on the verifiers here, and honest controls.
 
-    1 when an attack passes or a control does not, 5 when a case could not be run.
+    Exit code 1 if an attack passes or a control does not, 5 if a case could not be run.
 
     Example: assay check selftest --verifier answer --jobs 2
     """

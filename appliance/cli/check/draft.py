@@ -1,7 +1,7 @@
-"""`assay check draft`: a checklist for your own instruction, written by a model, read as data and checked.
+"""`assay check draft`: a model drafts a checklist for the user's instruction; the draft is parsed as data and checked.
 
-What always holds: nothing is written before the list was found sound, unless it is asked for; what the model wrote is
-printed escaped; the model is one on this machine.
+Invariants: nothing is written before the list was found sound; model text is printed escaped; the model runs on this
+machine.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ def draft(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name there.")] = "",
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model's name at the endpoint.")] = "",
     written: Annotated[
-        str, typer.Option("--written", metavar="FILE", help="What a model has written already, instead of asking one.")
+        str, typer.Option("--written", metavar="FILE", help="A list already written by a model, instead of asking one.")
     ] = "",
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Where a sound list goes, for --spec; not replaced.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="File for a sound list, to use with --spec; must not exist."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Have a model draft a checklist for your instruction, and check the draft.
+    """Let a model draft a checklist for your instruction, and check the draft.
 
-    0 for a list that is sound, 1 for one that is not, 2 for a text that is no list.
+    Exit code 0 for a sound list, 1 for an unsound one, 2 for a text that is not a list.
 
     Example: assay check draft letter.txt --endpoint http://127.0.0.1:8000/v1 --model judge --out list.toml
     """
@@ -50,12 +51,12 @@ def draft(
     from verifiers.checklists.explain import explain
 
     if bool(written) == bool(endpoint and model):
-        raise UsageError("nothing says who writes the list", "give --endpoint with --model, or --written")
+        raise UsageError("no author for the list", "give --endpoint with --model, or --written")
     if out is not None and out.exists():
-        raise UsageError(f"{out} is there already", "name another file")
+        raise UsageError(f"{out} already exists", "name another file")
     asked = text_of(instruction, "FILE").strip()
     if not asked:
-        raise UsageError("the instruction is empty", "write what a text should be")
+        raise UsageError("the instruction is empty", "describe the text that you want")
 
     def from_model() -> WrittenList:
         from appliance.inference.http.local_api import LocalApi
@@ -95,4 +96,4 @@ def draft(
             with out.open("x") as file:
                 file.write(json.dumps(content, indent=2) + "\n")
         except OSError as error:
-            raise AssayError(f"{out}: {error.strerror}", "name a file that can be made", ExitCode.USAGE) from error
+            raise AssayError(f"{out}: {error.strerror}", "name a writable file", ExitCode.USAGE) from error

@@ -1,4 +1,4 @@
-"""The model that grades the soft items of checklists for `assay check checklist --judge FOLDER`."""
+"""The judge model for soft items of checklists: `assay check checklist --judge FOLDER`."""
 
 from __future__ import annotations
 
@@ -19,16 +19,14 @@ if TYPE_CHECKING:
 HINT = "--judge names a complete model folder: config.json, tokenizer.json, tokenizer_config.json, safetensors"
 ROWS = 4
 LEAST_TOKENS = 512
-"""The instructions to a judge have about 250 words, without the text and the question."""
+"""Minimum context of a judge; its instructions have about 250 words, plus text and question."""
 MOST_TOKENS = 16_384
-"""Of a prompt; a model that reads fewer gets no longer ones, and then grades nothing."""
+"""Maximum tokens of a prompt; a judge does not grade longer ones."""
 
 
 def judge_of(folder: Path) -> tuple[Judge, str]:
-    """Makes it, with the digest of what its answers follow from.
-
-    Raises AssayError for a folder that holds no causal language model, or one that cannot be decoded here.
-    """
+    """Loads a judge and returns it with its digest. Raises AssayError for a folder without a usable causal language
+    model."""
     try:
         files = read_model(folder)
         model = open_model(files, str(folder))
@@ -37,12 +35,12 @@ def judge_of(folder: Path) -> tuple[Judge, str]:
     try:
         renderer = load_renderer(files)
     except Exception as error:  # the tokenizer's library raises nothing narrower
-        raise UsageError(f"{folder} has no tokenizer that can be read: {error}", HINT) from error
+        raise UsageError(f"{folder} has no readable tokenizer: {error}", HINT) from error
     tokens = min(MOST_TOKENS, int(getattr(model.config, "max_position_embeddings", MOST_TOKENS)))
     if tokens < LEAST_TOKENS:
         raise UsageError(
-            f"{folder} reads {tokens} tokens: no question to a judge is that short",
-            f"name a model that reads {LEAST_TOKENS} or more",
+            f"{folder} supports only {tokens} tokens, too few for a judge",
+            f"name a model with a context of at least {LEAST_TOKENS} tokens",
         )
     engine = make_engine("torch", rows=ROWS, slots=tokens, device="cpu", dtype="float32")
     engine.push(model, digest_of(files))
@@ -50,7 +48,7 @@ def judge_of(folder: Path) -> tuple[Judge, str]:
 
 
 def digest_of(files: ModelFiles) -> str:
-    """SHA-256 of what a model's answers follow from: its files by name, in order."""
+    """Returns the SHA-256 of all files of a model, by name, in order."""
     found = hashlib.sha256()
     for name in sorted(files):
         found.update(name.encode() + b"\0" + hashlib.sha256(files[name]).digest())

@@ -1,4 +1,4 @@
-"""From the options of an `assay check` command to a spec and a submission."""
+"""Converts the options of an `assay check` command to a spec and a submission."""
 
 from __future__ import annotations
 
@@ -20,57 +20,58 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class CheckRun(FrozenModel):
-    """The options that all kinds have."""
+    """Options shared by all kinds of checks."""
 
     spec: Path | None = Field(
         None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
     )
     pairs: Path | None = Field(
-        None, description="Many at once: one JSON object a line, `-` for input.", json_schema_extra={"metavar": "FILE"}
-    )
-    out: Path | None = Field(
         None,
-        description="Where results go; the same command continues with what is there.",
+        description="Check many: one JSON object per line, `-` for standard input.",
         json_schema_extra={"metavar": "FILE"},
     )
-    jobs: int = Field(1, ge=1, le=256, description="How many pairs are checked at the same time.")
+    out: Path | None = Field(
+        None, description="File for results; the same command continues it.", json_schema_extra={"metavar": "FILE"}
+    )
+    jobs: int = Field(1, ge=1, le=256, description="Pairs checked concurrently.")
     seconds: float | None = Field(
         None,
         ge=0.05,
         le=86_400,
-        description="Processor time of a check; what is usual unless given.",
+        description="CPU time limit of a check (default: the kind's usual limit).",
         json_schema_extra={"metavar": "S"},
     )
-    evidence: bool = Field(False, description="Show what lets somebody else check the reason.")
+    evidence: bool = Field(False, description="Show the evidence for the reason.")
 
 
 def missing(flag: str, metavar: str) -> UsageError:
-    """The error for an option that a check cannot do without."""
+    """Returns the error for a missing required option."""
     return UsageError(f"{flag} is missing", f"give {flag} {metavar or 'TEXT'}, or --pairs FILE for many")
 
 
 def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
-    """Raises AssayError unless either a file of pairs or one check is asked for; `single` are given flags of one."""
+    """Raises AssayError unless exactly one of a file of pairs and a single check is given; `single` are flags of the
+    latter."""
     if run.pairs is not None and single:
-        raise UsageError(f"{single[0]} and --pairs both say what to check", "give one of them")
+        raise UsageError(f"{single[0]} and --pairs cannot be combined", "give one of them")
     if run.pairs is None and run.out is not None:
-        raise UsageError("--out is for a file of pairs", "give --pairs FILE, or leave --out out")
+        raise UsageError("--out requires --pairs", "give --pairs FILE, or omit --out")
     if run.out is not None and not run.out.absolute().parent.is_dir():
-        raise UsageError(f"{run.out.absolute().parent} is no folder", "make it, or name another --out")
+        raise UsageError(f"--out: no such folder ({run.out.absolute().parent})", "create it, or name another file")
 
 
 def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
-    """Raises AssayError, with the option to give, where a single check lacks what it is about."""
+    """Raises AssayError, naming the option, if a single check lacks a required field."""
     flags = {option.field: option for option in kind.options}
     for name, field in kind.spec.load().model_fields.items():
         if field.is_required() and name not in fields and name != "kind" and name in flags:
             raise missing(flags[name].flag, flags[name].metavar)
     if kind.spec_file is not None and not fields:
-        raise UsageError("--spec is missing", "name a file with the fields of the spec; docs/verifiers/ has examples")
+        raise UsageError("--spec is missing", "name a file with the spec's fields; see docs/verifiers/ for examples")
 
 
 def key_option(kind: Kind) -> KindOption | None:
-    """The option whose value each line of a file of pairs has under its own name, such as `gold`."""
+    """Returns the option that each line of a pairs file gives under its own name, such as `gold`."""
     required = kind.spec.load().model_fields
     return next(
         (
@@ -83,20 +84,20 @@ def key_option(kind: Kind) -> KindOption | None:
 
 
 def require_toolchain(folder: Path | None) -> None:
-    """Raises AssayError for a folder that is named and holds no Lean."""
+    """Raises AssayError if the given folder has no Lean."""
     if folder is None:
         return
     from verifiers.lean.toolchain import find
 
     if find(folder) is None:
         raise UsageError(
-            f"{folder} holds no Lean toolchain", "--lean names the folder of one, such as elan's; it has lib/lean"
+            f"{folder}: no Lean toolchain", "set --lean to a toolchain folder, such as elan's, with lib/lean"
         )
 
 
 def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The spec's fields: those that a file of text says of itself, then those of --spec, then those of the options.
-    `values` are by flag. Raises AssayError, SpecError."""
+    """Merges the spec's fields: from a text file itself, then --spec, then the options; `values` are by flag. Raises
+    AssayError, SpecError."""
     read: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for option in kind.options:
@@ -113,7 +114,7 @@ def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[
 
 
 def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
-    """The fields of a --spec file, which may name its kind but no other one. Raises AssayError, SpecError."""
+    """Reads the fields of a --spec file, whose kind must match if given. Raises AssayError, SpecError."""
     if file is None:
         return {}
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
@@ -130,12 +131,12 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
         fields = dict(kind.retired[found].rewrite.load()({**fields, "kind": found}))
         fields.pop("kind", None)
     elif found != kind.name:
-        raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use the command that is for it")
+        raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use that kind's command")
     return fields
 
 
 def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
-    """The fields of the spec that a kind reads from a file's text. Raises SpecError that names the file."""
+    """Reads spec fields with a kind's own parser. Raises SpecError that names the file."""
     from verifiers.contract.errors import SpecError
 
     try:
@@ -146,7 +147,7 @@ def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
 
 
 def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
-    """Raises AssayError for fields that make no spec."""
+    """Validates a spec. Raises AssayError for invalid fields."""
     from pydantic import ValidationError
 
     from verifiers.contract.spec_data import first_fault
@@ -155,11 +156,11 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
     try:
         return SPEC.validate_python({**fields, "kind": kind.name})
     except ValidationError as error:
-        raise UsageError(f"spec: {first_fault(error)}", "docs/verifiers/ lists the fields of each kind") from error
+        raise UsageError(f"spec: {first_fault(error)}", "see docs/verifiers/ for the fields of each kind") from error
 
 
 def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:
-    """What is checked; where nothing is given, what the kind says of such a spec. Raises AssayError."""
+    """Returns the submission, or the kind's default for such a spec. Raises AssayError."""
     option = kind.submission
     if value is None:
         default = option.default.load()(spec) if option.default is not None else None

@@ -1,7 +1,7 @@
-"""Checks rows before they become tasks: the check can decide something, no wrong answer passes, the right one does.
+"""Checks rows before they become tasks: the check is decisive, rejects wrong answers and accepts the right one.
 
-What always holds: a row is accepted only after its check has refused answers that are wrong and, where the row has a
-reference, passed that; what could not be checked here is refused with that reason, and never counted as wrong.
+Invariants: a row is accepted only after its check has rejected wrong answers and, with a reference, accepted that. A
+row that could not be checked here is refused with the reason, never counted as wrong.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
 BATCH = 64
-LENIENT = "its check passes a wrong answer"
-WRONG_REFERENCE = "its own answer does not pass its check"
+LENIENT = "its check accepts a wrong answer"
+WRONG_REFERENCE = "its check rejects its own answer"
 
 Checked = tuple[OwnRow, str]
-"""A row, and why it is refused; empty where it is not."""
+"""A row with the reason of its refusal, empty if accepted."""
 
 
 class ChecksMany(Protocol):
-    """What is asked of `verifiers.checker.Checker`."""
+    """Interface of `verifiers.checker.Checker` as used here."""
 
     def check_many(
         self, pairs: Sequence[tuple[Spec, str]], seconds: float | None = None
@@ -36,7 +36,7 @@ class ChecksMany(Protocol):
 
 
 def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int], None]) -> Iterator[Checked]:
-    """Each row, in order."""
+    """Yields each row with its result, in order."""
     done = 0
     while some := list(islice(rows, BATCH)):
         submissions = [submissions_of(row) for row in some]
@@ -49,8 +49,7 @@ def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int
 
 
 def submissions_of(row: OwnRow) -> list[str]:
-    """Wrong answers, and last the reference where there is one; none where nothing of ours decides, since such a check
-    passes nothing."""
+    """Returns wrong answers, then the reference if any; none for checks decided elsewhere, which pass nothing here."""
     kind = kind_of(row.spec)
     if scored_elsewhere(row.spec):
         return []

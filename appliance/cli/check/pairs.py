@@ -1,15 +1,14 @@
-"""A file of pairs: one JSON object a line, each becoming a spec and a submission.
+"""A file of pairs: each line is a JSON object with a spec and a submission.
 
-What always holds: the whole file is read and every fault in it named before the first pair is checked; never more than
-one line is in memory; keys that are not asked for never leave this module. A submission may be any text at all, also
-one that no file can hold: what is wrong with it is for its verifier to say.
+Invariants: the whole file is read and all its faults are reported before the first pair is checked; at most one line is
+in memory; unknown keys never leave this module. A submission may be any text, which its verifier judges.
 
-    an answer:   {"id": "a1", "gold": "1/2", "prediction": "0.5"}
-    any other:   {"id": "s1", "spec": {...}, "submission": "..."}
+  an answer:   {"id": "a1", "gold": "1/2", "prediction": "0.5"}
+  any other:   {"id": "s1", "spec": {...}, "submission": "..."}
 
-`spec` holds fields of the spec, and goes before those of the command line; an answer may have it too. What a claim asks
-in its own text (`set-info`) counts as a field of `spec`, unless that sets the field. A number where
-text is wanted is taken as it is written, `null` for a submission as the empty text.
+`spec` has fields of the spec, which override those of the command line; an answer may have it, too. Options in a
+claim's own text (`set-info`) count as fields of `spec` unless it sets them. A number where text is expected is taken as
+written; a submission of `null` is the empty text.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from verifiers.contract.text import clip
 from verifiers.registry.spec import SPEC, Spec
 
 MAX_LINE = 8 << 20
-"""Bytes. Escaped once more on their way to a worker they still fit into a frame."""
+"""Maximum bytes of a line; escaped again for a worker, it still fits into a frame."""
 MAX_ID = 200
 SHOWN = 10
-"""Faults that are shown one by one."""
+"""Number of faults shown individually."""
 BLOCK = 1 << 20
 
 
@@ -44,18 +43,18 @@ class PairItem(NamedTuple):
 
 
 class PairsScan(NamedTuple):
-    """What a file holds; the digest is SHA-256 of its bytes."""
+    """Number of pairs, and SHA-256 of the file."""
 
     total: int
     digest: str
 
 
 class _FaultError(Exception):
-    """What is wrong with one line."""
+    """A fault in one line."""
 
 
 class _Written(float):
-    """A number of JSON, and its text."""
+    """A JSON number with its original text."""
 
     text: str
 
@@ -77,7 +76,7 @@ class PairsFile:
         self._digest = ""
 
     def scan(self) -> PairsScan:
-        """Reads everything once. Raises AssayError that names the first faulty lines."""
+        """Reads the whole file once. Raises AssayError that names the first faulty lines."""
         faults: list[str] = []
         ids: dict[str, int] = {}
         count = faulty = 0
@@ -87,7 +86,7 @@ class PairsFile:
                 item = self._item(line)
                 before = ids.setdefault(str(item.id), number)
                 if before != number:
-                    raise _FaultError(f"the id {clip(str(item.id), 60)} is that of line {before} too")
+                    raise _FaultError(f"duplicate id {clip(str(item.id), 60)} (also on line {before})")
                 count += 1
             except _FaultError as fault:
                 faulty += 1
@@ -96,17 +95,16 @@ class PairsFile:
         if faults:
             more = f"\nand {faulty - SHOWN} more lines" if faulty > SHOWN else ""
             raise UsageError(
-                f"{self._name} cannot be used; nothing was checked\n" + "\n".join(faults) + more,
-                "correct these lines; docs/verifiers.md describes a line, docs/verifiers/ the fields of a spec",
+                f"{self._name} is invalid; nothing was checked\n" + "\n".join(faults) + more,
+                "correct these lines; see docs/verifiers.md for the format, docs/verifiers/ for the fields of a spec",
             )
         if not count:
-            raise UsageError(f"{self._name} holds no pairs", "write one JSON object on each line")
+            raise UsageError(f"{self._name} contains no pairs", "write one JSON object per line")
         self._digest = hashed.hexdigest()
         return PairsScan(count, self._digest)
 
     def items(self) -> Iterator[PairItem]:
-        """Every pair in the order of the file. Raises AssayError when the file is no longer the one that was
-        scanned."""
+        """Yields every pair in file order. Raises AssayError if the file changed since the scan."""
         hashed = hashlib.sha256()
         try:
             for _, line in self._lines(hashed):
@@ -118,12 +116,11 @@ class PairsFile:
 
     def _changed(self) -> AssayError:
         return UsageError(
-            f"{self._name} was changed while it was being checked",
-            "keep it as it is, and begin again with another --out",
+            f"{self._name} changed during the check", "start again with another --out, and do not change the file"
         )
 
     def _lines(self, hashed: Any) -> Iterator[tuple[int, bytes]]:
-        """Number and bytes of each line that is not blank; of a line that is too long, only its beginning."""
+        """Yields number and bytes of each non-blank line; only the beginning of a line that is too long."""
         self._stream.seek(0)
         number = 0
         while line := self._stream.readline(MAX_LINE + 1):
@@ -155,7 +152,7 @@ class PairsFile:
         return PairItem(name, spec, _text(found, self._kind.submission.key, empty=True))
 
     def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
-        """What a text in a line's own spec says of that spec."""
+        """Returns spec fields that a text in a line's own spec sets."""
         asked: dict[str, Any] = {}
         for option in self._kind.options:
             if option.asked is not None and isinstance(text := own.get(option.field), str):
@@ -168,12 +165,12 @@ class PairsFile:
     def _fields(self, found: dict[str, Any]) -> dict[str, Any]:
         fields = found.get("spec", {})
         if not isinstance(fields, dict):
-            raise _FaultError("`spec` is no object")
+            raise _FaultError("`spec` is not an object")
         if fields.get("kind", self._kind.name) != self._kind.name:
             raise _FaultError(f"the kind of its spec is not {self._kind.name!r}")
         if self._key is not None and self._key.field in fields:
             key = self._key.flag.removeprefix("--")
-            raise _FaultError(f"`{key}` says that already: leave `{self._key.field}` out of `spec`")
+            raise _FaultError(f"`{key}` already sets that: remove `{self._key.field}` from `spec`")
         return fields
 
 
@@ -189,7 +186,7 @@ def _object(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise _FaultError(f"not JSON at column {error.colno}: {error.msg}") from None
     except ValueError:
-        raise _FaultError("a number with more digits than can be read: write it as text") from None
+        raise _FaultError("a number with too many digits: write it as text") from None
     if not isinstance(found, dict):
         raise _FaultError("not a JSON object")
     return found
@@ -218,7 +215,7 @@ def _id(found: dict[str, Any]) -> str | int:
 
 
 def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
-    """Text, or a number as it is written. With `empty` also `null`, as no text."""
+    """Returns text, or a number as written; with `empty`, `null` is the empty text."""
     if key not in found:
         raise _FaultError(f"`{key}` is missing")
     value = found[key]
@@ -230,4 +227,4 @@ def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
         return str(value)
     if value is None and empty:
         return ""
-    raise _FaultError(f"`{key}` is no text")
+    raise _FaultError(f"`{key}` is not text")

@@ -1,8 +1,8 @@
-"""A file of results that is only ever appended to: one JSON line for each result, and the last line of an id counts.
+"""An append-only file of results, one JSON line each; the last line of an id counts.
 
-What always holds: a line that a run left unfinished is cut off before another is added; one run at a time writes to the
-file; beside it lies NAME.run.json, which says what the run is about, and a run about anything else is refused. The lock
-is the kernel's (flock), so it ends with its process.
+Invariants: a partial last line is truncated before another is added. One run at a time writes to the file.
+NAME.run.json beside it describes the run, and a different run is refused. The lock is the kernel's (flock), so it ends
+with its process.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from appliance.system.durable_file import replace_file
 
 SYNC_SECONDS = 2.0
 TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
-"""Of the machine, when a file cannot be opened; anything else is the name that was given."""
+"""Machine errors when a file cannot be opened; all others are faults of the given name."""
 
 
 class Results:
-    """An open file of results; close it. `about` is what a run has to be about to continue this file."""
+    """An open result file, to be closed. `about` describes the run, and must match to continue the file."""
 
     def __init__(self, path: Path, about: dict[str, Any], pairs: Path | None = None) -> None:
-        """Raises AssayError (2) for a file that is another run's, in use, or none; OSError."""
+        """Raises OSError, and AssayError (2) for another run's file, one in use, or one that is not a plain file."""
         self.path = path
         self.outcomes: dict[str, str] = {}
-        """By id, what the results in the file say."""
+        """Outcomes in the file, by id."""
         self._file = self._locked(pairs)
         self._synced = time.monotonic()
         try:
@@ -45,7 +45,7 @@ class Results:
             raise
 
     def add(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Appends results. Raises OSError when the disk does not take them, and then none of them is half there."""
+        """Appends results. Raises OSError if the disk rejects them; then none is partly written."""
         data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
         place = self._end
         try:
@@ -63,7 +63,7 @@ class Results:
         self.outcomes.update((str(line["id"]), line["outcome"]) for line in lines)
 
     def close(self) -> None:
-        """Everything is on the disk afterwards, and another run may continue. Closing twice is fine."""
+        """Syncs the file and releases the lock; may be called twice."""
         if self._file >= 0:
             try:
                 os.fsync(self._file)
@@ -81,9 +81,9 @@ class Results:
         try:
             found = os.fstat(file)
             if not stat.S_ISREG(found.st_mode):
-                raise UsageError(f"{self.path} is no plain file", "leave --out out, and results go to standard output")
+                raise UsageError(f"{self.path} is not a regular file", "omit --out to write results to standard output")
             if pairs is not None and pairs.exists() and os.path.samestat(found, pairs.stat()):
-                raise UsageError("--out names the pairs themselves", "give the results another name")
+                raise UsageError("--out and --pairs name the same file", "give another --out")
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(file)
@@ -94,7 +94,7 @@ class Results:
         return file
 
     def _begin(self, about: dict[str, Any]) -> None:
-        """Writes what the run is about for an empty file, and compares it for any other."""
+        """Writes the run's description for an empty file; compares it otherwise."""
         place = about_path(self.path)
         if os.fstat(self._file).st_size == 0:
             try:
@@ -105,18 +105,18 @@ class Results:
         try:
             before = json.loads(place.read_bytes())
         except FileNotFoundError:
-            raise self._foreign(f"there is no {place.name} beside it that says what it is about") from None
+            raise self._foreign(f"{place.name} beside it is missing") from None
         except (ValueError, RecursionError):
             raise self._foreign(f"{place.name} beside it cannot be read") from None
         differ = sorted(name for name in before.keys() | about.keys() if before.get(name) != about.get(name))
         if differ:
             raise UsageError(
-                f"{self.path} has results of another run: {', '.join(differ)} changed",
-                "name another --out, or remove that file to begin anew",
+                f"{self.path} belongs to a different run: {', '.join(differ)} changed",
+                "name another --out, or remove that file to start again",
             )
 
     def _read(self) -> int:
-        """Reads the results that are there; where the last whole line ends."""
+        """Reads existing results; returns the end of the last complete line."""
         end = 0
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
@@ -124,25 +124,23 @@ class Results:
                 found = _result(line)
                 if found is None:
                     if line.endswith(b"\n") and line.strip(b"\0\n"):
-                        raise self._foreign(f"line {number} is no result")
+                        raise self._foreign(f"line {number} is not a result")
                     if stream.read().strip(b"\0"):
-                        raise self._foreign(f"line {number} was cut off, and others come after it")
+                        raise self._foreign(f"line {number} is truncated, but more lines follow")
                     break
                 self.outcomes[str(found["id"])] = found["outcome"]
                 end += len(line)
         return end
 
     def _foreign(self, why: str) -> AssayError:
-        return UsageError(
-            f"{self.path} cannot be continued: {why}", "name another --out; nothing in this one was changed"
-        )
+        return UsageError(f"{self.path} cannot be continued: {why}", "name another --out; this one was not changed")
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
-    """The same error for trouble of the machine, another one (2) where the name cannot be written."""
+    """Keeps errors of the machine; converts others to a usage error (2)."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
-    return UsageError(f"{path}: {error.strerror}", "name another --out, which can be written")
+    return UsageError(f"{path}: {error.strerror}", "name another, writable --out")
 
 
 def about_path(path: Path) -> Path:
@@ -150,7 +148,7 @@ def about_path(path: Path) -> Path:
 
 
 def _result(line: bytes) -> dict[str, Any] | None:
-    """A result, or None: for the end of a line that is missing, or zeros that the disk had not yet replaced, too."""
+    """Parses a result; None for an incomplete line, or zeros that the disk has not replaced yet."""
     try:
         found = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):

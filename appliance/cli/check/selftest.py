@@ -1,5 +1,7 @@
-"""`assay check selftest`: every known attack, agents that do no work, and honest controls, on the verifiers as they run
-here. Progress goes to standard error; the report, lines or JSON, to standard output.
+"""`assay check selftest`: known attacks, agents that do no work, and honest controls, on the verifiers as they run
+here.
+
+Progress goes to standard error; the report, as lines or JSON, to standard output.
 """
 
 from __future__ import annotations
@@ -25,12 +27,13 @@ from verifiers.selftest.report import NotRun, SelfTest, SelfTestEntry
 from verifiers.selftest.run import TaskQuestion, run_selftest
 
 SHOWN = 20
-"""Cases of a kind that are shown one by one; JSON has them all."""
+"""Cases of a kind shown individually; JSON has all."""
 LIMIT = 300
 
 
 def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
-    """1 when an attack passed, a control did not, or a suspicion was missed; 5 when a case got no verdict."""
+    """Runs the cases. Returns 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
+    verdict."""
     only = [_current_name(name) for name in only]
     try:
         with place.checker(jobs=jobs) as checker:
@@ -57,16 +60,16 @@ def show_catalogue(only: list[str], *, as_json: bool) -> None:
 
 
 def _current_name(name: str) -> str:
-    """Names the kind, also by what earlier versions called it. Raises BadParameter."""
+    """Returns the present name of a kind, also for a retired name. Raises BadParameter."""
     try:
         return kind_named(name).name
     except KeyError:
         known = ", ".join(kind.name for kind in KINDS)
-        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--verifier") from None
+        raise typer.BadParameter(f"unknown kind {name!r}; use one of {known}", param_hint="--verifier") from None
 
 
 def questions() -> Iterator[TaskQuestion]:
-    """One of each family and level: the same each time."""
+    """Yields one question of each calculator taskset and level, the same in every run."""
     seed = next(seeds.seeds(Split.VALIDATION))
     for name in CALCULATORS:
         for level in range(taskset_named(name).level_count):
@@ -104,7 +107,7 @@ def _show(found: SelfTest, missing: list[NotRun]) -> None:
         untested = {case.verifier for case in missing}
         vouched = [name for name in found.versions if name not in untested and found.vouches_for([name])]
         show_line("")
-        show_line(f"whole and right: {', '.join(vouched) or 'none'}; not: {', '.join(sorted(untested))}")
+        show_line(f"complete and correct: {', '.join(vouched) or 'none'}; incomplete: {', '.join(sorted(untested))}")
     show_line("")
     held = ", ".join(found.isolations) or "nothing"
     show_line(

@@ -1,7 +1,7 @@
-"""How verdicts, results of a file of pairs, and the way of a run look.
+"""Prints verdicts, results of pairs, and progress.
 
-What always holds: text that a submission or a spec had a part in is shown with control characters made visible, or as
-JSON in ASCII; progress is shown to a terminal only, results never share a stream with it.
+Invariants: text influenced by a submission or spec is shown with visible control characters, or as ASCII JSON. Progress
+goes to a terminal only and never shares a stream with results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from appliance.text.printable import printable
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 
 REASON = 2_000
-"""Characters of a reason that a person is shown; JSON has all of it."""
+"""Characters of a reason shown to a person; JSON has all."""
 EVIDENCE = 30_000
 TICK = 0.2
 
@@ -35,7 +35,7 @@ COLOURS = {
 
 
 def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool) -> dict[str, Any]:
-    """A line of results."""
+    """Builds one line of results."""
     if isinstance(verdict, SpecProblem):
         line = {"id": name, "outcome": BAD_SPEC, "reason": verdict.reason, "seconds": 0.0}
         return line | ({"hint": verdict.hint} if evidence else {})
@@ -51,7 +51,7 @@ def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool
 
 
 def show_results(lines: Sequence[dict[str, Any]]) -> None:
-    """ASCII only, so that no text in them can steer a terminal."""
+    """Prints results as ASCII JSON lines, so that no text in them can control a terminal."""
     sys.stdout.write("".join(f"{json.dumps(line)}\n" for line in lines))
     sys.stdout.flush()
 
@@ -77,7 +77,7 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
 
 
 def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
-    """Of a whole file: on standard output when the results are in a file, otherwise beside them."""
+    """Summarizes a whole file: on standard output if the results are in a file, else on standard error."""
     checked = counts.total() - before
     if out is not None and as_json:
         from appliance.cli.documents.checks import PairsSummary
@@ -97,12 +97,12 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
         )
         return
     listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing was left to check"
+    rate = f"{checked} checked in {seconds:.1f} s" if checked else "nothing left to check"
     typer.echo(printable(f"{counts.total()} pairs: {listed}; {rate}"), err=out is None)
 
 
 class CheckProgress:
-    """One line on standard error that is written over, where that is a terminal."""
+    """A progress line on standard error, redrawn in place on a terminal."""
 
     def __init__(self, count: int, before: int) -> None:
         self._count, self._before = count, before

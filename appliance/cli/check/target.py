@@ -1,8 +1,8 @@
-"""Where `assay check` has submissions held: at the broker that runs, at one of its own as root, or in a process that
-confines itself, which is shown.
+"""Chooses where `assay check` processes submissions: at a running broker, at its own as root, or in a self-confined
+process, which is reported.
 
-What always holds: what runs a submission (programs, proofs) needs a broker, and the isolation that the written policy
-has for it; only what reads a submission does without.
+Invariants: running a submission (programs, proofs) requires a broker and the isolation of the policy; only reading one
+works without.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckTarget:
-    """`settings` of a broker, or None where there is none and can be none."""
+    """The broker or process for submissions; `settings` are a broker's, or None without one."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class CheckTarget:
         self._isolation_shown = False
         self._judge: Judge | None = None
         self.about = {} if lean is None else {"lean": str(lean)}
-        """What of it belongs to what a run is about."""
+        """The target's part of a run's description."""
         if judge is not None:
             from appliance.cli.check.judge import judge_of
 
@@ -54,22 +54,22 @@ class CheckTarget:
 
     @property
     def broker(self) -> RuntimeSettings:
-        """Raises AssayError where there is none."""
+        """Settings of the broker. Raises AssayError without one."""
         if self._settings is None:
-            raise AssayError("no broker can be had here", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
+            raise AssayError("no broker is available", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
         return self._settings
 
     def checker(self, *, jobs: int) -> Checker:
-        """Decides or conducts `jobs` submissions at once; close it."""
+        """Returns a checker for `jobs` concurrent submissions; close it."""
         return Checker(
             self._settings, workers=jobs, tools_backend=self._tools_backend, lean=self._lean, judge=self._judge
         )
 
     def say_isolation(self, verdict: Verdict) -> None:
-        """Once, when there was no sandbox around what decided."""
+        """Reports once that a verdict was reached without a sandbox."""
         if verdict.isolation == "process" and not self._isolation_shown:
             self._isolation_shown = True
-            typer.echo("read in a process that confines itself, because no broker can be had here", err=True)
+            typer.echo("read in a self-confined process, because no broker is available", err=True)
 
 
 def target_for(
@@ -81,9 +81,9 @@ def target_for(
     judge: Path | None = None,
     ready: int = 1,
 ) -> CheckTarget:
-    """For submissions of these kinds; none are all of them, as far as that goes here. A broker of our own keeps `ready`
-    sandboxes ahead. Raises AssayError (3) where submissions have to be run and there is no broker; PolicyError;
-    ModelError for a judge that cannot be used."""
+    """Returns the target for submissions of these kinds; none means all, as far as possible here. An own broker keeps
+    `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run and there is no broker; PolicyError;
+    ModelError for an unusable judge."""
     settings = settings_of(context, data)
     socket = places.broker_socket(settings, settings.data)
     runs = any(kind.runs for kind in kinds)

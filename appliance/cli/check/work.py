@@ -1,8 +1,7 @@
-"""`assay check ...`: one submission, or a file of pairs, through the verifiers; nothing is kept but what was asked for.
+"""Runs `assay check`: one submission, or a file of pairs, through the verifiers.
 
-What always holds: a run over a file leaves the results that it has, however it ends, and says how to continue; what
-broke, and a spec that cannot be used, is never reported as a failed submission. A run that continues checks the pairs
-whose id has no verdict in the file yet, in the order of the pairs.
+Invariants: a run over a file keeps its results however it ends, and says how to continue. An infrastructure error or an
+unusable spec is never reported as a failed submission. A continued run checks pairs without a verdict, in file order.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ from verifiers.registry import identity
 from verifiers.registry.spec import Spec
 
 BATCH_TEXT = 1 << 20
-"""Characters of submissions in a batch, unless one alone has more."""
+"""Maximum characters of submissions in a batch, unless a single one has more."""
 AHEAD = 2
-"""Batches under way or waiting for each that runs."""
+"""Batches queued for each running one."""
 
 Ask = Callable[[Sequence[tuple[Spec, str]]], list[Verdict | SpecProblem]]
 Judged = list[tuple[PairItem, Verdict | SpecProblem]]
 
 
 def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
-    """Runs of at most `size` items, and of not too much text."""
+    """Yields batches of at most `size` items and limited text."""
     gathered: list[PairItem] = []
     text = 0
     for item in items:
@@ -72,8 +71,8 @@ def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
 
 @contextlib.contextmanager
 def judged(items: Iterable[PairItem], ask: Ask, *, at_once: int, batch: int = 1) -> Iterator[Iterator[Judged]]:
-    """Verdicts, `batch` or fewer at a time, in the order of the items; `ask` is called `at_once` times at once. Raises
-    what it raises. At the end of the block nothing new is asked, and nothing that was asked is waited for."""
+    """Yields verdicts in item order, `batch` or fewer at a time, with `at_once` concurrent calls of `ask`. Raises what
+    `ask` raises. On exit nothing new is asked and nothing pending is awaited."""
     pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="check")
     try:
         yield _in_order(pool, batches(items, batch), ask, at_once * AHEAD)
@@ -103,8 +102,8 @@ SECONDS = 120.0
 def assess_spec(
     target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
 ) -> ExitCode:
-    """1 for a check that lets through what it should not. Raises SpecError for one that cannot be used, or that what
-    is right does not pass."""
+    """Tests a check itself; 1 if it accepts wrong submissions. Raises SpecError if it is unusable or rejects the right
+    one."""
     assert kind.assess is not None
     if kind.runs:
         _ = target.broker  # what runs submissions is refused without one, before anything is begun
@@ -121,28 +120,28 @@ def assess_spec(
 
 INTERRUPTED = 130
 BROKEN = (Outcome.INFRA_ERROR.value,)
-"""What is tried again when a run continues."""
+"""Outcomes that a continued run tries again."""
 MOST_BROKEN = 64
-"""Pairs in a row without a verdict, after which a run gives up: what keeps all of them from it will keep the rest."""
+"""Consecutive pairs without a verdict after which a run gives up, since the cause will affect the rest, too."""
 TURNS = 4
-"""Batches of those that wait at a checker for each that it works at, so that it always has work."""
+"""Batches queued at a checker for each one in progress, so that it never idles."""
 
 
 class CheckWork(NamedTuple):
-    """What a run over a file of pairs was asked for."""
+    """Request for a run over a file of pairs."""
 
     kind: Kind
     base: dict[str, Any]
     """Spec fields for every line."""
     pairs: Path
-    """`-` is standard input."""
+    """File of pairs; `-` is standard input."""
     run: CheckRun
 
 
 def run_check(
     context: typer.Context, data: Path | None, kind: Kind, values: dict[str, Any], *, as_json: bool
 ) -> ExitCode:
-    """One `assay check` command. Raises AssayError for what cannot be asked, SpecError for a bad spec."""
+    """Runs one `assay check` command. Raises AssayError for an invalid request, SpecError for a bad spec."""
     run = read_options(CheckRun, {name: values[name] for name in CheckRun.model_fields})
     chosen = given(values)
     flags = {option.flag: chosen.get(parameter_name(option.flag)) for option in kind.options}
@@ -180,7 +179,8 @@ def run_check(
 
 
 def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCode:
-    """Results go to `work.run.out`, or else line by line to standard output. Raises AssayError, OSError."""
+    """Checks a file of pairs; results go to `work.run.out`, or as lines to standard output. Raises AssayError,
+    OSError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _opened(work.pairs) as stream:
         name = "standard input" if str(work.pairs) == "-" else str(work.pairs)
@@ -194,7 +194,7 @@ def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCo
 
 
 def code_of(counts: Counter[str]) -> ExitCode:
-    """What broke here goes before a spec that cannot be used, and that before what does not pass."""
+    """Exit code of a run: infrastructure errors take precedence over unusable specs, and those over failures."""
     if counts[Outcome.INFRA_ERROR]:
         return ExitCode.INFRASTRUCTURE
     if counts[BAD_SPEC]:
@@ -250,7 +250,7 @@ def _nothing_works(work: CheckWork, broken: int, reason: str) -> AssayError:
     again = " and run the same command again" if work.run.out is not None else ""
     return AssayError(
         f"stopped: the last {broken} pairs got no verdict: {reason}",
-        f"mend what that says{again}: they are tried again",
+        f"fix the cause{again}: these pairs are tried again",
         ExitCode.INFRASTRUCTURE,
     )
 
@@ -262,7 +262,7 @@ def _stopped(work: CheckWork, done: int, count: int) -> str:
 
 
 def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
-    """What has to be the same for a run to be the same run. How many work at it has not."""
+    """Describes a run: values that must be equal to continue it. The number of jobs may differ."""
     return {
         "pairs": digest,
         "check": work.kind.name,
@@ -276,7 +276,7 @@ def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """A stream that can be read twice: of a file, or of a copy of whatever cannot be rewound."""
+    """Yields a stream that can be read twice; a copy if the source cannot be rewound."""
     with _file(path) as stream:
         if stream.seekable():
             yield stream
@@ -287,13 +287,13 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _file(path: Path) -> BinaryIO:
-    """Raises AssayError (2) where there is nothing to read."""
+    """Opens the file of pairs. Raises AssayError (2) if there is nothing to read."""
     try:
         if str(path) != "-":
             return path.open("rb")
         if sys.stdin is not None and not sys.stdin.closed:
             return sys.stdin.buffer
-        why = "there is no standard input left to read"
+        why = "standard input is closed or already read"
     except OSError as error:
         why = f"{path}: {error.strerror}"
-    raise UsageError(why, "--pairs names a file of pairs that can be read, or `-`")
+    raise UsageError(why, "set --pairs to a readable file, or `-`")

@@ -1,7 +1,7 @@
-"""`assay curriculum adapter`: what worlds can be made of that is not ours, and tasksets of what it asks.
+"""`assay curriculum adapter`: worlds and tasksets made from foreign environments.
 
-What always holds: nothing of an adapter runs outside a sandbox; what it makes goes through the doors that an owner's
-own problems go through."""
+Invariants: adapter code runs only in sandboxes; its items pass the same filters as an owner's own problems.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from curriculum.own.rows import OwnRow
 
 COMMANDS = {
-    "ls": CommandRow("curriculum.adapters:ls", "List the adapters, and whether the packages of their guests are here."),
-    "install": CommandRow("curriculum.adapters:install", "Install the packages that an adapter's guests have."),
-    "sets": CommandRow(
-        "curriculum.adapters:sets", "List what an adapter's environments ask, and what decides about answers."
+    "ls": CommandRow(
+        "curriculum.adapters:ls", "List the adapters, and whether the packages of their guests are installed."
     ),
-    "add": CommandRow("curriculum.adapters:add", "Make a taskset of what an adapter's environment asks."),
+    "install": CommandRow("curriculum.adapters:install", "Install the packages for an adapter's guests."),
+    "sets": CommandRow(
+        "curriculum.adapters:sets", "List the sets of an adapter's environments, and what decides about answers."
+    ),
+    "add": CommandRow("curriculum.adapters:add", "Make a taskset from an adapter's environment."),
 }
-app = lazy_group(
-    COMMANDS, help="Environments that are not ours: install them for sandboxes, and make tasksets of them."
-)
+app = lazy_group(COMMANDS, help="Use foreign environments: install them for sandboxes, and make tasksets from them.")
 
-Name = Annotated[str, typer.Argument(help="Its name, as `assay curriculum adapter ls` has it.")]
+Name = Annotated[str, typer.Argument(help="Name, as listed by `assay curriculum adapter ls`.")]
 
 
 def ls(as_json: Json = False) -> None:
-    """List the adapters, and whether the packages of their guests are here."""
+    """List the adapters, and whether the packages of their guests are installed."""
     from curriculum.adapters import ADAPTERS, AdapterSummary
 
     rows = [AdapterSummary.of(adapter) for adapter in ADAPTERS.values()]
@@ -43,7 +43,7 @@ def ls(as_json: Json = False) -> None:
         rows,
         ("adapter", "about", "packages", "MiB", "installed", "owner's packages"),
         lambda one: (one.name, one.about, one.packages, one.mib, one.installed or "no", ", ".join(one.owned)),
-        empty="there is no adapter",
+        empty="no adapter",
         as_json=as_json,
     )
 
@@ -51,15 +51,14 @@ def ls(as_json: Json = False) -> None:
 def install(
     name: Name,
     package: Annotated[
-        Path | None,
-        typer.Option("--package", metavar="PATH", help="A package of yours that it is for: a folder, or a wheel."),
+        Path | None, typer.Option("--package", metavar="PATH", help="Your own package for it: a folder, or a wheel.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Install the packages that an adapter's guests have: exact versions, wheels only, for guests alone.
+    """Install the packages for an adapter's guests: exact versions, wheels only, for guests alone.
 
-    pip fetches them with the configuration that it has here. Nothing is fetched later, when a world is opened. What
-    --package names is put beside them as it is, and run by sandboxes alone.
+    Downloads use pip with its configuration on this machine. Nothing is downloaded later, when a world is opened. The
+    package named by --package is copied unchanged and runs only in sandboxes.
 
     Example: assay curriculum adapter install mcp
     """
@@ -70,7 +69,7 @@ def install(
 
     adapter = adapter_named(name)
     if package is not None and not adapter.takes_package:
-        raise UsageError(f"{name} takes no package of yours", "leave --package out")
+        raise UsageError(f"{name} takes no --package", "omit it")
     owned = guest_package(adapter, package) if package is not None else None
     found, what = install_set(adapter.name, adapter.pins, adapter.imports, added=adapter.stand_in_files), adapter.name
     if owned is not None:
@@ -82,18 +81,18 @@ def install(
         return
     show_line(f"installed {what}: {len(adapter.pins)} packages, {found.mib} MiB, in {found.folder}")
     if adapter.takes_package and owned is None:
-        show_line("for a package of yours beside them: install it with --package FOLDER")
+        show_line("to add your own package, run this again with --package FOLDER")
 
 
 def sets(
     context: typer.Context,
     name: Name,
-    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List what an adapter's environments ask, and what decides about answers: a check of ours, or their own score,
-    which is a foreign reward and never trained on.
+    """List the sets of an adapter's environments, and what decides about answers: a check of ours, or their own score,
+    a foreign reward that is never trained on.
 
     Example: assay curriculum adapter sets reasoning_gym
     """
@@ -104,9 +103,9 @@ def sets(
         found = list_sets(pool, name, package)
     show_records(
         [SetSummary.of(name, one, levels) for one, levels in found.items()],
-        ("set", "levels of its own", "decided by"),
+        ("set", "own levels", "decided by"),
         lambda one: (one.name, one.levels, one.decided_by),
-        empty="it asks nothing",
+        empty="no set",
         as_json=as_json,
     )
 
@@ -118,32 +117,35 @@ def add(
         str,
         typer.Argument(
             metavar="SET",
-            help="What it asks, as `assay curriculum adapter sets` lists; of mcp a file of tasks, or a folder with a "
+            help="Set, as listed by `assay curriculum adapter sets`; for mcp a file of tasks, or a folder with a "
             "tasks.jsonl.",
         ),
     ],
-    package: Annotated[str, typer.Option("--package", help="Of yours, as `adapter ls` names it.")] = "",
+    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
     tasks: Annotated[
-        int | None, typer.Option("--tasks", min=1, max=10_000, help="Of each of five levels; 100 unless given.")
+        int | None, typer.Option("--tasks", min=1, max=10_000, help="Tasks of each of five levels (default: 100).")
     ] = None,
-    batch: Annotated[int | None, typer.Option("--batch", min=0, help="Another one than 0 has other items.")] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=0, help="Number of the batch; each has different items (default: 0).")
+    ] = None,
     taskset: Annotated[
-        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the names of adapter and set.")
+        str | None, typer.Option("--name", help="Name of the taskset, own/NAME (default: adapter and set).")
     ] = None,
     licence: Annotated[
-        str, typer.Option("--license", help="Of the tasks; kept with them; otherwise the adapter's, where it is known.")
+        str,
+        typer.Option("--license", help="Licence of the tasks, stored with them (default: the adapter's, if known)."),
     ] = "",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a taskset of what an adapter's environment asks: items are made in a sandbox, and checked as problems of
-    your own are. Where only the environment itself scores answers, nobody trains on them.
+    """Make a taskset from an adapter's environment. Items are made in a sandbox and checked like your own problems.
+    Items scored only by the environment itself are never trained on.
 
-    0 when some were taken, 1 when none was.
+    Exit code 0 if some items were accepted, 1 if none was.
 
-    Of mcp the tasks are yours: rows as of `assay curriculum add`, with `arguments` for the server, `tools` that the
-    model may call, or `score`, a tool of the server's.
+    With mcp the tasks are yours: rows as in `assay curriculum add`, with `arguments` for the server, `tools` that the
+    model may call, or `score`, a tool of the server.
 
     Example: assay curriculum adapter add reasoning_gym chain_sum --tasks 20
     """
@@ -192,12 +194,12 @@ def add(
 
 
 def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:
-    """The owner's tasks. Raises UsageError."""
+    """Reads the owner's tasks. Raises UsageError."""
     from appliance.cli.curriculum.own_files import rows_in
     from appliance.errors import UsageError
     from curriculum.adapters import TASKS
     from curriculum.foreign.given import GivenTask
 
     if (tasks, batch) != (None, None):
-        raise UsageError("--tasks and --batch are for what makes tasks, and these are yours", "leave them out")
+        raise UsageError("--tasks and --batch do not apply to your own tasks", "omit them")
     return [GivenTask(*row) for row in rows_in(place / TASKS if place.is_dir() else place)]

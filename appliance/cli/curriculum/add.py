@@ -1,7 +1,7 @@
-"""`assay curriculum add` and `rm`: the owner's own problems become a taskset.
+"""`assay curriculum add` and `rm`: turns the owner's problems into a taskset, and removes it.
 
-What always holds: every row is checked here before the daemon keeps any; what is refused is listed with its row and the
-reason; with --dry-run nothing is kept.
+Invariants: every row is checked here before the daemon stores any. Refused rows are listed with their reason. With
+--dry-run nothing is stored.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SHOWN_ROWS = 5
 SHOWN_REASONS = 12
 REASON = 160
 ENVELOPE = 10_000
-"""Bytes of what is kept beside the rows, at most."""
+"""Maximum bytes stored beside the rows."""
 KEEP_SECONDS = 600.0
-"""That the daemon may take until it has read and kept what was added."""
+"""Timeout for the daemon to read and store the rows, in seconds."""
 
 
 class Refused(NamedTuple):
-    """A row that is not taken."""
+    """A refused row with the reason."""
 
     origin: str
     reason: str
@@ -46,24 +46,23 @@ def add(
     place: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE",
-            help="JSON lines, JSON, CSV, Parquet or a folder of these; or a Harbor task folder, or one of these.",
+            metavar="FILE", help="JSON lines, JSON, CSV, Parquet, a Harbor task folder, or a folder of these."
         ),
     ],
     name: Annotated[
-        str | None, typer.Option("--name", help="Of the taskset, own/NAME; otherwise the file's name.")
+        str | None, typer.Option("--name", help="Name of the taskset, own/NAME (default: the file's name).")
     ] = None,
-    licence: Annotated[str, typer.Option("--license", help="Of the problems; kept with them.")] = "",
-    source: Annotated[str, typer.Option("--source", help="Where they are from; otherwise the file's name.")] = "",
-    kind: Annotated[str, typer.Option("--kind", help=f"How they are checked: {', '.join(KINDS)}.")] = "auto",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and keep nothing.")] = False,
+    licence: Annotated[str, typer.Option("--license", help="Licence of the problems, stored with them.")] = "",
+    source: Annotated[str, typer.Option("--source", help="Source of the problems (default: the file's name).")] = "",
+    kind: Annotated[str, typer.Option("--kind", help=f"Kind of check: {', '.join(KINDS)}.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and store nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Add problems of your own: each is checked, and those that hold become the taskset own/NAME. The solutions of
-    Harbor task folders run in a sandbox, for they are the reference.
+    """Add your own problems: each is checked, and the valid ones become the taskset own/NAME. Solutions of Harbor task
+    folders, which give the reference answers, run in a sandbox.
 
-    0 when some were taken, 1 when none was.
+    Exit code 0 if some rows were accepted, 1 if none was.
 
     Example: assay curriculum add mine.jsonl --name sums --dry-run
     """
@@ -74,10 +73,10 @@ def add(
     from verifiers.registry import kind_of
 
     if kind not in KINDS:
-        raise UsageError(f"there is no kind {kind!r}", f"choose one of {', '.join(KINDS)}")
+        raise UsageError(f"--kind: unknown kind {kind!r}", f"use one of {', '.join(KINDS)}")
     folders = folders_in(place)
     if folders and kind != "auto":
-        raise UsageError("a Harbor task folder brings its own check", "leave --kind out")
+        raise UsageError("a Harbor task folder has its own check", "omit --kind")
     named = name_of(place, name)
     keeper = keeper_of(context, data, named, dry_run=dry_run)
     sealed = [] if dry_run else sealed_questions(context, data)
@@ -112,7 +111,7 @@ def rm(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Remove a taskset of your own. 4 while a cycle uses it.
+    """Remove a taskset of your own. Exit code 4 while a cycle uses it.
 
     Example: assay curriculum rm own/sums
     """
@@ -121,18 +120,18 @@ def rm(
 
 
 def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
-    """Who keeps what was checked. Raises UsageError where the name is taken: before anything is checked."""
+    """Returns a client to store the rows with. Raises UsageError for a taken name, before any check."""
     from appliance.client.api_client import ApiClient
     from appliance.client.own_tasks import JOBS, SESSIONS
     from appliance.curriculum.own.files import names_in
     from curriculum.registry import TASKSETS
 
     if named in (JOBS, SESSIONS, *TASKSETS):
-        what = "a taskset of the product" if named in TASKSETS else "what is collected of your work"
+        what = "a built-in taskset" if named in TASKSETS else "reserved for your collected work"
         raise UsageError(f"{named} is {what}", "choose another --name")
     if not dry_run and f"own/{named}" in names_in(data_of(context, data)):
         raise UsageError(
-            f"own/{named} is there already", f"give another --name, or `assay curriculum rm own/{named}` first"
+            f"own/{named} already exists", f"give another --name, or run `assay curriculum rm own/{named}` first"
         )
     return ApiClient(socket_of(context, data), timeout_seconds=KEEP_SECONDS)
 
@@ -144,13 +143,13 @@ def name_of(place: Path, name: str | None) -> str:
         "own/"
     )
     if not re.fullmatch(NAME, named):
-        raise UsageError(f"{named!r} is no name of a taskset", "give --name in small letters, digits and _")
+        raise UsageError(f"invalid taskset name {named!r}", "give --name in small letters, digits and _")
     return named
 
 
 def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
-    """The rows that are problems with a check. Raises UsageError, also for more than a taskset may have: before hours
-    are spent on checks."""
+    """Yields the rows that are problems with a check. Raises UsageError, also for too many rows, before hours are spent
+    on checks."""
     from typing import cast
 
     from appliance.cli.curriculum.own_files import rows_in
@@ -160,14 +159,14 @@ def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnR
     size = ENVELOPE
     for number, row in enumerate(rows_in(place), 1):
         if number > MOST_ROWS:
-            raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "take a part of it")
+            raise UsageError(f"{place} has more than {MOST_ROWS:,} rows", "split it")
         try:
             if row.values is None:
                 raise RowError(row.problem)
             found = row_of(row.values, cast("OwnKind", kind), row.origin)
             size += len(found.model_dump_json().encode()) + 1
             if size > MOST_BYTES:
-                raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "take a part of it")
+                raise UsageError(f"the problems of {place} take more than {MOST_BYTES >> 20} MiB", "split it")
             yield found
         except RowError as error:
             refused.append(Refused(row.origin, str(error)))
@@ -181,7 +180,7 @@ def let_through(
     sealed: Sequence[Task],
     refused: list[Refused],
 ) -> Iterator[OwnRow]:
-    """Those that no door stops, and whose check holds."""
+    """Yields the rows that pass all filters and whose check is sound."""
     from typing import cast
 
     from appliance.cli.check.own_rows import ChecksMany, checked
@@ -217,7 +216,7 @@ def let_through(
 
 
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
-    """The questions that the newest cycles kept apart."""
+    """Returns the sealed and held-out questions of the newest cycles."""
     from appliance.cli.curriculum.catalog import catalog_of
     from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 
@@ -227,7 +226,7 @@ def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
 def show_added(
     name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
 ) -> None:
-    """What was taken and what was not; `use` says how a night comes to ask it."""
+    """Prints accepted and refused rows; `use` explains how a night comes to ask them."""
     from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)
@@ -250,8 +249,7 @@ def show_added(
         [
             (
                 "taskset",
-                f"own/{name}"
-                + (" (a dry run: nothing is kept, nor compared with sealed questions)" if dry_run else ""),
+                f"own/{name}" + (" (dry run: nothing stored or compared with sealed questions)" if dry_run else ""),
             ),
             ("accepted", f"{len(kept)} of {len(kept) + len(refused)} rows"),
             ("checked as", ", ".join(f"{kind} {count}" for kind, count in kinds.most_common())),
@@ -269,11 +267,13 @@ def show_added(
     if len(groups) > SHOWN_REASONS:
         show_line(f"  and {len(groups) - SHOWN_REASONS} more reasons: --json lists every row")
     if kept and all(scored_elsewhere(row.spec) for row in kept):
-        show_line("what scores answers is not ours: try them, measure with them; nobody trains on a foreign reward")
+        show_line("scored by a foreign reward: use these tasks to try and to measure; they are never trained on")
     elif kept and not dry_run:
         for line in use:
             show_line(line)
     if kept and not splits["train"]:
-        show_line("none of them is for training, so a night has nothing to ask: three fifths of many rows are")
+        show_line(
+            "none is in the training split, so a night has nothing to ask: add rows (three fifths are for training)"
+        )
     if kept and not splits["sealed"]:
-        show_line("none of them is sealed, so nothing of it is evaluated: a fifth of many rows is")
+        show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")

@@ -1,4 +1,4 @@
-"""`assay curriculum audit`: shows over the ledger that nothing trained on is a copy of what is kept apart."""
+"""`assay curriculum audit`: shows from the ledger that no training data is a copy of sealed or held-out questions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Hold everything that was trained on against all sealed and held-out questions, and say what was thrown out at
-    which door. Exit code 1 where something met that a decision rests on, or cannot be shown."""
+    """Check training data for copies of sealed and held-out questions, and list what each filter removed. Exit code 1
+    if a decision rests on a copy, or a comparison was impossible."""
     from appliance.curriculum.separation_audit import audit_separation
     from appliance.ledger.read_only import ReadOnlyLedger
     from appliance.worker.sft.traces import texts_in
@@ -37,7 +37,8 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
 
 def _forms_in(folder: Path) -> Iterator[str]:
-    """Rows of the owner's tasksets that can be read: without one, more is taken for a copy."""
+    """Yields texts of the owner's tasksets, so that common forms do not count as copies; unreadable tasksets are
+    skipped."""
     from appliance.curriculum.own.files import names_in
     from appliance.curriculum.own.tasksets import read_own
     from curriculum.contract.errors import CurriculumError
@@ -52,30 +53,27 @@ def _forms_in(folder: Path) -> Iterator[str]:
 def _show(report: SeparationReport) -> None:
     show_fields(
         [
-            (
-                "kept apart",
-                f"{report.sealed} sealed and {report.held_out} held-out questions of {report.cycles} cycles",
-            ),
+            ("held out", f"{report.sealed} sealed and {report.held_out} held-out questions of {report.cycles} cycles"),
             (
                 "trained on",
                 f"{report.tasks} tasks, {report.demonstrations} demonstrations, {report.conversations} conversations",
             ),
-            ("with", f"{report.results} results of tools"),
-            ("met", report.met),
-            ("noted", f"{report.noted} copies on which no decision rests"),
+            ("tool results", report.results),
+            ("copies", report.met),
+            ("noted", f"{report.noted} copies that no decision rests on"),
             ("took", f"{report.seconds:.1f} s"),
         ]
     )
     show_line("")
     show_table(
-        ("thrown out at", "by", "count"),
+        ("filter", "check", "removed"),
         [(*name.split("/", 1), count) for name, count in report.thrown_out.items()],
-        empty="nothing was thrown out",
+        empty="nothing was removed",
     )
     for one in report.copies:
         show_line(_line_of(one))
     for text in report.unproved:
-        show_line(f"not shown: {text}")
+        show_line(f"not compared: {text}")
     show_line("")
     for text in _verdict(report):
         show_line(text)
@@ -85,20 +83,20 @@ def _line_of(one: Copy) -> str:
     what = f"{one.taskset} level {one.level} {one.task}"
     said = f"{one.cycle}, {one.where}, {one.door.value}: {what}: {one.check.value} of {one.kept} ({one.share:.0%})"
     where = f" (decision of {one.evaluation.removesuffix('.evaluation')})" if one.evaluation else ""
-    return f"{'met' if one.bearing.counts else 'noted'}: {said}: {one.bearing.value}{where}"
+    return f"{'copy' if one.bearing.counts else 'noted'}: {said}: {one.bearing.value}{where}"
 
 
 def _verdict(report: SeparationReport) -> Iterator[str]:
-    """What it comes to, and what to do."""
+    """Yields the conclusion and the advice."""
     from appliance.curriculum.copy_bearing import CopyBearing
 
     if report.clean and report.noted:
-        yield f"no decision rests on a copy: {report.noted} came into training elsewhere, and there is nothing to do"
+        yield f"no decision rests on a copy: {report.noted} entered training elsewhere; nothing to do"
         return
     if report.clean:
-        yield "train, validation and sealed sets never met"
+        yield "train, validation and sealed sets are disjoint"
         return
-    yield "this is not clean"
+    yield "not clean"
     decided = {one.candidate: one.evaluation for one in report.copies if one.bearing is CopyBearing.DECISION}
     for candidate, evaluation in decided.items():
         cycle = evaluation.removesuffix(".evaluation")
@@ -106,8 +104,8 @@ def _verdict(report: SeparationReport) -> Iterator[str]:
     cycles = dict.fromkeys(one.cycle for one in report.copies if one.bearing is CopyBearing.CYCLE)
     for name in cycles:
         yield (
-            f"{name} trained on what it kept apart: do not rest on its decision (`assay cycle show {name}`); "
+            f"{name} trained on its held-out questions: do not rely on its decision (`assay cycle show {name}`); "
             "`assay model evaluate` asks its candidate fresh questions"
         )
     if report.unproved:
-        yield "what is not shown was not compared: put files back from a backup; what was pruned stays unknown"
+        yield "restore missing files from a backup to compare them; pruned data stays unknown"

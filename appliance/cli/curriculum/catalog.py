@@ -1,8 +1,7 @@
-"""The tasksets that a command may name, and which of their tasks a person may look at.
+"""Tasksets that a command may name, and tasks that a person may see.
 
-What always holds: no command shows a sealed task, neither of a sealed seed nor one whose question the sealed sets own.
-Whoever has read one could write it into training data, or into a prompt, and the evaluation that rests on it would
-measure memory.
+Invariants: no command shows a sealed task, neither one of a sealed seed nor one whose question belongs to the sealed
+sets. A person who has read it could put it into training data or a prompt, and the evaluation would measure memory.
 """
 
 from __future__ import annotations
@@ -23,35 +22,36 @@ from curriculum.seeds import split_of
 
 
 def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
-    """Those of the code, and the owner's in the data folder, where this user may read that."""
+    """Returns the built-in tasksets and, if this user may read the data folder, the owner's."""
     try:
         return catalog_in(data_of(context, data))
     except PermissionError:
-        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        typer.echo("skipping the owner's tasksets: the data folder belongs to another user", err=True)
         return BUILT_IN
 
 
 def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
-    """The draft of that seed. Raises AssayError (4) for a sealed seed or question, SeedError for what is no seed, and
-    as `Catalog.draft` does."""
+    """Returns the draft of a seed. Raises AssayError (4) for a sealed seed or question, SeedError for an invalid seed,
+    and as `Catalog.draft` does."""
     if split_of(seed) is Split.SEALED:
         raise AssayError(
-            f"seed {seed} is sealed: a question that was seen cannot measure what was learned",
-            "seeds that leave 2 when divided by 4 are sealed; take another",
+            f"seed {seed} is sealed: a question that a person saw cannot measure learning",
+            "choose another seed; those with remainder 2 modulo 4 are sealed",
             ExitCode.REFUSED,
         )
     draft = catalog.draft(name, level, seed)
     if belongs(catalog, draft.key, name, Split.SEALED) and not is_written(name, catalog):
         raise AssayError(
-            f"what seed {seed} asks at level {level} is sealed: what was seen cannot measure what was learned",
-            "a quarter of all questions belongs to the sealed sets; take another seed, or leave --seed out",
+            f"seed {seed} at level {level} is sealed: a question that a person saw cannot measure learning",
+            "choose another seed, or omit --seed; a quarter of all questions is sealed",
             ExitCode.REFUSED,
         )
     return draft
 
 
 def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:
-    """That level, or all of the taskset's. Raises UnknownTasksetError, and UsageError where there is no such level."""
+    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown
+    level."""
     count = catalog.named(name).level_count
     if level is not None and level >= count:
         raise UsageError(f"{name} has no level {level}", f"choose a level from 0 to {count - 1}")

@@ -1,4 +1,4 @@
-"""`assay curriculum certify`: whether a taskset's checks hold, as a report that is signed into the audit log."""
+"""`assay curriculum certify`: tests a taskset's checks; the report is signed into the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from verifiers.contract.kinds import Kind
 
 SECONDS = 600.0
-"""That the other process may take."""
+"""Timeout of the other process, in seconds."""
 
 
 def certify(
@@ -29,14 +29,14 @@ def certify(
     name: TasksetName,
     seeds: Annotated[int, typer.Option("--seeds", min=1, max=10_000, help="Tasks of each level.")] = 50,
     made: Annotated[
-        bool, typer.Option("--made", help="Print the version and digest of what it makes, and certify nothing.")
+        bool, typer.Option("--made", help="Print the version and the digest of its tasks, and certify nothing.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Try a taskset's checks with its reference answers and with agents that do no work, and its worlds, where it has
-    any, with whatever a model may do to them. The report is signed into the audit log; only what is certified in its
-    present version is trained on. Exit code 1 where it is not.
+    """Test a taskset's checks with reference answers and with agents that do no work, and its worlds with everything a
+    model may do to them. The report is signed into the audit log; only a taskset certified in its present version is
+    trained on. Exit code 1 if it is not certified.
 
     Example: assay curriculum certify own/sums --seeds 20
     """
@@ -90,7 +90,7 @@ def certify(
 
 
 def _elsewhere(name: str, data: Path) -> str:
-    """What this command makes of it in another process."""
+    """Returns the output of `--made` from another process."""
     from appliance.errors import AssayError, ExitCode
 
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "--data", str(data), "curriculum", "certify", name]
@@ -98,13 +98,13 @@ def _elsewhere(name: str, data: Path) -> str:
     if run.returncode:
         last = run.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise AssayError(
-            f"another process cannot make tasks of {name}: {''.join(last)}", "try it again", ExitCode.INFRASTRUCTURE
+            f"another process cannot make tasks of {name}: {''.join(last)}", "try again", ExitCode.INFRASTRUCTURE
         )
     return run.stdout.decode().strip()
 
 
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
-    """Has it signed into the audit log, by the daemon or in its place; says what became of that."""
+    """Signs the report into the audit log, by the daemon or without one; returns a description of the result."""
     from appliance.audit.head_places import head_files
     from appliance.audit.machine_keys import key_file
     from appliance.client.failures import DaemonNotRunning
@@ -115,7 +115,7 @@ def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> 
     except DaemonNotRunning:
         settings = settings_of(context, data)
         if not key_file(settings.data, "daemon").exists():
-            return "no: there is no audit log yet; start the daemon once, and certify again"
+            return "no: no audit log yet; start the daemon once, and certify again"
         record_without_daemon(settings.data, head_files(settings, settings.data), found)
     return "yes, into the audit log"
 
@@ -126,7 +126,7 @@ def _tried(found: Certificate, taskset: Taskset) -> str:
     if not isinstance(taskset, OwnTaskset):
         return f"{found.tasks}, {found.seeds} seeds of each level"
     rows = len(taskset.content.rows)
-    more = "" if found.tasks == rows else f": those that {found.seeds} draws of each level gave; --seeds draws more"
+    more = "" if found.tasks == rows else f": from {found.seeds} draws of each level; --seeds draws more"
     return f"{found.tasks} of {rows} rows, each once{more}"
 
 
@@ -143,7 +143,7 @@ def _show(found: Certificate, signed: str, tried: str) -> None:
     )
     show_line("")
     show_table(
-        ("agent", "passes at its worst level", "bar"),
+        ("agent", "passed at its worst level", "bar"),
         [
             (name, f"{one.passed} of {one.of}, {points(one.rate)}", _bar(one.bar, one.chance))
             for name, one in found.agents.items()

@@ -1,7 +1,7 @@
-"""`assay curriculum collect`: verified work of the owner's becomes tasks of `own/jobs` and `own/sessions`.
+"""`assay curriculum collect`: turns the owner's verified work into tasks of `own/jobs` and `own/sessions`.
 
-What always holds: each row goes through the doors and the checks that `assay curriculum add` has; what is refused is
-said with its reason, and is not tried again. The daemon runs this before a night that the clock begins.
+Invariants: each row passes the filters and checks of `assay curriculum add`. Refusals are reported with their reason
+and not tried again. The daemon runs this before a scheduled night.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from appliance.client.own_tasks import TaskCandidate
 
 NOT_HERE = "it could not be checked here"
-"""How the reason begins of a row that is tried again another time."""
+"""Prefix of the reason for rows that are tried again later."""
 
 
 def collect(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Make tasks of your verified jobs (where the policy's [data] says jobs_as_tasks) and of sessions with a verdict.
+    """Make tasks from your verified jobs (if the policy's [data] has jobs_as_tasks) and from sessions with a verdict.
 
-    0 also when there was nothing to take; 4 while a cycle uses them.
+    Exit code 0 also if there was nothing to collect, 4 while a cycle uses the tasksets.
     """
     from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows, OwnTasksClient
 
@@ -51,7 +51,7 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
             )
         )
         return
-    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "nothing new has a verdict that passed")
+    show_line(f"{len(kept)} of {len(found)} became tasks" if found else "no new passing verdict")
     for origin, reason in refused.values():
         show_line(f"  {origin}: {reason}")
 
@@ -59,7 +59,7 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
 def _checked(
     context: typer.Context, data: Path | None, found: list[TaskCandidate], refused: dict[str, tuple[str, str]]
 ) -> list[TaskCandidate]:
-    """Those that no door stops and whose check holds; the others are in `refused`, by key."""
+    """Returns candidates that pass the filters and whose check is sound; the others are in `refused`, by key."""
     from appliance.cli.check.own_rows import checked
     from appliance.cli.check.target import target_for
     from appliance.cli.curriculum.add import sealed_questions

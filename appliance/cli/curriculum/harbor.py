@@ -1,4 +1,4 @@
-"""`assay curriculum harbor` and `export`: Harbor task folders, looked at and written."""
+"""`assay curriculum harbor` and `export`: inspects and writes Harbor task folders."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def harbor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Harbor task folder, with its task.toml.")],
     as_json: Json = False,
 ) -> None:
-    """Say what a Harbor task folder becomes here, and what judges it; or why it cannot be worked on (2).
+    """Show what a Harbor task folder becomes here, and what judges it; or why it is unusable (exit code 2).
 
     Example: assay curriculum harbor tasks/repair-nginx
     """
@@ -40,25 +40,25 @@ def harbor(
         f"{task.name}: {len(task.draft.world['files'])} files, judged by {', '.join(task.draft.world['declared'])}"
     )
     show_line(
-        "its score: a foreign reward, no verdict" if task.foreign else "its score: a verdict of the check `files`"
+        "its score: a foreign reward, not a verdict" if task.foreign else "its score: a verdict of the check `files`"
     )
-    show_line(f"its solution: {'there' if task.solution else 'none'}")
+    show_line(f"its solution: {'present' if task.solution else 'none'}")
     for note in task.notes:
         show_line(f"note: {note}")
 
 
 def export(
     context: typer.Context,
-    taskset: Annotated[str, typer.Argument(metavar="NAME", help="One whose tasks are worked on in a terminal.")],
+    taskset: Annotated[str, typer.Argument(metavar="NAME", help="A taskset with terminal tasks.")],
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A new folder.")],
-    level: Annotated[int, typer.Option("--level", min=0, help="Of the task.")] = 0,
+    level: Annotated[int, typer.Option("--level", min=0, help="Level of the task.")] = 0,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Of the task; not a sealed one; the first unless given.")
+        int | None, typer.Option("--seed", min=0, help="Seed of the task, not a sealed one (default: the first).")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a task of the terminal as a Harbor task folder, with its check and its solution.
+    """Write a terminal task as a Harbor task folder, with its check and its solution.
 
     Example: assay curriculum export terminal_repairs task --level 2
     """
@@ -76,7 +76,7 @@ def export(
     elif drawn := training_drafts(catalog, taskset, level, 1, seeds(Split.TRAIN)):
         [(number, draft)] = drawn
     else:
-        raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="take another level")
+        raise ExhaustedError(f"{taskset} has no training task of level {level}", hint="choose another level")
     write(draft, f"{taskset}-{level}-{number}", folder)
     if as_json:
         from appliance.cli.documents.tasks import ExportedTask

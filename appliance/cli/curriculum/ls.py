@@ -18,14 +18,16 @@ if TYPE_CHECKING:
 
 def ls(
     context: typer.Context,
-    word: Annotated[str | None, typer.Argument(help="Only those with a word in name or topics that begins so.")] = None,
-    domain: Annotated[str | None, typer.Option("--domain", help="Only of this domain.")] = None,
-    check: Annotated[str | None, typer.Option("--check", help="Only with this kind of check.")] = None,
-    ready: Annotated[bool, typer.Option("--ready", help="Only those whose answers can be checked here.")] = False,
+    word: Annotated[
+        str | None, typer.Argument(help="Only tasksets with a word in name or topics that begins like this.")
+    ] = None,
+    domain: Annotated[str | None, typer.Option("--domain", help="Only this domain.")] = None,
+    check: Annotated[str | None, typer.Option("--check", help="Only this kind of check.")] = None,
+    ready: Annotated[bool, typer.Option("--ready", help="Only tasksets whose answers can be checked here.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """List the tasksets: what each is about, how it is checked, and whether that works here.
+    """List the tasksets: subject, check, and whether answers can be checked here.
 
     Example: assay curriculum ls puzzle --ready
     """
@@ -54,18 +56,18 @@ def ls(
             one.version,
             "no" if one.missing else "yes",
         ),
-        empty="no taskset fits: `assay curriculum ls` lists all, with their domains and checks",
+        empty="no taskset matches: list all with `assay curriculum ls`",
         as_json=as_json,
     )
     if not as_json:
         if foreign := ", ".join(one.name for one in found if one.foreign):
-            show_line(f"never trained on, a foreign reward is no verdict: {foreign}")
+            show_line(f"never trained on (foreign reward): {foreign}")
         for why in dict.fromkeys(one.missing for one in found if one.missing):
             show_line(f"not here: {', '.join(one.name for one in found if one.missing == why)}: {why}")
 
 
 def _summaries(data: Path) -> Iterator[TasksetSummary]:
-    """What ships of the tasksets of the code; an owner's, and one that nothing was written down of, are loaded."""
+    """Yields shipped summaries of built-in tasksets; loads the owner's, and any without a summary."""
     from appliance.curriculum.own.files import names_in
     from curriculum.names import taskset_names
     from curriculum.taskset_summary import shipped_summaries
@@ -74,7 +76,7 @@ def _summaries(data: Path) -> Iterator[TasksetSummary]:
     try:
         own = names_in(data)
     except PermissionError:
-        typer.echo("the owner's tasksets are left out: the data folder is another user's", err=True)
+        typer.echo("skipping the owner's tasksets: the data folder belongs to another user", err=True)
         own = []
     for name in [*taskset_names(), *own]:
         yield shipped[name] if name in shipped else _made(data, name)

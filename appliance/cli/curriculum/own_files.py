@@ -1,8 +1,8 @@
-"""Reads rows of problems from files: JSON lines, CSV, Parquet, or a folder of such files.
+"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, or a folder of these.
 
-What always holds: a row comes with the file and the number that a person finds it by: the line that it begins on, or of
-what has no lines its place; one that cannot be read is told like any other that is refused. A name that is there twice
-has no value: neither of two is chosen. Another format is another function and a row of `READERS`.
+Invariants: a row carries its file and line number, or its position in a file without lines. An unreadable row is
+reported like any refused row. A name that occurs twice in an object makes the row invalid. A new format is one function
+and one row of `READERS`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from runtime.extra_packages import install_command
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
 PARQUET = b"PAR1"
-"""How such a file begins and ends."""
+"""Magic bytes at the beginning and end of a Parquet file."""
 
 
 class ReadRow(NamedTuple):
-    """`values` is None where the row cannot be read; then `problem` says why."""
+    """A row; `values` is None if it is unreadable, with the reason in `problem`."""
 
     origin: str
     values: dict[str, Any] | None
@@ -32,21 +32,21 @@ class ReadRow(NamedTuple):
 
 
 def rows_in(place: Path) -> Iterator[ReadRow]:
-    """The rows of a file, or of a folder's files by name. Raises UsageError for what is none, OSError."""
+    """Yields the rows of a file, or of a folder's files by name. Raises UsageError for an unsupported file, OSError."""
     if place.is_dir():
         files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS]
         if not files:
-            raise UsageError(f"{place} has no file of problems", f"name files that end with {_endings()}")
+            raise UsageError(f"{place}: no file of problems", f"use files that end with {_endings()}")
         for path in files:
             yield from rows_in(path)
         return
     reader = READERS.get(place.suffix.lower())
     if not place.exists():
-        raise UsageError(f"there is no {place}", "name a file or a folder")
+        raise UsageError(f"no such file or folder: {place}", "name a file or a folder")
     if reader is None:
-        raise UsageError(f"{place} is no file of problems", f"name a file that ends with {_endings()}")
+        raise UsageError(f"{place}: unsupported file type", f"use a file that ends with {_endings()}")
     if place.stat().st_size > MOST_BYTES:
-        raise UsageError(f"{place} is larger than {MOST_BYTES >> 30} GiB", "take a part of it")
+        raise UsageError(f"{place} is larger than {MOST_BYTES >> 30} GiB", "split it")
     yield from reader(place)
 
 
@@ -55,7 +55,7 @@ def _endings() -> str:
 
 
 class _TwiceError(ValueError):
-    """Says which name an object has twice."""
+    """A name occurs twice in an object."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"it says {twice[:40]!a} twice")
+        raise _TwiceError(f"duplicate name {twice[:40]!a}")
     return found
 
 
@@ -81,21 +81,21 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
                 yield ReadRow(origin, None, str(error))
                 continue
             except (ValueError, RecursionError):
-                yield ReadRow(origin, None, "it is no JSON")
+                yield ReadRow(origin, None, "not JSON")
                 continue
-            yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "it is no JSON object")
+            yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "not a JSON object")
 
 
 def _json(path: Path) -> Iterator[ReadRow]:
     try:
         found = json.loads(path.read_bytes(), object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{path} is no JSON: {error}", "write a list, or end the name with .jsonl") from error
+        raise UsageError(f"{path} is not JSON: {error}", "write a list, or end the name with .jsonl") from error
     if not isinstance(found, list):
-        raise UsageError(f"{path} is no list of problems", "write a list of objects, or end the name with .jsonl")
+        raise UsageError(f"{path} is not a list of problems", "write a list of objects, or end the name with .jsonl")
     for number, one in enumerate(found, 1):
         origin = f"{path.name}:{number}"
-        yield ReadRow(origin, one) if isinstance(one, dict) else ReadRow(origin, None, "it is no JSON object")
+        yield ReadRow(origin, one) if isinstance(one, dict) else ReadRow(origin, None, "not a JSON object")
 
 
 def _table(path: Path) -> Iterator[ReadRow]:
@@ -113,18 +113,18 @@ def _table(path: Path) -> Iterator[ReadRow]:
                 elif len(cells) == len(names):
                     yield ReadRow(origin, dict(zip(names, cells, strict=True)))
                 elif cells:
-                    yield ReadRow(origin, None, "it has other columns than the first line")
+                    yield ReadRow(origin, None, "its number of columns differs from the first line")
     except (csv.Error, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{path} is no CSV in UTF-8 behind line {number}: {error}", "save it so, the names in its first line"
+            f"{path} is not UTF-8 CSV after line {number}: {error}", "save it as UTF-8 CSV with names in the first line"
         ) from error
 
 
 def _require_names(path: Path, names: list[str]) -> None:
-    """Raises UsageError for two columns of one name; those without one do not count."""
+    """Raises UsageError for two columns of one name; unnamed columns do not count."""
     told = [name.strip().casefold() for name in names]
     if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
-        raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename one of them, or leave it out")
+        raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename or remove one")
 
 
 def _parquet(path: Path) -> Iterator[ReadRow]:
@@ -136,7 +136,7 @@ def _parquet(path: Path) -> Iterator[ReadRow]:
         ) from error
     content = path.read_bytes()
     if not (content.startswith(PARQUET) and content.endswith(PARQUET)):
-        raise UsageError(f"{path} is no Parquet file, or not all of one", "copy it again")
+        raise UsageError(f"{path} is not a complete Parquet file", "copy it again")
     number = 0
     try:
         for batch in read_parquet(BytesIO(content)):

@@ -1,4 +1,4 @@
-"""Reads Harbor task folders as problems of the owner's, and has their solutions run where code of a person's runs."""
+"""Reads Harbor task folders as the owner's problems, and runs their solutions in the sandbox for a person's code."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from curriculum.own.rows import OwnRow
 
 ONLY_FOREIGN = (
-    "only its own test scores it, a foreign reward that is never trained on: add such folders by themselves, to try "
+    "scored only by its own test, a foreign reward that is never trained on: add such folders separately, to try "
     "them and to measure with them"
 )
 
 Refusal = tuple[str, str]
-"""Which folder, and why."""
+"""A folder and the reason of its refusal."""
 
 
 def harbor_rows(
     context: typer.Context, data: Path | None, folders: Sequence[Path]
 ) -> tuple[list[OwnRow], list[Refusal]]:
-    """The rows of these folders, with the answers that their solutions gave, and what is refused."""
+    """Returns the rows of these folders, with the answers of their solutions, and the refusals."""
     from curriculum.certification.certify import scored_elsewhere
     from curriculum.own.columns import RowError
     from curriculum.own.harbor import row_of_folder

@@ -1,7 +1,7 @@
 """Draws pass rates as a PNG: a row for each taskset and level, a column for each night, a figure in each cell.
 
-What always holds: the figure is written into its cell, so that colour only repeats it; colours run from dark blue to
-yellow, the ends of cividis (Nuñez et al. 2018), and become lighter on the way, which every kind of colour vision sees.
+Invariants: each cell contains its figure, so that colour only repeats it. Colours run from dark blue to yellow, the
+ends of cividis (Nuñez et al. 2018), and get lighter, which every kind of colour vision distinguishes.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from appliance.text.printable import printable
 from runtime.extra_packages import install_command
 
 CELL, ROW, MARGIN, TEXT = 46, 20, 16, 12
-"""Pixels; the last one is the size of letters."""
+"""Sizes in pixels; the last one is the font size."""
 LOWEST, HIGHEST = (0, 32, 81), (253, 231, 80)
 PAPER, INK, UNASKED = (255, 255, 255), (20, 20, 20), (235, 235, 235)
 LONGEST = 48
-"""Letters of a name."""
+"""Maximum characters of a name."""
 
 
 def require_plots(file: Path) -> None:
-    """Raises UsageError where nothing can be drawn, or not into that file."""
+    """Raises UsageError if drawing is impossible, or the file name is unsuitable."""
     try:
         import PIL  # noqa: F401
     except ImportError as error:
         raise UsageError("Pillow, which draws, is not installed", install_command("plots")) from error
     if file.suffix.lower() != ".png":
-        raise UsageError(f"{file} is no name of a PNG", "end it with .png")
+        raise UsageError(f"{file}: not a PNG name", "end it with .png")
     if not file.absolute().parent.is_dir():
-        raise UsageError(f"there is no folder {file.absolute().parent}", "make it, or name another file")
+        raise UsageError(f"no such folder: {file.absolute().parent}", "create it, or name another file")
 
 
 def draw(file: Path, cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
@@ -64,6 +64,6 @@ def draw(file: Path, cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
 
 
 def shade(rate: float) -> tuple[int, int, int]:
-    """From dark blue for 0 to yellow for 1."""
+    """Returns a colour from dark blue for 0 to yellow for 1."""
     red, green, blue = (round(low + rate * (high - low)) for low, high in zip(LOWEST, HIGHEST, strict=True))
     return red, green, blue

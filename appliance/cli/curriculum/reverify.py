@@ -1,4 +1,4 @@
-"""`assay curriculum reverify`: what stored answers would come to under the verifiers as they are now."""
+"""`assay curriculum reverify`: judges stored answers with the present verifiers."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def reverify(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Judge stored answers anew where their verifier has another version by now, and name the rewards, promotions and
-    bundles that would be different. Nothing is changed. Exit code 1 where something would be, or got no verdict now.
+    """Judge stored answers again if their verifier has a new version, and list rewards, promotions and bundles that
+    would differ. Nothing is changed. Exit code 1 if something would differ, or got no verdict now.
 
     Example: assay curriculum reverify --json
     """
@@ -56,7 +56,7 @@ def _show(found: Reverification) -> None:
         [
             ("rollouts", found.rollouts),
             ("judged again", found.judged),
-            ("without a spec", found.unknown or None),
+            ("without spec", found.unknown or None),
             ("no verdict now", found.broken or None),
             ("different", found.different),
             ("different bundles", len(found.bundles)),
@@ -70,9 +70,9 @@ def _show(found: Reverification) -> None:
             (one.id, one.work, one.step, one.verifier, " -> ".join(one.versions), *one.outcomes)
             for one in (*found.rewards, *found.bundles)
         ],
-        empty="no reward and no bundle would be different" + (", of what got a verdict" if found.broken else ""),
+        empty="no reward and no bundle would differ" + (", among those with a verdict" if found.broken else ""),
     )
     if found.broken:
-        show_line(f"not known of {found.broken}: `assay doctor` says which of their tools cannot be called here")
+        show_line(f"{found.broken} got no verdict: run `assay doctor` to see which tools are missing")
     for decision, text in found.promotions.items():
         show_line(f"decision {decision}, {text}")

@@ -1,4 +1,4 @@
-"""`assay curriculum sample`: tasks as a person reads them, from seeds that may be looked at."""
+"""`assay curriculum sample`: tasks as a person reads them, from seeds that may be seen."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ MOST = 1_000
 def sample(
     context: typer.Context,
     name: TasksetName,
-    level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level; all unless given.")] = None,
+    level: Annotated[int | None, typer.Option("--level", min=0, help="Only this level (default: all).")] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="This seed; not a sealed one.")] = None,
     count: Annotated[
-        int, typer.Option("--count", min=1, max=MOST, help="So many training tasks of each level; not with --seed.")
+        int, typer.Option("--count", min=1, max=MOST, help="Training tasks of each level; not with --seed.")
     ] = 1,
     answers: Annotated[bool, typer.Option("--answers", help="Show the answers and how they are checked.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show tasks as the model is asked them: questions, files, and with --answers the answers.
+    """Show tasks as the model sees them: questions, files, and with --answers the answers.
 
     Example: assay curriculum sample tables --level 2 --count 3
     """
@@ -62,4 +62,4 @@ def sample(
         show_draft(draft, answers=answers)
         typer.echo()
     if not found:
-        show_line(f"{name} has no such task in that split")
+        show_line(f"{name}: no such task in that split")

@@ -44,7 +44,7 @@ def show(
             ("world", one.environment if one.environment != "python" else ""),
             ("budget", _budget(one.turns, one.tokens)),
             ("null answers", " | ".join(one.null_answers)),
-            ("trained on", "never: what scores its answers is not ours (a foreign reward)" if one.foreign else ""),
+            ("trained on", "never: its answers are scored by a foreign reward" if one.foreign else ""),
             ("here", one.missing and f"cannot be checked on this machine: {one.missing}"),
         ]
     )

@@ -1,7 +1,6 @@
-"""`assay curriculum stats`: how often the model passes, by taskset and level, night by night.
+"""`assay curriculum stats`: pass rates by taskset and level, night by night.
 
-What always holds: the daemon counts, one cycle at a time; nothing is said by colour alone, and there is no colour in a
-pipe or with NO_COLOR.
+Invariants: the daemon counts one cycle at a time. Nothing relies on colour alone, and pipes and NO_COLOR get none.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ SECONDS = 120.0
 
 def stats(
     context: typer.Context,
-    cycle: Annotated[
-        str | None, typer.Option("--cycle", help="Only this cycle, by its id or the beginning of it.")
-    ] = None,
+    cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")] = None,
     family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
-    purpose: Annotated[Purpose, typer.Option("--purpose", help="What the rollouts were made for.")] = Purpose.TRAIN,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="So many cycles, the newest.")] = 14,
-    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Draw it into this file, too.")] = None,
+    purpose: Annotated[Purpose, typer.Option("--purpose", help="Purpose of the rollouts.")] = Purpose.TRAIN,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="Number of newest cycles.")] = 14,
+    png: Annotated[
+        Path | None, typer.Option("--png", metavar="FILE", help="Also draw a picture into this file.")
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -69,7 +68,7 @@ def stats(
 
 
 def _counted(api: ApiClient, cycle: str | None, limit: int) -> tuple[list[str], list[PassCount]]:
-    """The cycles, oldest first, and what the daemon counted in each."""
+    """Returns the cycles, oldest first, with the daemon's counts for each."""
     names = [api.cycle(cycle).cycle.id] if cycle is not None else [one.id for one in reversed(api.cycles(limit))]
     counts: list[PassCount] = []
     for place, name in enumerate(names, 1):
@@ -100,14 +99,14 @@ def _show(cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
         typer.echo(f"{text}  {printable(line.state):<{states}}  {zone(known[-1])}".rstrip())
     first, last = cycles[0], cycles[-1]
     nights = f"{len(cycles)} cycles, {first} to {last}" if len(cycles) > 1 else first
-    show_line(f"{nights}; hard is below {100 * LOW:.0f} %, easy above {100 * HIGH:.0f} %; {NONE} was not asked")
+    show_line(f"{nights}; hard is below {100 * LOW:.0f} %, easy above {100 * HIGH:.0f} %; {NONE} not asked")
     if any(line.state for line in lines):
-        show_line("sampler: what the difficulty of `recipe.training.difficulty` thinks of the level now")
+        show_line("sampler: present rating of the level by `recipe.training.difficulty`")
 
 
 def _nothing(cycle: str | None, family: str | None, purpose: Purpose, known: Sequence[str]) -> str:
     if family is not None and known and family not in known:
-        return f"no rollout of a taskset {family} there: those are of {', '.join(known)}"
+        return f"no rollout of taskset {family}; known: {', '.join(known)}"
     if cycle or family or purpose is not Purpose.TRAIN:
-        return "no such rollout: `assay curriculum stats` shows all of the training; `assay rollouts ls` lists rollouts"
-    return "no night has been on record yet: `assay cycle start` starts one; `assay curriculum try NAME` is for you"
+        return "no such rollout: list rollouts with `assay rollouts ls`"
+    return "no night yet: start one with `assay cycle start`, or try tasks yourself with `assay curriculum try NAME`"

@@ -1,7 +1,7 @@
-"""A task in the hands of a person: Python in a sandbox, the tools of its world, an answer and its verdict.
+"""A task in a person's hands: Python in a sandbox, the tools of its world, an answer and its verdict.
 
-What always holds: what is typed runs where the model's code would run, and a tool is called through the checks that a
-model's calls go through; the answer is judged by the task's own check, which is not shown before.
+Invariants: typed code runs where the model's code would run, and tool calls pass the same checks as a model's. The
+task's own check judges the answer and is not shown before.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 Say = Callable[[str], None]
 Judge = Callable[[str], bool]
-"""Shows the verdict on an answer, and says whether it passed."""
+"""Shows the verdict on an answer; returns True if it passed."""
 PYTHON = "python"
 EDITORS = ("VISUAL", "EDITOR")
 HELP = """\
   :answer TEXT          give the answer
-  :file FILE            give what a file holds as the answer
+  :file FILE            give a file's content as the answer
   :edit                 write the answer in $EDITOR
-  :done                 give what the world holds, where that is the answer
-  :tools                the tools of this task's world, and what they take
+  :done                 submit the state of the world, if that is the answer
+  :tools                list the tools of this task's world with their arguments
   :tool NAME ARGUMENTS  call one: key=value ..., or one JSON object
-  :show FILE            a file of the task, all of it
-  :task                 the question again
+  :show FILE            show a whole file of the task
+  :task                 show the question again
   :quit                 leave; so does Ctrl-D
 """
 
 
 class TryCommands:
-    """What `appliance.cli.sandbox.shell.Shell` asks of its commands, for a task."""
+    """Commands of `appliance.cli.sandbox.shell.Shell` for one task."""
 
     def __init__(
         self,
@@ -59,18 +59,18 @@ class TryCommands:
         ask: Callable[[], None],
         say: Say,
     ) -> None:
-        """`python` is None where the task offers none; `ask` shows the question."""
+        """`python` is None if the task offers no Python; `ask` shows the question."""
         self.task, self.world, self.judge = task, world, judge
         self._python, self._ask, self._say = python, ask, say
         self.passed: bool | None = None
-        """Of the newest answer; None before the first."""
+        """Result of the newest answer; None before the first."""
 
     # what the shell asks
 
     @property
     def now(self) -> ReplSession:
         if self._python is None:
-            raise BadRequestError("this task has no Python", hint="`:help` lists what there is.")
+            raise BadRequestError("this task has no Python", hint="List the commands with `:help`.")
         return self._python.now
 
     @property
@@ -82,7 +82,7 @@ class TryCommands:
         return self._python is not None and self._python.several
 
     def do(self, line: str) -> bool:
-        """Says whether it goes on: until an answer passes or the person leaves. Raises SandboxError, OSError."""
+        """Runs a command; returns False once an answer passed or the person left. Raises SandboxError, OSError."""
         name, _, rest = line.removeprefix(":").strip().partition(" ")
         rest = rest.strip()
         known: dict[str, Callable[[], bool | None]] = {
@@ -102,25 +102,25 @@ class TryCommands:
             return self._python.do(line)
         if name in ("quit", "q", "exit"):
             return False
-        raise BadRequestError(f"there is no `:{name}`", hint="`:help` lists the commands.")
+        raise BadRequestError(f"unknown command `:{name}`", hint="List the commands with `:help`.")
 
     # answers
 
     def _answer(self, text: str) -> bool:
-        """Whether it passed."""
+        """Judges an answer; returns True if it passed."""
         if self.task.form is AnswerForm.WORLD:
-            raise BadRequestError("the answer is what the world holds", hint="`:done` gives it.")
+            raise BadRequestError("the answer is the state of the world", hint="Submit it with `:done`.")
         if not text:
-            raise BadRequestError("there is no answer", hint="`:answer TEXT`, `:file FILE`, or `:edit`.")
+            raise BadRequestError("the answer is empty", hint="Use `:answer TEXT`, `:file FILE`, or `:edit`.")
         self.passed = self.judge(text)
         return self.passed
 
     def _submit(self) -> bool:
         if self.world is None or self.task.form is not AnswerForm.WORLD:
-            raise BadRequestError("the answer of this task is a text", hint="`:answer TEXT` gives it.")
+            raise BadRequestError("the answer of this task is a text", hint="Give it with `:answer TEXT`.")
         submission = self.world.submission()
         if submission is None:
-            raise BadRequestError("what the world holds is too long to be submitted")
+            raise BadRequestError("the state of the world is too long to be submitted")
         self.passed = self.judge(submission)
         return self.passed
 
@@ -157,7 +157,7 @@ class TryCommands:
     def _call(self, text: str) -> None:
         name, _, given = text.partition(" ")
         if self.world is None or name not in [schema.name for schema in self._schemas()]:
-            raise BadRequestError(f"there is no tool {name!r} here", hint="`:tools` lists them.")
+            raise BadRequestError(f"unknown tool {name!r}", hint="List the tools with `:tools`.")
         reply = self.world.call(name, arguments_of(given.strip()))
         self._say(reply.text if not reply.failed else f"refused: {reply.text}")
 
@@ -170,18 +170,17 @@ class TryCommands:
     def _help(self) -> None:
         self._say(help_lines(HELP))
         if self._python is not None:
-            show_line("What else is typed is Python; of the sandbox's own commands:")
+            show_line("Anything else is Python. Commands of the sandbox:")
             self._python.do(":help")
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Arguments of a tool: one JSON object, or `key=value` with values in JSON, otherwise texts. Raises
-    BadRequestError."""
+    """Parses tool arguments: one JSON object, or `key=value` with JSON values or plain text. Raises BadRequestError."""
     if text.startswith("{"):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise BadRequestError(f"that is no JSON: {error}", hint='Write {"key": "value"}, or key=value.') from error
+            raise BadRequestError(f"invalid JSON: {error}", hint='Write {"key": "value"}, or key=value.') from error
         assert isinstance(found, dict)
         return found
     try:
@@ -192,7 +191,7 @@ def arguments_of(text: str) -> dict[str, Any]:
     for word in words:
         key, found_sign, value = word.partition("=")
         if not found_sign or not key:
-            raise BadRequestError(f"{word!r} is no argument", hint="Write key=value, or one JSON object.")
+            raise BadRequestError(f"invalid argument {word!r}", hint="Write key=value, or one JSON object.")
         try:
             arguments[key] = json.loads(value)
         except (ValueError, RecursionError):
@@ -208,16 +207,16 @@ def _content(name: str) -> str:
 
 
 def opening(task: Task) -> list[str]:
-    """What is said below the question."""
+    """Returns the instructions shown below the question."""
     ways = {AnswerForm.BOXED: "`:answer TEXT` (without the box)", AnswerForm.WORLD: "`:done`"}
     answer = ways.get(task.form, "`:edit` or `:file FILE` (without a fence)")
-    shown = [f"Give the answer with {answer}; `:help` lists what else there is, Ctrl-D leaves."]
+    shown = [f"Give the answer with {answer}; `:help` lists the commands, Ctrl-D leaves."]
     if PYTHON in task.tools:
         shown.append(
-            "What else is typed is Python in a sandbox" + (", the files in its folder." if task.files else ".")
+            "Anything else is Python in a sandbox" + (", with the files in its folder." if task.files else ".")
         )
     if any(text.count("\n") >= FILE_LINES for text in task.files.values()):
         shown.append("`:show FILE` shows a file whole.")
     if others := [tool for tool in task.tools if tool != PYTHON]:
-        shown.append(f"Tools: {', '.join(others)}; `:tools` says what they take.")
+        shown.append(f"Tools: {', '.join(others)}; `:tools` lists their arguments.")
     return shown

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 def try_(
     context: typer.Context,
     name: TasksetName,
-    level: Annotated[int, typer.Option("--level", min=0, help="How hard; 0 is the easiest.")] = 0,
+    level: Annotated[int, typer.Option("--level", min=0, help="Difficulty; 0 is the easiest.")] = 0,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="This seed, not a sealed one; else a new one.")
+        int | None, typer.Option("--seed", min=0, help="This seed, not a sealed one (default: a new one).")
     ] = None,
-    answer: Annotated[str | None, typer.Option("--answer", help="Judge this answer, and ask nothing.")] = None,
+    answer: Annotated[str | None, typer.Option("--answer", help="Judge this answer without asking.")] = None,
     file: Annotated[
-        str | None, typer.Option("--file", metavar="FILE", help="Judge what this file holds; `-` for standard input.")
+        str | None, typer.Option("--file", metavar="FILE", help="Judge this file's content; `-` for standard input.")
     ] = None,
     data: Data = None,
 ) -> None:
     """Work on a task yourself: Python in a sandbox, the task's tools, an answer, the verdict with its evidence.
 
-    0 when an answer passed, 1 when none did.
+    Exit code 0 if an answer passed, 1 if none did.
 
     Example: assay curriculum try tables --level 1
     """
@@ -57,12 +57,12 @@ def try_(
     from verifiers.registry import kind_of
 
     if answer is not None and file is not None:
-        raise UsageError("an answer and a file were given", "leave one of them out")
+        raise UsageError("--answer and --file cannot be combined", "give one of them")
     catalog = catalog_of(context, data)
     [at] = levels_of(catalog, name, level)
     if why := catalog.named(name).missing():
         raise UsageError(
-            f"answers of {name} cannot be checked here: {why}", "`assay curriculum ls --ready` lists others"
+            f"answers of {name} cannot be checked here: {why}", "choose another from `assay curriculum ls --ready`"
         )
     if seed is not None:
         number, draft = seed, viewable(catalog, name, at, seed)
@@ -75,7 +75,7 @@ def try_(
     task = catalog.task_of(draft, name, at, number)
     given = text_of(file, "--file").strip("\n") if file is not None else answer
     if given is not None and task.form is AnswerForm.WORLD:
-        raise UsageError(f"the answer of {name} is what its world holds", "leave --answer and --file out")
+        raise UsageError(f"the answer of {name} is the state of its world", "omit --answer and --file")
     with target_for(context, data, (kind_of(task.spec),)).checker(jobs=1) as checker:
 
         def judge(text: str) -> bool:
@@ -97,7 +97,7 @@ def try_(
 
 
 def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]) -> bool:
-    """Asks until an answer passes or the person leaves; whether one passed."""
+    """Repeats until an answer passes or the person leaves; returns True if one passed."""
     from appliance.cli.curriculum.try_item import opening
     from appliance.cli.sandbox.shell import Shell, read_line, read_piped
 
@@ -108,7 +108,7 @@ def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, a
                 show_line(line)
         Shell(commands, read_line if at_terminal else read_piped, at_terminal=at_terminal).serve()
         if commands.passed is None:
-            show_line(f"no answer was given; the same task again: --level {task.level} --seed {task.seed}")
+            show_line(f"no answer given; repeat this task with --level {task.level} --seed {task.seed}")
         return commands.passed is True
 
 
@@ -116,7 +116,7 @@ def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, a
 def _commands(
     context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]
 ) -> Iterator[TryCommands]:
-    """With the sandboxes that the task needs, each as the model has it."""
+    """Opens the sandboxes that the task needs, configured as for the model."""
     from appliance.cli.curriculum.try_item import PYTHON, TryCommands
     from appliance.cli.sandbox.repl_commands import ReplCommands
     from appliance.cli.sandbox.repl_session import ReplSession

@@ -1,6 +1,6 @@
-"""How a task looks to a person: its question, its files, what may be called, how the answer is marked.
+"""Prints a task for a person: question, files, tools, answer format.
 
-What always holds: control characters are made visible; the answer is shown only where that is asked for.
+Invariants: control characters are made visible; the answer is shown only on request.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from curriculum.contract.taskset import TaskDraft
 from verifiers.contract.kinds import AnswerForm
 
 FILE_LINES = 12
-"""Of a file that are shown at first."""
+"""Lines of a file shown at first."""
 ANSWER_FORMS = {
     AnswerForm.BOXED: r"in \boxed{}",
     AnswerForm.BLOCK: "one fenced code block",
     AnswerForm.WHOLE: "the whole last turn",
-    AnswerForm.WORLD: "what the world holds at the end",
+    AnswerForm.WORLD: "the final state of the world",
 }
 
 
 def show_draft(draft: TaskDraft, *, answers: bool = False) -> None:
-    """Writes one task out."""
+    """Prints one task."""
     for message in draft.messages:
         typer.echo(wrapped(indented(message.text), columns_of(sys.stdout)))
     show_files(draft.files)

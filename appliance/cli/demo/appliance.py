@@ -1,8 +1,7 @@
-"""A real core with a real control API on a temporary folder, filled with made-up nights, for `assay tui --demo-data`.
+"""A real core and control API on a temporary folder with made-up nights, for `assay tui --demo-data`.
 
-What always holds: the folder, the audit log's head and the key in it are gone when the block ends, also by an exception
-(`left_by_signal` makes one of a closed terminal); no worker is started, and nothing else on this machine is asked or
-changed.
+Invariants: the folder, the audit log's head and the key are removed when the block ends, also on an exception
+(`left_by_signal` turns a closed terminal into one). No worker is started and nothing else on the machine is changed.
 """
 
 from __future__ import annotations
@@ -49,12 +48,12 @@ LINES = 120
 class DemoAppliance:
     socket: Path
     key: Path
-    """Of a person whose signature counts there; its passphrase is its file's name."""
+    """Key of a person whose signature counts there; the file name is the passphrase."""
 
 
 @contextmanager
 def demo_appliance(*, now: datetime | None = None, nights: int = NIGHTS) -> Iterator[DemoAppliance]:
-    """Raises what `Core` raises."""
+    """Runs the appliance for the block. Raises what `Core` raises."""
     folder = Path(tempfile.mkdtemp(prefix="assay-demo-"))
     try:
         with ExitStack() as open_until_end:
@@ -72,7 +71,7 @@ def demo_appliance(*, now: datetime | None = None, nights: int = NIGHTS) -> Iter
 
 @contextmanager
 def served(core: Core, path: Path) -> Iterator[None]:
-    """Its control API on that socket, until the block ends."""
+    """Serves the control API on that socket for the block."""
     sock = listen(path)
     app = make_app(core, wake=lambda: None, next_cycle=lambda: None, stop=lambda: None)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
@@ -87,7 +86,7 @@ def served(core: Core, path: Path) -> Iterator[None]:
 
 
 def fill(core: Core, now: datetime, *, nights: int) -> None:
-    """Writes nights that ended, models with their decisions and who approved them, jobs, logs, and kept sessions."""
+    """Writes ended nights, models with decisions and approvals, jobs, logs, and kept sessions."""
     ledger, data = core.ledger, core.data
     tokenizer = train_tokenizer(texts_for_tokens())
     began = now - timedelta(days=nights, minutes=9)

@@ -1,8 +1,7 @@
-"""`assay demo`: one night in miniature, from nothing to a re-checked artifact, with real parts.
+"""`assay demo`: one night in miniature, from nothing to a verified artifact, with real parts.
 
-It is the daemon's own core that runs here, with the same worker and the same ledger; only the clock is left out. So a
-demonstration that was interrupted, by Ctrl-C or by kill -9, continues where it was, and `assay serve` on the same data
-folder continues from where the demonstration ended.
+The daemon's own core runs here with the same worker and ledger, only without the schedule. A demonstration interrupted
+by Ctrl-C or kill -9 therefore resumes, and `assay serve` on the same data folder continues where it ended.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from verifiers.predicate.spec import PredicateSpec
 
 QUESTION = "find x with 7x+3=45"
 SPEC = PredicateSpec(predicate="7*x + 3 == 45", variable="x", domain="integer")
-"""What the answer is checked against. Nobody has to know the answer."""
+"""Check of the answer; nobody has to know the answer."""
 
 POLL_SECONDS = 0.2
 KEPT_ASIDE = "before"
@@ -49,7 +48,7 @@ T = TypeVar("T")
 
 
 def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) -> int:
-    """Runs it, or continues it, or shows how it ended; returns the exit code. Raises what the core raises."""
+    """Runs or resumes the demonstration, or shows its result; returns the exit code. Raises what the core raises."""
     console = Console()
     started = time.monotonic()
     if fresh:
@@ -71,7 +70,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
             cycle = _run_cycle(core, cycle, progress)
             if cycle.state in (CycleState.FAILED, CycleState.SET_ASIDE):
                 raise AssayError(
-                    f"the night could not be finished: {cycle.failure}",
+                    f"the night failed: {cycle.failure}",
                     hint=f"see {settings.data / 'logs' / 'worker.log'}; `assay doctor` checks the machine",
                     code=ExitCode.INFRASTRUCTURE,
                 )
@@ -93,7 +92,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
 
 
 def _cycle(core: Core, seed: int, console: Console) -> Cycle:
-    """The night to run: an unfinished one, the finished demonstration, or a new one."""
+    """Returns the night to run: an unfinished one, the finished demonstration, or a new one."""
     unfinished = core.cycles.unfinished()
     if unfinished is not None:
         core.readiness.require_configured(unfinished)
@@ -104,16 +103,16 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
             ended = cycle.updated[:16].replace("T", " ")
             console.print(
                 f"the demonstration already ran here ({cycle.id}, finished {ended} UTC); "
-                "this is how it ended. `assay demo --fresh` begins anew.",
+                "this is its result. `assay demo --fresh` starts again.",
                 markup=False,
             )
             return cycle
-    console.print("this takes some 5 to 8 minutes on two quiet cores; how long it takes here is said on the way")
+    console.print("this takes some 5 to 8 minutes on two idle cores; an estimate for this machine follows")
     return core.cycles.start("demo", seed)
 
 
 def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
-    """Runs the worker and shows the ledger's events meanwhile."""
+    """Runs the worker while showing the ledger's events."""
     if cycle.state is not CycleState.RUNNING:
         return cycle
     seen = _last_event(core.ledger)
@@ -128,8 +127,8 @@ def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
 
 
 def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
-    """What `work` returns, done by another thread while this one shows how far it is. Ctrl-C, or what `show` raises,
-    ends the worker first."""
+    """Runs `work` in another thread while this one shows progress, and returns its result. On Ctrl-C, or an exception
+    of `show`, ends the worker first."""
     with HeldInterrupt() as interrupt, ThreadPoolExecutor(1, thread_name_prefix="demo-work") as pool:
         running = pool.submit(work)
         try:
@@ -145,12 +144,12 @@ def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
 
 
 def _require_no_wait(core: Core) -> None:
-    """Nobody looks again here, as the daemon does."""
+    """Raises AssayError if work is blocked, since nothing here retries later as the daemon does."""
     if core.supervisor.waits_for:
         core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
             f"the demonstration cannot continue now: {core.supervisor.waits_for}",
-            hint="run the same command again then: nothing is repeated",
+            hint="run the same command again later: nothing is repeated",
             code=ExitCode.INFRASTRUCTURE,
         )
 
@@ -163,8 +162,7 @@ def _last_event(ledger: Ledger) -> int:
 
 
 def _run_job(core: Core, cycle: Cycle) -> Job:
-    """The demonstration's job: the one on record, or a new one. It is for the model that the night made, and no solver
-    is asked."""
+    """Runs the demonstration's job, recorded or new, with the night's model and without solvers."""
     job = core.jobs.submit(
         SubmitJob(question=QUESTION, spec=SPEC, seed=cycle.seed), name=f"job-{cycle.id}", solvers=False
     )
@@ -176,7 +174,7 @@ def _run_job(core: Core, cycle: Cycle) -> Job:
 
 
 def _verify(bundle: Path) -> bool:
-    """Re-checks the bundle as a stranger would: in a process of its own, which knows nothing of this one."""
+    """Verifies the bundle in a separate process without shared state; returns True if accepted."""
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
 
@@ -188,16 +186,16 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
     if against == {"approval"}:
         command, purpose = "approve", "your signature puts the candidate into service; `assay key new` makes your key"
     else:
-        command, purpose = "show", "what stands against the candidate, gate by gate"
+        command, purpose = "show", "the objections to the candidate, gate by gate"
     return [
-        (f"{assay} serve{where}", "the daemon on this data folder; leave it running and use a second terminal"),
+        (f"{assay} serve{where}", "starts the daemon on this data folder; keep it running and use a second terminal"),
         (f"{assay} tui{where}", "the night, its rollouts, the decision and the jobs on one screen"),
         (f"{assay} model {command} {found.candidate[:12]}{where}", purpose),
     ]
 
 
 def _program() -> str:
-    """How to type `assay` from here."""
+    """Returns the `assay` command as it can be typed here."""
     installed = Path(sys.executable).with_name("assay")
     found = shutil.which("assay")
     if found is not None and Path(found).resolve() == installed.resolve():
@@ -207,7 +205,7 @@ def _program() -> str:
 
 
 def _set_aside(settings: Settings, console: Console) -> None:
-    """Moves an earlier data folder out of the way, and its audit log's head: beginning anew loses nothing."""
+    """Moves an earlier data folder and its audit log's head aside, so that a fresh start loses nothing."""
     data = settings.data
     if not data.exists() or not any(data.iterdir()):
         return
@@ -219,15 +217,13 @@ def _set_aside(settings: Settings, console: Console) -> None:
                 usual = head.name == head_name(data)
                 head.rename(head.with_name(head_name(aside) if usual else f"{head.name}.{KEPT_ASIDE}-{stamp}"))
         data.rename(aside)
-    console.print(f"what was in {data} is now in {aside}", markup=False)
+    console.print(f"moved {data} to {aside}", markup=False)
 
 
 def _require_writable(file: Path | None) -> None:
-    """Said before the minutes that it takes: without root's rights, less may be written than at the command line."""
+    """Raises UsageError before the long run if the file is not writable without root's rights."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise UsageError(
-            f"{file} cannot be written by the user that this runs as", hint="choose another file with --json"
-        )
+        raise UsageError(f"{file} cannot be written by the current user", hint="choose another file with --json")
 
 
 def _write_json(path: Path, found: DemoReport) -> None:

@@ -1,7 +1,7 @@
-"""Makes up a week of nights for `assay tui --demo-data`: tasks of real tasksets, and what a model might have done.
+"""Invents a week of nights for `assay tui --demo-data`: real tasks, and plausible model behaviour.
 
-What always holds: the same seed gives the same records but for their times; nothing in them was measured, and nothing
-leaves the temporary folder that they are written to.
+Invariants: equal seeds give equal records but for their times; nothing was measured, and nothing leaves the temporary
+folder.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PHASES = {"prepare": 1.4, "training": 812.0, "evaluation": 96.0, "decision": 0.3
 
 @dataclass(frozen=True)
 class DemoNight:
-    """One night: `skill` is the share of tasks that its model gets right at its first step and at its last."""
+    """One night; `skill` is the model's share of right answers at its first and its last step."""
 
     number: int
     began: datetime
@@ -73,7 +73,7 @@ class DemoNight:
 
 
 def texts_for_tokens() -> list[str]:
-    """What the tokenizer of the made-up models is made from."""
+    """Returns training texts for the tokenizer of the made-up models."""
     questions = [task.question for task in _tasks(Random(1), 0, 40)]
     return [
         *questions,
@@ -93,7 +93,7 @@ def _tasks(rng: Random, first: int, count: int) -> list[Task]:
 
 
 def training_steps(night: DemoNight, tokenizer: Tokenizer) -> Iterator[tuple[StepRecord, Event]]:
-    """Each step with its event, in order."""
+    """Yields each step with its event, in order."""
     rng = Random(night.number)
     low, high = night.skill
     for step in range(night.steps):
@@ -191,7 +191,7 @@ def _judged(
 
 
 def _branch(one: Judged, rng: Random, tokenizer: Tokenizer) -> Judged:
-    """Leaves the attempt at its last turn and says something else."""
+    """Returns a branch of the attempt with a different last turn."""
     rollout = one.rollout
     answer = str(rng.randrange(2, 400))
     last = _node(
@@ -300,7 +300,7 @@ def _item(place: int) -> str:
 
 
 def evaluation_of(night: DemoNight, candidate: str, champion: str) -> Evaluation:
-    """The candidate beside the champion on the same items: as good as the night's last step, and its first."""
+    """Returns an evaluation of candidate and champion on the same items, as good as the night's last and first step."""
     rng = Random(100 + night.number)
     names = sorted(CALCULATORS)
     before = [rng.random() < night.skill[0] for _ in range(ITEMS)]

@@ -1,7 +1,5 @@
-"""What the demonstration shows at its end, worked out from the ledger's records.
-
-Every figure is a count over records: nothing is remembered from the run itself, so a second look gives the same.
-"""
+"""Figures at the end of the demonstration, computed from the ledger's records alone, so a second look gives the
+same."""
 
 from __future__ import annotations
 
@@ -29,14 +27,14 @@ class FamilyRow(FrozenModel):
 
 
 class DemoReport(FrozenModel):
-    """One night in figures. Shares are from 0 to 1, gains in points of 100, times in seconds."""
+    """One night in figures. Shares are from 0 to 1, gains in percentage points, times in seconds."""
 
     cycle: str
     seed: int
     seconds: float
     seconds_by_phase: dict[str, float]
     seconds_in_training: dict[str, float]
-    """Sampling (engine and tools together), verifying, learning; `other` is the ledger, checkpoints and looks."""
+    """Seconds for sampling (engine and tools), verifying, and learning with all records and checks."""
     sealed_items: int
     sealed_set: str
     success_before: float
@@ -54,7 +52,7 @@ class DemoReport(FrozenModel):
     tool_errors_in_correct_before: float
     tool_errors_in_correct_after: float
     tokens_per_second: float
-    """Sampled by the policy model in training, per second of sampling."""
+    """Tokens sampled in training, per second of sampling."""
     tool_calls_per_second: float
     tool_calls: int
     tool_calls_outside_sandbox: int
@@ -74,11 +72,11 @@ class DemoReport(FrozenModel):
     bundle: str
     bundle_manifest: str
     verified: bool
-    """Whether `assay verify` accepted the bundle in a process of its own."""
+    """True if `assay verify` accepted the bundle in its own process."""
 
 
 def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: bool, seconds: float) -> DemoReport:
-    """Works it out from what the ledger has about the cycle and the job."""
+    """Computes the report from the ledger's records of the cycle and the job."""
     evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
     assert evaluation is not None
     candidate = evaluation.candidate.weights

@@ -1,4 +1,4 @@
-"""How the demonstration looks: one line of progress while it runs, one screen at its end.
+"""Display of the demonstration: a progress line while it runs, one screen at its end.
 
 Text from the policy model or a guest is escaped here; nothing is interpreted as markup.
 """
@@ -35,19 +35,18 @@ from appliance.text.printable import printable
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")
 NAMES = {"warm_start": "warm start"}
 SHARES = {"prepare": 0.01, "warm_start": 0.36, "training": 0.49, "evaluation": 0.10, "decision": 0.0, "job": 0.04}
-"""Of the whole, by phase, on the machines where it was measured (benchmarks/README.md)."""
+"""Share of the total time by phase, as measured (benchmarks/README.md)."""
 PACE_SECONDS = 90.0
-"""Of the past, that say how quick it is now."""
+"""Length of the recent past that determines the current pace, in seconds."""
 BAR = 16
 OTHERS = 1 + 11 + BAR + 7 + len("less than a minute left") + 5
-"""Characters of a line that are not of its note: sign, name, bar, clock, time left, and a blank between each."""
+"""Characters of a line outside its note: sign, name, bar, clock, time left, and separating blanks."""
 ENOUGH = 0.02
-"""Of the whole, that has to be seen before anything is said about the rest."""
+"""Share of the work that must be done before the remaining time is estimated."""
 
 
 class RemainingTime:
-    """Says how long the rest will take here: the phases share the time alike, and machines differ in their pace, also
-    from minute to minute: what counts is the pace of the last ones."""
+    """Estimates the remaining time: phases have fixed shares, and the pace of the last minutes gives the speed."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -55,7 +54,7 @@ class RemainingTime:
         self._phase = ""
 
     def seconds(self, event: Event) -> float | None:
-        """After this event; None where it says nothing about how far it is."""
+        """Returns the estimate after an event; None if the event has no progress."""
         if event.kind == "phase":
             self._phase, within = event.text, 0.0
         elif "steps" in event.figures and event.kind in ("step", "warm_start", "evaluation"):
@@ -81,7 +80,7 @@ def left(seconds: float) -> str:
 
 
 class NoteColumn(ProgressColumn):
-    """What happened last, in the room that the other columns leave: they would be made narrower otherwise."""
+    """Newest message, cut to the room of the other columns, which would shrink otherwise."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
@@ -94,8 +93,8 @@ class NoteColumn(ProgressColumn):
 
 
 class LiveLines(Progress, RenderHook):
-    """Lines that are drawn again and again. Those that the terminal broke when it was made narrower are cleared whole:
-    Rich by itself goes up as many rows as it has written lines, and leaves the rest there."""
+    """Progress lines that also clear rows created when a narrower terminal wraps them. Rich moves up only as many rows
+    as it wrote lines."""
 
     def __init__(self, *columns: ProgressColumn, console: Console, disable: bool, auto_refresh: bool = True) -> None:
         super().__init__(*columns, console=console, disable=disable, auto_refresh=auto_refresh)
@@ -124,7 +123,7 @@ class LiveLines(Progress, RenderHook):
 
 
 class _MeasuredLines:
-    """Lines without blanks at their ends, which says how wide each is when they are drawn."""
+    """Lines without trailing blanks that report their widths when drawn."""
 
     def __init__(self, lines: RenderableType, drawn: Callable[[tuple[int, ...]], None]) -> None:
         self._lines = lines
@@ -145,12 +144,12 @@ def _without_end(line: list[Segment]) -> list[Segment]:
 
 
 class DemoProgress:
-    """A line for each phase; on something that is no terminal, plain lines as they happen."""
+    """A line for each phase; plain lines if the output is not a terminal."""
 
     def __init__(
         self, console: Console, clock: Callable[[], float] = time.monotonic, *, auto_refresh: bool = True
     ) -> None:
-        """`auto_refresh`: the lines are drawn several times a second, and not only when something happens."""
+        """`auto_refresh`: redraw several times a second instead of only on events."""
         self._console = console
         self._remaining = RemainingTime(clock)
         self._said = ""
@@ -177,7 +176,7 @@ class DemoProgress:
         self._progress.stop()
 
     def see(self, event: Event) -> None:
-        """Shows one event of the ledger."""
+        """Shows one ledger event."""
         seconds = self._remaining.seconds(event)
         if event.kind == "phase":
             self.begin(event.text)
@@ -230,7 +229,7 @@ def describe(event: Event) -> str:
 
 
 def screen(report: DemoReport, commands: Sequence[tuple[str, str]]) -> RenderableType:
-    """The one screen at the end. `commands` are pairs of a command and what it is for."""
+    """Returns the final screen. `commands` are pairs of a command and its purpose."""
     return Group(
         Panel(_figures(report), title=f"one night: {report.cycle}", title_align="left"),
         Panel(_decision(report), title="the candidate", title_align="left"),
@@ -285,10 +284,10 @@ def _decision(report: DemoReport) -> Group:
             Text(needed_in_words(finding), style="dim"),
         )
     verdict = Text(f"{report.decision}: {report.decision_reason}", style="bold")
-    level = Text("[..]: at the gate's own level, which `assay model show` names beside it", style="dim")
+    level = Text("[..]: at the gate's own level, which `assay model show` names", style="dim")
     lines: list[RenderableType] = [verdict, table, level]
     if report.would_change:
-        lines.append(Text(f"what would change it: {report.would_change}"))
+        lines.append(Text(f"would change it: {report.would_change}"))
     return Group(*lines)
 
 

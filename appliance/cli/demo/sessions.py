@@ -1,4 +1,4 @@
-"""Made-up sessions of an owner's agent at the gateway, for `assay tui --demo-data`: one of each fate."""
+"""Made-up gateway sessions of an owner's agent for `assay tui --demo-data`, one of each kind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEDIAN = "def median(values):\n    ordered = sorted(values)\n    return ordered[
 
 
 def made_up_sessions(now: datetime, weights: str) -> tuple[KeptSession, ...]:
-    """Oldest first. `weights` answered."""
+    """Returns the sessions, oldest first, answered by the model `weights`."""
     odd = ProgramSpec(
         function="median",
         examples=(Example(arguments="[3, 1, 2]", expected="2"), Example(arguments="[4, 1, 3, 2]", expected="2.5")),
@@ -67,7 +67,7 @@ def _session(number: int, at: datetime, weights: str, said: tuple[str, ...], mor
 
 
 def _nodes(said: tuple[str, ...]) -> tuple[Message, ...]:
-    """As many tokens as there are words."""
+    """Returns one token per word."""
     return tuple(
         Message(
             parent=place - 1 if place else None,

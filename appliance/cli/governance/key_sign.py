@@ -1,4 +1,4 @@
-"""Commands of `assay key` that make a key, or sign for one: new, admit, revoke."""
+"""Commands of `assay key` that make a key or sign for one: new, admit, revoke."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SUFFIX = ".admission"
 def new(
     context: typer.Context,
     name: Annotated[
-        str | None, typer.Option("--as", metavar="NAME", help="Whose key it is; otherwise the name of the login.")
+        str | None, typer.Option("--as", metavar="NAME", help="Owner of the key (default: your login name).")
     ] = None,
     passphrase_file: PassphraseFile = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a key of your own, encrypted, and have the daemon admit it if that is possible.
+    """Make your own key, encrypted, and ask the daemon to admit it.
 
     Example: assay key new --as ada
     """
@@ -50,20 +50,20 @@ def new(
         api = client_of(context, data)
         told.make(api, admission(person, signer), made.path.with_name(f"{person}{SUFFIX}"))
     except (DaemonNotRunning, DaemonSilent):
-        told.show(["the daemon is not running: `assay key admit` makes the key known once it is"], known=False)
+        told.show(["the daemon is not running: start it, then run `assay key admit`"], known=False)
 
 
 @with_options(parameters_of(SigningOptions))
 def admit(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="What `assay key new` wrote for another person; your own key without it.")
+        Path | None, typer.Argument(help="File written by `assay key new` for another person (default: your own key).")
     ] = None,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Make a key known: your own, or another person's with your signature.
+    """Admit a key: your own, or another person's with your signature.
 
     Example: assay key admit ben.admission
     """
@@ -87,12 +87,12 @@ def admit(
 def revoke(
     context: typer.Context,
     whose: Whose,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the audit log.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Recorded in the audit log.")] = "",
     data: Data = None,
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Revoke a key for ever; any person with a valid key can.
+    """Revoke a key permanently; any person with a valid key can.
 
     Example: assay key revoke ben
     """
@@ -102,21 +102,21 @@ def revoke(
     found = [one for one in named(api, whose) if one.valid]
     if len(found) != 1:
         raise ApiError(
-            f"{len(found)} valid keys are called {whose!r}",
+            f"{len(found)} valid keys match {whose!r}",
             hint="give the first characters of one fingerprint; `assay key ls` shows them",
             exit_code=2,
         )
     gone = found[0]
     if not as_json:
         show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
-    signs.confirmed(f"revoke this key of {gone.person} for ever", gone.fingerprint.removeprefix("SHA256:"))
+    signs.confirmed(f"revoke this key of {gone.person} permanently", gone.fingerprint.removeprefix("SHA256:"))
     signer = signs.signer(own)
     changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
     show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
 
 
 class _Offer(NamedTuple):
-    """One key that the daemon is asked to know, and how what became of that is shown."""
+    """A key offered to the daemon, and the display of the result."""
 
     person: str
     fingerprint: str
@@ -124,7 +124,7 @@ class _Offer(NamedTuple):
     as_json: bool
 
     def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
-        """Sends an admission; where more people have to sign, writes it to the file for them and says so."""
+        """Sends an admission; if more people must sign, writes it to the file for them."""
         try:
             admitted = sent(api.change_key, envelope, file)
         except MoreSignersError as error:
@@ -148,13 +148,13 @@ class _Offer(NamedTuple):
 
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
-    """The envelope, what it says, and the new key's fingerprint. Raises KeyFileError."""
+    """Returns the envelope, its statement, and the new key's fingerprint. Raises KeyFileError."""
     try:
         envelope = file.read_bytes()
         statement = KeyStatement.model_validate(payload_of(open_envelope(envelope, KEY_TYPE)))
         return envelope, statement, PublicKey.read(statement.key).fingerprint
     except (OSError, ValueError, StatementRefused) as error:
         raise KeyFileError(
-            f"{file} is no admission of a key: {getattr(error, 'strerror', None) or error}",
+            f"{file}: invalid key admission: {getattr(error, 'strerror', None) or error}",
             hint="name the file that `assay key new` wrote for the other person",
         ) from error

@@ -1,4 +1,4 @@
-"""Commands of `assay key` that look: whose keys the daemon knows."""
+"""Commands of `assay key` that list and show known keys."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Whose = Annotated[str, typer.Argument(help="A person, or the first characters of
 
 
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Whose keys are known to the daemon, and which are yours."""
+    """List the keys known to the daemon, and which are yours."""
     known = client_of(context, data).keys()
     if as_json:
         show_json(known)
@@ -38,7 +38,7 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
             )
             for key in known.keys
         ],
-        empty="nobody's key is known: `assay key new` makes the first one",
+        empty="no key is known: make the first one with `assay key new`",
     )
     show_fields([(f"the {name}'s own", f"{print_}, signs no decision") for print_, name in known.machines.items()])
 
@@ -69,11 +69,11 @@ def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = 
 
 
 def named(api: ApiClient, whose: str) -> list[KnownKey]:
-    """The keys of a person, or those whose fingerprint begins so. Raises ApiError when there is none."""
+    """Returns the keys of a person, or those with that fingerprint prefix. Raises ApiError without any."""
     known = api.keys().keys
     bare = whose.removeprefix("SHA256:")
     found = [key for key in known if key.person == whose]
     found = found or [key for key in known if bare and key.fingerprint.removeprefix("SHA256:").startswith(bare)]
     if not found:
-        raise ApiError(f"no key is called {whose!r}", hint="`assay key ls` shows those that are known", exit_code=2)
+        raise ApiError(f"unknown key {whose!r}", hint="list known keys with `assay key ls`", exit_code=2)
     return found

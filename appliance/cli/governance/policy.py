@@ -1,4 +1,4 @@
-"""Commands of `assay policy` that ask the daemon: why it decided as it did, and how another policy would have."""
+"""Commands of `assay policy` that ask the daemon: reasons for decisions, and decisions under another policy."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from appliance.client.messages import BacktestRow, BudgetView
 from policies.contract.decision import Decision
 from policies.policy import Policy, parse, read_content
 
-FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
+FileOrInForce = Annotated[Path | None, typer.Argument(help="Policy file (default: the policy in force).")]
 ModelOrId = Annotated[
-    str, typer.Argument(help="champion, candidate, previous, the first digits of a digest, or a decision's id.")
+    str, typer.Argument(help="champion, candidate, previous, a digest's first digits, or a decision's id.")
 ]
 
 
 def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data = None, as_json: Json = False) -> None:
-    """Why the newest decision about a model, or the one of that id, came out as it did.
+    """Explain the newest decision about a model, or the decision of an id.
 
     Example: assay policy explain candidate
     """
@@ -32,9 +32,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
     found = [decision] if decision else api.decisions(candidate=model, limit=1)
     policy = parse(api.policy().content.encode(), "the policy in force", in_force=True)
     if not found:
-        raise ApiError(
-            f"there is no decision about {model}", hint="a cycle evaluates its candidate and decides", exit_code=2
-        )
+        raise ApiError(f"no decision about {model}", hint="wait for a cycle to evaluate its candidate", exit_code=2)
     if as_json:
         show_json(found[0])
         return
@@ -43,20 +41,20 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
 
 
 def because(decision: Decision, policy: Policy) -> str:
-    """Names the rule that decided, or says that the decision was made under another policy."""
+    """Names the rule that decided, or says that another policy applied."""
     from policies.decide import rule_that_fits
 
     if decision.policy != policy.digest:
-        return f"the rules of another policy than the one in force now, {decision.policy[:12]}"
+        return f"the rules of an earlier policy, {decision.policy[:12]}"
     rule = rule_that_fits(decision.findings, policy.promotion)
     if rule is None:
-        return "no rule of [promotion] fits, so the candidate is held"
+        return "no rule of [promotion] applies, so the candidate is held"
     number = policy.promotion.rules.index(rule) + 1
-    return f"rule {number} of [promotion] is the first that fits: when {rule.when} is {rule.is_}, then {rule.then}"
+    return f"rule {number} of [promotion] is the first that applies: when {rule.when} is {rule.is_}, then {rule.then}"
 
 
 def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = None, as_json: Json = False) -> None:
-    """What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.
+    """Show past decisions about every candidate under a policy file, or the one in force. Changes nothing.
 
     Example: assay policy backtest policy.toml
     """
@@ -71,14 +69,14 @@ def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = No
         show_json(found)
         return
     show_table(
-        ("evaluated", "candidate", "was decided", "this file decides", "reason"),
+        ("evaluated", "candidate", "recorded", "this file", "reason"),
         [_row(row) for row in found.rows],
         empty="no candidate was evaluated yet",
     )
     counts = Counter(row.now.outcome.value for row in found.rows)
     changed = sum(row.recorded is not None and row.recorded is not row.now.outcome for row in found.rows)
     outcomes = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
-    show_line(f"under {found.policy[:12]}: {outcomes or 'nothing'}; {changed} differ from what was decided")
+    show_line(f"under {found.policy[:12]}: {outcomes or 'nothing'}; {changed} differ from recorded decisions")
 
 
 def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
@@ -87,7 +85,7 @@ def _row(row: BacktestRow) -> tuple[str, str, str, str, str]:
 
 
 def budget(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
+    """Show the rest of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go."""
     found = client_of(context, data).budget()
     if as_json:
         show_json(found)
@@ -104,7 +102,7 @@ def _show_budget(found: BudgetView) -> None:
                 f"{100 * found.alpha:g} % at most, shared by {found.candidates} candidates",
             ),
             ("candidates left", found.left),
-            ("odds that each needs", f"{found.needed:.0f} to 1, over at most {found.nights} nights"),
+            ("required odds", f"{found.needed:.0f} to 1, over at most {found.nights} nights"),
         ]
     )
     show_table(
@@ -122,5 +120,5 @@ def _show_budget(found: BudgetView) -> None:
             )
             for one in found.evidence
         ],
-        empty="no candidate met a champion this quarter",
+        empty="no candidate was compared this quarter",
     )

@@ -1,4 +1,4 @@
-"""Commands of `assay policy` that read a policy file, without the daemon: check, migrate."""
+"""Commands of `assay policy` that read a policy file without the daemon: check, show, migrate."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from policies.policy import VERSION, Policy, read_content, version_of
 from policies.statistics.sequential import needed
 
 PolicyFile = Annotated[
-    Path | None,
-    typer.Argument(help="The file; without it policy.toml in the data folder, else the policy in force there."),
+    Path | None, typer.Argument(help="Policy file (default: policy.toml in the data folder, else the policy in force).")
 ]
-FileOrInForce = Annotated[Path | None, typer.Argument(help="The file; the policy in force without it.")]
+FileOrInForce = Annotated[Path | None, typer.Argument(help="Policy file (default: the policy in force).")]
 
 
 def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
-    """Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.
+    """Summarize a policy file, or report its fault (exit code 2). Without the daemon.
 
     Example: assay policy check policy.toml
     """
@@ -35,22 +34,22 @@ def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as
     if as_json:
         show_json(policy)
         return
-    show_line(f"{name} holds; {policy.digest}")
+    show_line(f"{name} is valid; {policy.digest}")
     show_fields(summary(policy))
     if policy.digest != load_policy(folder).digest:
-        show_line("it is not in force here: `assay policy sign` puts it there")
+        show_line("not in force here: put it into force with `assay policy sign`")
     elif (in_force := in_force_file(folder)).exists() and version_of(in_force.read_bytes()) != VERSION:
-        show_line("it is of an earlier version: `assay policy migrate` writes it as one of this version")
+        show_line("it has an earlier version: convert it with `assay policy migrate`")
 
 
 def show(
     context: typer.Context,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write it there, to edit; it must not exist.")
+        Path | None, typer.Option("--out", metavar="FILE", help="Write it to this file for editing; must not exist.")
     ] = None,
     data: Data = None,
 ) -> None:
-    """Show the policy file in force, or write it as it stands where you can edit it. Without the daemon.
+    """Print the policy file in force, or write it to a file for editing. Without the daemon.
 
     Example: assay policy show --out policy.toml
     """
@@ -63,19 +62,21 @@ def show(
         with out.open("xb") as made:
             made.write(content)
     except OSError as error:
-        raise typer.BadParameter(f"{out} cannot be made: {error.strerror}", param_hint="--out") from error
-    show_line(f"{out} is written; `assay policy check {out}` reads it, `assay policy sign {out}` puts it in force")
+        raise typer.BadParameter(f"{out} cannot be written: {error.strerror}", param_hint="--out") from error
+    show_line(
+        f"wrote {out}; check it with `assay policy check {out}`, put it into force with `assay policy sign {out}`"
+    )
 
 
 def migrate(
     context: typer.Context,
     file: FileOrInForce = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Write it as policy.toml into the data folder; a file there is kept beside.")
+        bool, typer.Option("--write", help="Write it as policy.toml into the data folder; an existing file is renamed.")
     ] = False,
     data: Data = None,
 ) -> None:
-    """Show a policy file of an earlier version as one of this version, and what differs. Sign it then.
+    """Convert a policy file of an earlier version to this version, and list differences. Then sign it.
 
     Example: assay policy migrate --write policy.toml
     """
@@ -87,7 +88,7 @@ def migrate(
         if path.exists():
             path.replace(path.with_name("policy.toml.before"))
         path.write_text(found.text)
-        show_line(f"{path} is written; `assay policy sign` puts it in force")
+        show_line(f"wrote {path}; put it into force with `assay policy sign`")
     else:
         typer.echo(found.text)
     for difference in found.differences:
@@ -95,9 +96,9 @@ def migrate(
 
 
 def summary(policy: Policy) -> list[tuple[str, str]]:
-    """What a person wants to know first."""
+    """Returns the main rules of a policy in words."""
     rules, quarter, gain = policy.promotion, policy.rules_of(evidence.GATE), policy.rules_of(improvement.GATE)
-    jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none is allowed"
+    jobs = ", ".join(f"{rule.then} {rule.check}" for rule in policy.jobs.rules) or "none allowed"
     share = f"{quarter.alpha:g} shared by {quarter.candidates} candidates"
     asked = odds(needed(quarter.alpha, quarter.candidates))
     count, who = policy.approval.people, policy.approval.who
@@ -118,11 +119,11 @@ def summary(policy: Policy) -> list[tuple[str, str]]:
 
 def _service(rules: ServiceRules) -> str:
     if not rules.canary:
-        return "a promoted model is champion at once"
+        return "a promoted model becomes champion immediately"
     return (
         f"{rules.replay} earlier jobs, then {100 * rules.share:g} % of the jobs for {rules.window_hours:g} h and "
         f"{rules.min_jobs} jobs, at most {rules.max_hours:g} h, before a promoted model is champion; odds of "
-        f"{1 / rules.alpha:g} to 1 take it back"
+        f"{1 / rules.alpha:g} to 1 roll it back"
     )
 
 

@@ -1,4 +1,4 @@
-"""The command group `assay policy`: one row per command. Commands that only look load nothing of those that sign."""
+"""The command group `assay policy`: one row per command. Commands that only look load none of those that sign."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from appliance.cli.shell.lazy_group import CommandRow, lazy_group
 COMMANDS = {
     "sign": CommandRow(
         "governance.policy_sign:sign",
-        "Put an edited policy file into force with your signature, and others' where the policy asks for them.",
+        "Put an edited policy file into force with your signature, and others' if the policy requires them.",
     ),
     "check": CommandRow(
         "governance.policy_check:check",
-        "Read a policy file and say what it asks for, or what is wrong with it (exit code 2). Without the daemon.",
+        "Summarize a policy file, or report its fault (exit code 2). Without the daemon.",
     ),
     "show": CommandRow(
         "governance.policy_check:show",
-        "Print the policy file in force as it stands, to copy and to edit. Without the daemon.",
+        "Print the policy file in force, or write it to a file for editing. Without the daemon.",
     ),
     "migrate": CommandRow(
         "governance.policy_check:migrate",
-        "Show a policy file of an earlier version as one of this version, and what differs. Sign it then.",
+        "Convert a policy file of an earlier version to this version, and list differences. Then sign it.",
     ),
     "explain": CommandRow(
-        "governance.policy:explain", "Why the newest decision about a model, or the one of that id, came out as it did."
+        "governance.policy:explain", "Explain the newest decision about a model, or the decision of an id."
     ),
     "backtest": CommandRow(
         "governance.policy:backtest",
-        "What a policy file, or the one in force, would have decided about every candidate so far. Changes nothing.",
+        "Show past decisions about every candidate under a policy file, or the one in force. Changes nothing.",
     ),
     "budget": CommandRow(
         "governance.policy:budget",
-        "What is left of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go.",
+        "Show the rest of the quarter's chance of a false promotion, each candidate's evidence, and the nights to go.",
     ),
     "simulate": CommandRow(
         "governance.policy_simulate:simulate",
-        "How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon.",
+        "Estimate a policy's false promotions and its power, with simulated nights. Without the daemon.",
     ),
 }
 
-app = lazy_group(COMMANDS, help="Check, explain, try out and sign the written policy.")
+app = lazy_group(COMMANDS, help="Check, explain, test and sign the policy.")

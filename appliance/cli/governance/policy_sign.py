@@ -1,4 +1,4 @@
-"""`assay policy sign`: an edited policy file takes effect with a person's signature, and in no other way."""
+"""`assay policy sign`: an edited policy file takes effect only with persons' signatures."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from policies.policy import read_content
 
 SUFFIX = ".signed"
 SHOWN = 200
-"""Lines of the difference."""
+"""Maximum lines of the difference."""
 
 
 @with_options(parameters_of(SigningOptions))
 def sign(
     context: typer.Context,
     file: Annotated[
-        Path | None, typer.Argument(help="The edited file; policy.toml in the data folder without it.")
+        Path | None, typer.Argument(help="The edited file (default: policy.toml in the data folder).")
     ] = None,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put an edited policy file into force with your signature, and others' where the policy asks for them.
+    """Put an edited policy file into force with your signature, and others' if the policy requires them.
 
     Example: assay policy sign policy.toml
     """
@@ -48,11 +48,11 @@ def sign(
     api = client_of(context, data)
     in_force = api.policy()
     if in_force.digest == digest:
-        _show_in_force(digest, [f"{path} is in force already"], changed=False, as_json=as_json)
+        _show_in_force(digest, [f"{path} is already in force"], changed=False, as_json=as_json)
         return
     if not as_json:
         _show_difference(in_force, content.decode())
-        show_fields([("in force", in_force.digest), ("to be", digest), ("people who must sign", in_force.people)])
+        show_fields([("in force", in_force.digest), ("new", digest), ("people who must sign", in_force.people)])
     signs.confirmed("put this file into force", digest)
     signer = signs.signer(own)
     before = beside.read_bytes() if beside.exists() else None
@@ -62,12 +62,12 @@ def sign(
     except MoreSignersError as error:
         raise ApiError(
             f"not in force yet: {error}",
-            hint=f"another person runs the same command; the signatures so far are in {beside}",
+            hint=f"let another person run the same command; the signatures so far are in {beside}",
             exit_code=4,
         ) from error
     said = [
-        f"the policy {digest[:12]} is in force; candidates that were evaluated before keep the one before",
-        "what runs where is read by the broker when it starts: restart it, or the daemon, where that changed",
+        f"the policy {digest[:12]} is in force; candidates already evaluated keep the previous one",
+        "restart the broker, or the daemon, if [sandboxes] changed: the broker reads it at its start",
     ]
     _show_in_force(digest, said, changed=True, as_json=as_json)
 
@@ -84,7 +84,7 @@ def _show_in_force(digest: str, said: list[str], *, changed: bool, as_json: bool
 
 def _show_difference(in_force: PolicyInForce, content: str) -> None:
     lines = difflib.unified_diff(
-        in_force.content.splitlines(), content.splitlines(), "in force", "to be", n=1, lineterm=""
+        in_force.content.splitlines(), content.splitlines(), "in force", "new", n=1, lineterm=""
     )
     for number, line in enumerate(lines):
         if number == SHOWN:

@@ -1,4 +1,4 @@
-"""`assay policy simulate`: how often a policy is fooled, and how often it finds what is better."""
+"""`assay policy simulate`: estimates false promotions and power of a policy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from policies.simulate import simulate as simulated
 def simulate(
     context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False, **values: Any
 ) -> None:
-    """How often a policy promotes what is no better, and finds what is better. Made-up nights, without the daemon.
+    """Estimate how often a policy promotes a model that is no better, and finds one that is. Simulated nights, without
+    the daemon.
 
     Example: assay policy simulate policy.toml
     """
@@ -46,7 +47,7 @@ def simulate(
             ("by night", ", ".join(f"{100 * share:.0f} %" for share in found.found_by_night)),
         ]
     )
-    show_line("every other gate passes here, and a person approves of everything: a real owner is fooled less often")
+    show_line("assumes that all other gates pass and a person approves everything; real false promotions are rarer")
 
 
 def _interval(value: float, low: float, high: float) -> str:

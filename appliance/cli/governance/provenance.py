@@ -1,4 +1,4 @@
-"""`assay model provenance`: where a model comes from, by its trainer's attestation, checked offline."""
+"""`assay model provenance`: checks a model's origin offline, by its trainer's attestation."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from policies.refusals import StatementRefused
 def provenance(
     context: typer.Context,
     model: Annotated[
-        str, typer.Argument(help="An attestation's file, an alias such as champion, or a digest's first digits.")
+        str, typer.Argument(help="An attestation file, an alias such as champion, or a digest's first digits.")
     ],
     key: Annotated[
         Path | None,
-        typer.Option("--key", metavar="FILE", help="The trainer's public key (keys/trainer.pub), kept from before."),
+        typer.Option("--key", metavar="FILE", help="The trainer's public key (keys/trainer.pub), saved earlier."),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--model", metavar="DIR", help="Also read every byte of this model folder.")
@@ -33,7 +33,7 @@ def provenance(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a model's attestation, and show what went into it (exit code 1 if it does not hold).
+    """Check a model's attestation, and show its inputs (exit code 1 if it does not hold).
 
     Example: assay model provenance 3f2a91
     """
@@ -50,7 +50,7 @@ def provenance(
             manifest=verify(folder) if folder else None,
         )
     except (StatementRefused, CheckpointError) as error:
-        raise AssayError(f"{file} does not hold: {error}", error.hint, ExitCode.FAILED_VERDICT) from error
+        raise AssayError(f"{file} is invalid: {error}", error.hint, ExitCode.FAILED_VERDICT) from error
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{file} cannot be checked with {public}: {getattr(error, 'strerror', None) or error}",
@@ -72,8 +72,8 @@ def provenance(
             ("finished", run["metadata"]["finishedOn"]),
         ]
     )
-    checked = "every byte of the folder is what it speaks of" if folder else "no model folder was read: see --model"
-    show_line(f"the signature holds; {checked}")
+    checked = "every byte of the folder matches" if folder else "no model folder was read: see --model"
+    show_line(f"the signature is valid; {checked}")
 
 
 def _attestation(data: Path, model: str) -> Path:
@@ -83,13 +83,13 @@ def _attestation(data: Path, model: str) -> Path:
     if model in ALIASES:
         named = recorded_alias(data / "ledger.sqlite3", model)
         if named is None:
-            raise UsageError(f"there is no {model} here", "`assay model ls` shows what there is")
+            raise UsageError(f"no {model} here", "list the models with `assay model ls`")
         model = named
     safe = model.isalnum() and len(model) >= 6
     found = sorted((data / "attestations").glob(f"{model}*.json")) if safe else []
     if len(found) != 1:
         raise UsageError(
-            f"{len(found)} attestations are called {model!r}",
+            f"{len(found)} attestations match {model!r}",
             "name its file, or at least six digits of a model that this data folder made",
         )
     return found[0]

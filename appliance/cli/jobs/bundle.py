@@ -1,4 +1,4 @@
-"""`assay verify` and `assay bundle`: for whoever has a bundle, with or without an appliance."""
+"""`assay verify` and `assay bundle`: for holders of a bundle, with or without an appliance."""
 
 from __future__ import annotations
 
@@ -13,37 +13,36 @@ from appliance.cli.show.printing import show_json, show_line
 from appliance.jobs.content import meaning_file
 from appliance.text.printable import printable
 
-app = typer.Typer(help="Put a bundle into one file, or take it out.", no_args_is_help=True)
+app = typer.Typer(help="Pack a bundle into one file, or unpack it.", no_args_is_help=True)
 
 SUFFIX = ".zip"
-Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Where to; it must not exist.")]
+Out = Annotated[Path | None, typer.Option("--out", metavar="PATH", help="Target; must not exist.")]
 
 
 def verify(
     context: typer.Context,
     bundle: Annotated[Path, typer.Argument(help="The bundle: its folder, or its one file.")],
     digest: Annotated[
-        str | None, typer.Option("--digest", metavar="SHA256", help="What its manifest must hash to, from elsewhere.")
+        str | None, typer.Option("--digest", metavar="SHA256", help="Expected SHA-256 of its manifest.")
     ] = None,
     key: Annotated[
-        Path | None,
-        typer.Option("--key", metavar="FILE", help="The public key that must have sealed it, kept from before."),
+        Path | None, typer.Option("--key", metavar="FILE", help="Public key that must have sealed it, saved earlier.")
     ] = None,
     person_key: Annotated[
         list[Path] | None,
-        typer.Option("--person-key", metavar="FILE", help="The public key of a person who signed; may be repeated."),
+        typer.Option("--person-key", metavar="FILE", help="Public key of a person who signed (repeatable)."),
     ] = None,
     lean: Annotated[
-        Path | None, typer.Option("--lean", metavar="DIR", help="A Lean toolchain, for proofs; otherwise elan's.")
+        Path | None, typer.Option("--lean", metavar="DIR", help="Lean toolchain for proofs (default: elan's).")
     ] = None,
     html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write the result as a page.")] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a bundle again, without the daemon, and say what was not checked.
+    """Verify a bundle again, without the daemon, and list what was not checked.
 
-    0 when everything holds, 1 when any byte, the seal, the statement or the verdict does not, 2 when there is no
-    bundle or no key to read, 5 when this machine cannot run the verifier.
+    Exit code 0 if everything holds, 1 if any byte, the seal, the statement or the verdict does not, 2 without a
+    readable bundle or key, 5 if this machine cannot run the verifier.
 
     Example: assay verify bundle.zip --html report.html
     """
@@ -66,11 +65,11 @@ def verify(
 
 @app.command("pack")
 def pack(
-    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as `assay jobs show` names it.")],
+    folder: Annotated[Path, typer.Argument(help="The bundle's folder, as shown by `assay jobs show`.")],
     out: Out = None,
     as_json: Json = False,
 ) -> None:
-    """Put a bundle into one file beside you (NAME.zip), after a check of all its bytes.
+    """Pack a bundle into one file in the current folder (NAME.zip), after checking all its bytes.
 
     Example: assay bundle pack artifacts/3f2a --out answer.zip
     """
@@ -80,14 +79,14 @@ def pack(
     later = meaning_file(folder.resolve())
     _show_written(made, str(later) if later.exists() else "", as_json)
     if later.exists():
-        typer.echo(f"a person signed later, and that is not in it: also send {printable(str(later))}", err=True)
+        typer.echo(f"a later signature is not included: also send {printable(str(later))}", err=True)
 
 
 @app.command("unpack")
 def unpack(
     file: Annotated[Path, typer.Argument(help="The bundle's one file.")], out: Out = None, as_json: Json = False
 ) -> None:
-    """Take a bundle out of its file into a folder beside you, after a check of all its bytes.
+    """Unpack a bundle into a folder in the current one, after checking all its bytes.
 
     Example: assay bundle unpack answer.zip --out answer
     """

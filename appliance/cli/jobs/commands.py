@@ -1,4 +1,4 @@
-"""The command group `assay jobs`: one row per command. Commands that only look load nothing of those that sign."""
+"""The command group `assay jobs`: one row per command. Commands that only look load none of those that sign."""
 
 from __future__ import annotations
 
@@ -6,21 +6,14 @@ from appliance.cli.shell.lazy_group import CommandRow, lazy_group
 
 COMMANDS = {
     "validate": CommandRow("jobs.validate:validate", "Sign whether a job's check means what was asked."),
-    "ls": CommandRow("jobs.look:ls", "The jobs, newest first."),
-    "show": CommandRow("jobs.look:show", "One job: its state, its answer and its bundle, or what was tried."),
-    "watch": CommandRow(
-        "jobs.look:watch", "Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside."
-    ),
-    "cancel": CommandRow(
-        "jobs.look:cancel", "Call a job off, also one that is being worked on. 4 when it has ended already."
-    ),
+    "ls": CommandRow("jobs.look:ls", "List the jobs, newest first."),
+    "show": CommandRow("jobs.look:show", "Show one job: state, answer and bundle, or the failed attempts."),
+    "watch": CommandRow("jobs.look:watch", "Follow a job to its end."),
+    "cancel": CommandRow("jobs.look:cancel", "Cancel a job, even while it is worked on."),
     "resume": CommandRow(
-        "jobs.look:resume",
-        "Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.",
+        "jobs.look:resume", "Resume a job that was set aside because its worker died three times in a row."
     ),
-    "retry": CommandRow(
-        "jobs.look:retry", "Ask the same again, with the next seed, as a new job. 4 while the job has not ended."
-    ),
+    "retry": CommandRow("jobs.look:retry", "Submit the same question again with the next seed, as a new job."),
 }
 
-app = lazy_group(COMMANDS, help="List the jobs, show, watch, cancel or resume one, try it again.")
+app = lazy_group(COMMANDS, help="List, show, watch, cancel, resume and retry jobs.")

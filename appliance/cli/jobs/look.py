@@ -1,4 +1,4 @@
-"""Commands of `assay jobs`: what was asked for, what it does now, and how it ended."""
+"""Commands of `assay jobs` that list, show, follow, cancel, resume and retry."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from appliance.cli.show.printing import short_time, show_json, show_line, show_r
 from appliance.text.printable import printable
 
 MOST_SHOWN = 60
-"""Characters of a question, and of what a job does now, in the list; `assay jobs show` has all of them."""
+"""Characters of a question and of a job's step in the list; `assay jobs show` has the rest."""
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The jobs, newest first.
+    """List the jobs, newest first.
 
     Example: assay jobs ls --limit 50
     """
@@ -29,14 +29,14 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             printable(job.question, limit=MOST_SHOWN),
             printable(job.step or job.reason, limit=MOST_SHOWN),
         ),
-        empty="no job yet: `assay submit --question ... --check ...`",
+        empty="no job yet: submit one with `assay submit --question ... --check ...`",
         as_json=as_json,
         narrow={"submitted": short_time, "priority": None, "kind": None, "now": None},
     )
 
 
 def show(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
-    """One job: its state, its answer and its bundle, or what was tried.
+    """Show one job: state, answer and bundle, or the failed attempts.
 
     Example: assay jobs show job-1f0c52b7d2aa --json
     """
@@ -45,9 +45,9 @@ def show(context: typer.Context, job: JobId, data: Data = None, as_json: Json = 
 
 
 def watch(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
-    """Follow a job to its end: 0 solved, 1 not solved or cancelled, 5 failed or set aside.
+    """Follow a job to its end. Exit code 0 solved, 1 not solved or cancelled, 5 failed or set aside.
 
-    Ctrl-C leaves the job alone. With --json, one line of JSON whenever it has changed.
+    Ctrl-C leaves the job running. With --json, print one line of JSON for each change.
 
     Example: assay jobs watch job-1f0c52b7d2aa
     """
@@ -60,7 +60,7 @@ def watch(context: typer.Context, job: JobId, data: Data = None, as_json: Json =
 
 
 def cancel(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
-    """Call a job off, also one that is being worked on. 4 when it has ended already.
+    """Cancel a job, even while it is worked on. Exit code 4 if it has already ended.
 
     Example: assay jobs cancel job-1f0c52b7d2aa
     """
@@ -69,7 +69,7 @@ def cancel(context: typer.Context, job: JobId, data: Data = None, as_json: Json 
 
 
 def resume(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
-    """Have a job tried again that was set aside because its worker died three times in a row. 4 for any other.
+    """Resume a job that was set aside because its worker died three times in a row. Exit code 4 for any other.
 
     Example: assay jobs resume job-1f0c52b7d2aa
     """
@@ -78,7 +78,7 @@ def resume(context: typer.Context, job: JobId, data: Data = None, as_json: Json 
 
 
 def retry(context: typer.Context, job: JobId, data: Data = None, as_json: Json = False) -> None:
-    """Ask the same again, with the next seed, as a new job. 4 while the job has not ended.
+    """Submit the same question again with the next seed, as a new job. Exit code 4 while the job has not ended.
 
     Example: assay jobs retry job-1f0c52b7d2aa
     """

@@ -1,15 +1,14 @@
-"""From flags or a TOML file to a job: the question, and what its answer is checked against.
+"""Converts flags or a TOML file to a job: the question, and the check of its answer.
 
-    question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
-    check = "7*x+3 == 45"                 expect = "6"                       [spec]
-                                                                             kind = "answer"
-                                                                             expected = "2*x + 2"
-                                                                             variables = ["x"]
+  question = "find x with 7x+3=45"      question = "gcd of 12 and 18?"     question = "double x + 1"
+  check = "7*x+3 == 45"                 expect = "6"                       [spec]
+                                                                          kind = "answer"
+                                                                          expected = "2*x + 2"
+                                                                          variables = ["x"]
 
-The keys of a file are the names of the flags; any other is an error. Exactly one key says how the answer is checked:
-`family`, `spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). What
-takes a file names one, as `file` does; `spec` is a table, or names a file. Names are relative to the folder of the TOML
-file.
+The keys of a file are the names of the flags; any other is an error. Exactly one key selects the check: `family`,
+`spec`, or the first option of a kind of check (`check`, `expect`, `claim`, `statement`, `checklist`). Options for files
+name one, as `file` does; `spec` is a table or names a file. Names are relative to the folder of the TOML file.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ if TYPE_CHECKING:
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _SPAN = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,7})s)?")
-HINT = "write a span as in 90m, 2h or 1d12h, or a time as in 2026-05-01T18:00"
+HINT = "write a duration such as 90m, 2h or 1d12h, or a time such as 2026-05-01T18:00"
 
 
 def deadline_of(given: str | datetime | None, now: datetime, what: str = "the deadline") -> str | None:
-    """UTC in ISO 8601; `what` it is, for a message. A time without a zone is one of `now`'s zone. Raises UsageError for
-    anything else, and for what has passed."""
+    """Returns a deadline in UTC, ISO 8601; `what` names it in messages. A time without a zone gets `now`'s. Raises
+    UsageError for an invalid or past time."""
     if given is None:
         return None
     moment = given if isinstance(given, datetime) else _moment(given.strip(), now)
@@ -54,7 +53,7 @@ def deadline_of(given: str | datetime | None, now: datetime, what: str = "the de
     try:
         moment = moment.astimezone(UTC)
     except (OverflowError, ValueError) as error:
-        raise UsageError(f"{what} is no time that can be waited for", hint=HINT) from error
+        raise UsageError(f"{what} is out of range", hint=HINT) from error
     if moment <= now:
         raise UsageError(f"{what} has passed: {given}", hint=HINT)
     return moment.isoformat(timespec="seconds")
@@ -68,70 +67,71 @@ def _moment(text: str, now: datetime) -> datetime:
             return now + timedelta(seconds=seconds)
         return datetime.fromisoformat(text)
     except (ValueError, OverflowError) as error:
-        raise UsageError(f"{text[:40]!r} is no time", hint=HINT) from error
+        raise UsageError(f"invalid time {text[:40]!r}", hint=HINT) from error
 
 
 MAX_FILE_BYTES = 1_000_000
 PLAIN = {
-    "extra_forbidden": "there is no such key",
-    "string_too_short": "it is empty",
-    "tuple_type": 'this has to be a list, as in ["one", "two"]',
+    "extra_forbidden": "unknown key",
+    "string_too_short": "must not be empty",
+    "tuple_type": 'must be a list, such as ["one", "two"]',
 }
-"""Instead of pydantic's own messages."""
+"""Replacements of pydantic's messages."""
 SPEC_WAY = "spec"
 WAYS: dict[str, Kind] = {parameter_name(kind.submit[0].flag): kind for kind in KINDS if kind.submit}
-"""The keys that say how an answer is checked, and the kind of check that each stands for."""
+"""Keys that select how an answer is checked, with their kind of check."""
 _MORE = {
     parameter_name(option.flag): [way for way, kind in WAYS.items() if option.flag in [one.flag for one in kind.submit]]
     for kind in WAYS.values()
     for option in kind.submit[1:]
 }
-"""The keys that say more about a check, and the keys that they go with."""
+"""Keys that add to a check, with the keys that they require."""
 _REPEATED = {parameter_name(option.flag) for kind in WAYS.values() for option in kind.submit if option.takes == "texts"}
 EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_fields]
-"""The kinds that compare an expected answer."""
+"""Kinds of checks that compare an expected answer."""
 
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A job as it is sent: its files first, by digest, and then what names them."""
+    """A job ready to send: file contents by digest, then the submission that names them."""
 
     submission: SubmitJob
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class JobFields(FrozenModel):
-    """The flags of `assay submit`, or the keys of its file, apart from those of the kinds of checks."""
+    """Flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
-    question: str | None = Field(None, min_length=1, max_length=20_000, description="What is asked.")
+    question: str | None = Field(None, min_length=1, max_length=20_000, description="The question.")
     kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
     family: str | None = Field(None, description="An item of a task family, with its own check.")
-    level: int = Field(0, ge=0, description="Of the family's item.")
-    item: int = Field(0, ge=0, lt=2**60, description="Which item of the family.")
+    level: int = Field(0, ge=0, description="Level of the family's item.")
+    item: int = Field(0, ge=0, lt=2**60, description="Number of the family's item.")
     spec: dict[str, Any] | str | None = Field(
         None,
         description="A program's tests, as for `assay check code`; or any spec.",
         json_schema_extra={"metavar": "SPEC.toml"},
     )
     file: tuple[str, ...] = Field(
-        (), description="Data that the agent finds in its folder; repeatable.", json_schema_extra={"metavar": "FILE"}
+        (), description="Data file for the agent's folder (repeatable).", json_schema_extra={"metavar": "FILE"}
     )
-    attempts: int | None = Field(None, ge=1, le=1024, description="Independent tries.")
-    seed: int = Field(0, description="Of the tries.")
-    priority: int = Field(5, ge=0, le=9, description="Higher ones go first; 5 is usual.")
-    deadline: str | datetime | None = Field(None, description="When it is given up: 2h, 1d12h, or 2026-05-01T18:00.")
+    attempts: int | None = Field(None, ge=1, le=1024, description="Independent attempts.")
+    seed: int = Field(0, description="Seed of the attempts.")
+    priority: int = Field(5, ge=0, le=9, description="Higher priorities go first (default: 5).")
+    deadline: str | datetime | None = Field(None, description="Time to give up: 2h, 1d12h, or 2026-05-01T18:00.")
     budget: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
-        description="Of work on it, over all tries.",
+        description="Seconds of work over all attempts.",
         json_schema_extra={"metavar": "SECONDS"},
     )
 
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """Says what is wrong with a table where its file's name is said. Programs are read with their values."""
+        """Validates a spec table early, where messages name its file. Programs are validated later, with their
+        values."""
         if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
                 SPEC.validate_python(spec)
@@ -140,12 +140,12 @@ class JobFields(FrozenModel):
         return spec
 
     def prepared(self, folder: Path, now: datetime, catalog: Callable[[], Catalog] | None = None) -> PreparedRequest:
-        """Reads the files that are named, from `folder`; `now` has a zone; `catalog` gives the tasksets that a family
-        is looked for in, the product's alone unless given. Raises UsageError, or SpecError, when the flags
-        contradict each other or a file is none. Without any check, the daemon says what to add."""
+        """Reads the named files from `folder`; `now` has a zone; `catalog` provides tasksets for a family (default:
+        built-in). Raises UsageError, or SpecError, for contradicting flags or an unusable file. Without a check, the
+        daemon gives advice."""
         ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
-            raise UsageError(f"{' and '.join(ways)} both say how the answer is checked", hint="keep one of them")
+            raise UsageError(f"{' and '.join(ways)} cannot be combined: each selects a check", hint="keep one of them")
         question, spec, made = self.question, None, {}
         if self.family is not None:
             task = self._family_item(self.family, catalog)
@@ -157,7 +157,7 @@ class JobFields(FrozenModel):
                 kind = kind_of(spec)
                 question = kind.question.load()(spec, question) if kind.question is not None else question
         if question is None:
-            raise UsageError("there is no question", hint="add --question TEXT, or `question` to the file")
+            raise UsageError("question: missing", hint="add --question TEXT, or `question` to the file")
         files = JobContents(folder, self.file, made)
         submission = SubmitJob(
             question=question,
@@ -172,11 +172,11 @@ class JobFields(FrozenModel):
         return PreparedRequest(submission, files.contents)
 
     def _require_used(self, ways: list[str]) -> None:
-        """Raises UsageError for an option that says more about a check that is not there."""
+        """Raises UsageError for an option of a check that was not selected."""
         used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
         for name, kinds in _MORE.items():
             if getattr(self, name) not in (None, ()) and name not in used:
-                raise UsageError(f"{name} says nothing without {' or '.join(kinds)}", hint=f"leave {name} out")
+                raise UsageError(f"{name} requires {' or '.join(kinds)}", hint=f"omit {name}")
 
     def _spec(self, way: str, folder: Path) -> Spec:
         try:
@@ -189,18 +189,18 @@ class JobFields(FrozenModel):
                     fields[option.field] = value if option.takes == "texts" else self._single(option, value)
             return SPEC.validate_python({**fields, "kind": self._kind_name(way, fields)})
         except ValidationError as error:
-            raise UsageError(f"the check cannot be used: {first_fault(error)}", hint="see docs/jobs.md") from error
+            raise UsageError(f"invalid check: {first_fault(error)}", hint="see docs/jobs.md") from error
 
     @staticmethod
     def _single(option: KindOption, value: str | tuple[str, ...]) -> str:
         if isinstance(value, str):
             return value
         if len(value) > 1:
-            raise UsageError(f"a check has one {parameter_name(option.flag)}", hint="name one of them")
+            raise UsageError(f"{parameter_name(option.flag)}: given more than once", hint="keep one of them")
         return value[0]
 
     def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
-        """Compares an expected answer as `kind` says; without it an integer as one, all else as mathematics."""
+        """Returns the kind that compares an expected answer: `kind`, else integer for an integer, else expression."""
         if way != "expect":
             return WAYS[way].name
         if self.kind is None:
@@ -208,7 +208,7 @@ class JobFields(FrozenModel):
         if any(self.kind in (kind.name, *kind.retired) for kind in EXPECTED):
             return self.kind
         known = " or ".join(kind.name for kind in EXPECTED)
-        raise UsageError(f"{self.kind!r} is not {known}", hint="leave --kind out")
+        raise UsageError(f"--kind: invalid kind {self.kind!r}", hint=f"use {known}, or omit --kind")
 
     def _own_spec(self, folder: Path) -> Spec:
         if isinstance(self.spec, str):
@@ -226,7 +226,7 @@ class JobFields(FrozenModel):
         from curriculum.seeds import seeds
 
         if self.question is not None:
-            raise UsageError("a family brings its own question", hint="leave out either --question or --family")
+            raise UsageError("a family has its own question", hint="omit either --question or --family")
         try:
             known = BUILT_IN if catalog is None else catalog()
             return known.task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
@@ -235,7 +235,7 @@ class JobFields(FrozenModel):
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> Kind:
-    """The kind of a spec's table; a program where it names none."""
+    """Returns the kind of a spec table; program if not named."""
     try:
         return kind_named(str(table.get("kind", WAYS[SPEC_WAY].name)))
     except KeyError:
@@ -243,7 +243,7 @@ def _kind_of_table(table: Mapping[str, Any]) -> Kind:
 
 
 def _fields_of_kinds() -> dict[str, Any]:
-    """A field for each option of a kind; one that several kinds have may be repeated where one of them says so."""
+    """Returns a field for each option of the kinds; repeatable if any kind sharing it says so."""
     found: dict[str, Any] = {}
     for option in (option for kind in KINDS for option in kind.submit):
         name = parameter_name(option.flag)
@@ -260,9 +260,11 @@ JobRequest: type[JobFields] = create_model("JobRequest", __base__=JobFields, **_
 
 
 def read_request(content: bytes, name: str) -> JobFields:
-    """A job from TOML. Raises UsageError; `name` is the file's, for the message."""
+    """Parses a job from TOML; `name` is the file's, for messages. Raises UsageError."""
     if len(content) > MAX_FILE_BYTES:
-        raise UsageError(f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job is a question and a check")
+        raise UsageError(
+            f"{name} is larger than {MAX_FILE_BYTES} bytes", hint="a job has only a question and a check; shorten it"
+        )
     try:
         return JobRequest.model_validate(table_of(content, name))
     except ValidationError as error:
@@ -270,7 +272,7 @@ def read_request(content: bytes, name: str) -> JobFields:
 
 
 def table_of(content: bytes, name: str) -> dict[str, Any]:
-    """Raises UsageError for what is no TOML."""
+    """Parses TOML. Raises UsageError if invalid."""
     try:
         return read_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -280,7 +282,7 @@ def table_of(content: bytes, name: str) -> dict[str, Any]:
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first thing that pydantic found, as `where: what`, without the value itself."""
+    """Formats the first validation error as `where: what`, without the value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
     what = PLAIN.get(fault["type"]) or str(fault["msg"])

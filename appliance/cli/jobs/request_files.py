@@ -1,4 +1,4 @@
-"""The files that a job names: what its answer is checked against, and what the agent is to work with."""
+"""Files of a job: those that define its check, and those for the agent to work with."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_SPEC_BYTES = 4 << 20
 
 
 def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
-    """The fields of a spec that an option of a kind sets, from the file that it names where it takes one. Raises
-    UsageError, or SpecError that names the file."""
+    """Returns the spec fields that an option sets, read from the file it names if it takes one. Raises UsageError, or
+    SpecError that names the file."""
     if option.takes != "file":
         return {option.field: value}
     text = text_in(folder, value, option.flag)
@@ -35,7 +35,7 @@ def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
 
 
 def text_in(folder: Path, name: str, option: str) -> str:
-    """Raises UsageError for what cannot be read, is no text, or is too much."""
+    """Reads a text file. Raises UsageError if unreadable, not text, or too large."""
     content = _read(folder / name, option, MAX_SPEC_BYTES)
     try:
         return content.decode("utf-8-sig")
@@ -44,21 +44,21 @@ def text_in(folder: Path, name: str, option: str) -> str:
 
 
 class JobContents:
-    """The files that the agent works with. Raises UsageError for too many, too large, or the same name twice."""
+    """Files for the agent. Raises UsageError for too many, too large, or equally named files."""
 
     def __init__(self, folder: Path, names: Sequence[str], made: Mapping[str, str] | None = None) -> None:
         """`made` are texts that come with a task, by name."""
         if len(names) > MAX_JOB_FILES:
             raise UsageError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
         self.contents: dict[str, bytes] = {}
-        """By digest."""
+        """Contents by digest."""
         records = [self._take(folder / name) for name in names]
         records += [self._keep(name, text.encode()) for name, text in (made or {}).items()]
         twice = sorted({file.name for file in records if sum(other.name == file.name for other in records) > 1})
         if twice:
-            raise UsageError(f"two files are called {twice[0]}", hint="they lie in one folder: rename one")
+            raise UsageError(f"two files are called {twice[0]}", hint="rename one")
         if sum(file.bytes for file in records) > MAX_JOB_BYTES:
-            raise UsageError("the files are too large", hint=f"at most {MAX_JOB_BYTES >> 20} MiB together")
+            raise UsageError("the files are too large", hint=f"send at most {MAX_JOB_BYTES >> 20} MiB together")
         self.records = tuple(records)
 
     def _take(self, path: Path) -> JobFile:
@@ -70,8 +70,8 @@ class JobContents:
             file = JobFile(name=name, sha256=digest, bytes=len(content))
         except ValidationError as error:
             raise UsageError(
-                f"{name!r} is no name for a job's file",
-                hint="letters, digits, dots, dashes and underscores, at most 100, and no dot or dash at the beginning",
+                f"invalid file name {name!r}",
+                hint="use at most 100 letters, digits, dots, dashes and underscores, not beginning with a dot or dash",
             ) from error
         self.contents[digest] = content
         return file
@@ -81,8 +81,8 @@ def _read(path: Path, option: str, most: int) -> bytes:
     try:
         content = beginning(path, most)
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or "that is no name of a file"
-        raise UsageError(f"{path}: {why}", hint=f"{option} names a file that can be read") from error
+        why = getattr(error, "strerror", None) or "invalid file name"
+        raise UsageError(f"{path}: {why}", hint=f"set {option} to a readable file") from error
     if len(content) > most:
-        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="take a smaller file")
+        raise UsageError(f"{path} is larger than {most >> 20} MiB", hint="use a smaller file")
     return content

@@ -1,4 +1,4 @@
-"""`assay submit`: a job from flags, one TOML file or standard input."""
+"""`assay submit`: a job from flags, a TOML file or standard input."""
 
 from __future__ import annotations
 
@@ -28,12 +28,14 @@ def submit(
     job_file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A TOML file with the job, `-` for standard input.")
     ] = None,
-    wait: Annotated[bool, typer.Option("--wait", help="Until it is done: 0 solved, 1 not solved, 5 failed.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Wait for the end. Exit code 0 solved, 1 not solved, 5 failed.")
+    ] = False,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Ask for what can be checked: an answer, a program, a proof, a text.
+    """Submit a question whose answer can be checked: an answer, a program, a proof, a text.
 
     Example: assay submit --question "Which whole number x has 7x + 3 = 45?" --check "7*x + 3 == 45" --domain integer
     """
@@ -61,7 +63,7 @@ def submit(
 
 
 def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Catalog]) -> PreparedRequest:
-    """The job that the flags or the file describe, with what lies in the files that it names."""
+    """Returns the job that the flags or the file describe, with the contents of its files."""
     now = clock.now().astimezone()
     if file is None:
         try:
@@ -71,12 +73,12 @@ def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Ca
         return request.prepared(Path(), now, catalog)
     if flags:
         raise UsageError(
-            f"a file and --{next(iter(flags))} both describe the job", hint="give the file alone, or the flags alone"
+            f"a file and --{next(iter(flags))} cannot be combined", hint="give either the file or the flags"
         )
     if str(file) == STDIN:
         return read_request(standard_input("FILE", MAX_FILE_BYTES), "standard input").prepared(Path(), now, catalog)
     try:
         content = beginning(file, MAX_FILE_BYTES)
     except OSError as error:
-        raise UsageError(f"{file}: {error.strerror}", hint="name a TOML file that can be read") from error
+        raise UsageError(f"{file}: {error.strerror}", hint="name a readable TOML file") from error
     return read_request(content, str(file)).prepared(file.parent, now, catalog)

@@ -1,7 +1,7 @@
-"""`assay jobs validate`: whether a job's check says what was meant, which only a person can tell.
+"""`assay jobs validate`: a person signs whether a job's check means what was asked.
 
-What always holds: what is signed is what is shown, down to the digest that is typed; nothing is signed with `--json`
-alone, nor without somebody who confirms. The examples are computed here, by the verifiers, and not by the daemon.
+Invariants: the signature covers exactly what is shown, down to the typed digest. Nothing is signed with `--json` alone
+or without a confirmation. Examples are computed here by the verifiers, not by the daemon.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from verifiers.registry import kind_of
 @with_options(parameters_of(SigningOptions))
 def validate(
     context: typer.Context,
-    job: Annotated[str | None, typer.Argument(help="Which job; those that wait are listed without one.")] = None,
+    job: Annotated[str | None, typer.Argument(help="The job; without it, list the jobs that wait.")] = None,
     not_meant: Annotated[
-        bool, typer.Option("--not-meant", help="Sign that the check does not say what was meant.")
+        bool, typer.Option("--not-meant", help="Sign that the check does not mean what was asked.")
     ] = False,
     limit: Limit = 20,
     data: Data = None,
@@ -37,7 +37,8 @@ def validate(
 ) -> None:
     """Sign whether a job's check means what was asked.
 
-    It is shown in plain words, with what it accepts and what it rejects. --json without --confirm signs nothing.
+    The check is shown in plain words, with examples that it accepts and rejects. --json without --confirm signs
+    nothing.
 
     Example: assay jobs validate job-1f0c52b7d2aa
     """
@@ -63,7 +64,7 @@ def validate(
         return
     if not as_json:
         _show(detail.job, page)
-    what = "this check does not say what was meant" if not_meant else "this check says what was meant"
+    what = "this check does not mean what was asked" if not_meant else "this check means what was asked"
     signs.confirmed(f"say that {what}", digest)
     signer = signs.signer(own)
 
@@ -80,9 +81,9 @@ def validate(
 
 
 def _require_open(job: Job) -> None:
-    """Raises ApiError where nothing can be signed."""
+    """Raises ApiError if the job's check cannot be signed."""
     if why := not_asked(job):
-        raise ApiError(why, hint="`assay jobs validate` lists those that wait for it", exit_code=4)
+        raise ApiError(why, hint="list the jobs that wait with `assay jobs validate`", exit_code=4)
 
 
 def _page(context: typer.Context, detail: JobDetail, data: Data) -> Page:
@@ -102,7 +103,7 @@ def _show_page_as_json(job: Job, page: Page) -> None:
 
 
 def _show(job: Job, page: Page) -> None:
-    """The warnings first, then the question, the check, and what the verifier said."""
+    """Shows warnings first, then question, check, and the verifier's results."""
     for line in page.first:
         show_line(line)
     show_fields([("job", job.id), ("kind", job.kind), ("state", job.state.value)])
@@ -144,12 +145,12 @@ def _show_signed(job: Job, bundle: str | None, public: str, *, as_json: bool) ->
         return
     signed = job.validation
     assert signed is not None
-    result = "says what was meant" if signed.verdict == "meant" else "does not say what was meant"
+    result = "means what was asked" if signed.verdict == "meant" else "does not mean what was asked"
     show_line(f"{signed.person}: the check of {job.id} {result}")
     if bundle is not None:
         command = shlex.join(["assay", "verify", bundle, "--person-key", public])
-        show_line(f"the bundle stays as it is; your signature lies beside it: `{command}`")
+        show_line(f"the bundle is unchanged; your signature lies beside it: `{command}`")
     elif signed.verdict == "not_meant":
-        show_line(f"the work on it continues: `assay jobs cancel {job.id}` ends it")
+        show_line(f"work on it continues: stop it with `assay jobs cancel {job.id}`")
     else:
-        show_line("it goes into the bundle, if the job is solved")
+        show_line("it becomes part of the bundle if the job is solved")

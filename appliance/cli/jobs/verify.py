@@ -1,8 +1,7 @@
-"""`assay verify BUNDLE`: checks a bundle again, offline, and says what it found and what it did not check.
+"""`assay verify BUNDLE`: verifies a bundle again, offline, and reports findings and unchecked parts.
 
-Exit codes: 0 when everything holds, 1 when a byte, the seal, the statement or the verdict does not, 2 when there is no
-bundle or key to read or the expected digest is none, 5 when this machine could not decide (no worker could be run, or
-no Lean is there for a proof).
+Exit codes: 0 if everything holds; 1 if a byte, the seal, the statement or the verdict does not; 2 without a readable
+bundle or key, or for an invalid digest; 5 if this machine could not decide (no worker, or no Lean for a proof).
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ SHOWN = 400
 """Characters of a question or an answer."""
 MOST_KEY = 1 << 16
 IN_A_PROCESS = "process"
-"""The isolation of a verdict where there was no broker."""
+"""Isolation of a verdict reached without a broker."""
 
 
 class _PipeConsole(Console):
-    """Leaves it to the command line what is said when nobody reads on."""
+    """Console that raises on a broken pipe, so that the command line handles it."""
 
     def on_broken_pipe(self) -> None:
         raise  # noqa: PLE0704 - it is called where the error is handled
@@ -55,15 +54,15 @@ def verify(
     html: Path | None = None,
     lean: Path | None = None,
 ) -> int:
-    """Prints a report about the bundle at `path` and gives the exit code; the report is also written to `html`.
+    """Prints a report on the bundle at `path`, also to `html`, and returns the exit code.
 
-    `expect` is its manifest's digest, `key` the public key that must have sealed it, `own` the file of this machine's,
-    `people` those of persons who may have signed it; `lean` a toolchain.
+    `expect` is its manifest's digest, `key` the public key that must have sealed it, `own` this machine's key file,
+    `people` the key files of possible signers, `lean` a toolchain.
     """
     try:
         if expect is not None and not DIGEST.fullmatch(expect):
             raise BundleError(
-                "the expected digest is not a SHA-256", hint="It has 64 hexadecimal digits, as `assay verify` prints."
+                "the expected digest is not a SHA-256", hint="Give 64 hexadecimal digits, as `assay verify` prints."
             )
         public = _public(key, "keys/trainer.pub of who made it") if key is not None else None
         persons = [_public(person, "the person's own NAME.pub") for person in people]
@@ -78,7 +77,7 @@ def verify(
                 later=_validation_beside(path),
             )
         if report.verdict_now is not None and report.verdict_now.isolation == IN_A_PROCESS:
-            notes.append("the answer was read in a process that confined itself; as root it is read in a jail")
+            notes.append("the answer was read in a self-confined process; run as root to read it in a jail")
         report = report.model_copy(update={"notes": tuple(dict.fromkeys(notes))})
         _write_page(report, html)
     except BundleError as error:
@@ -100,7 +99,7 @@ def verify(
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """What the verifiers and the runtime warn of meanwhile: for the report, not for the middle of the screen."""
+    """Collects warnings of verifiers and runtime for the report, instead of the screen."""
     notes: list[str] = []
 
     class VerifyListener(logging.Handler):
@@ -127,11 +126,11 @@ def _public(key: Path, usual: str) -> PublicKey:
             return PublicKey.read(source.read(MOST_KEY).decode())
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise BundleError(f"{key} is no public key: {reason}", hint=f"Name {usual}.") from error
+        raise BundleError(f"{key}: invalid public key: {reason}", hint=f"Name {usual}.") from error
 
 
 def _own(key: Path | None) -> PublicKey | None:
-    """This machine's key; None where there is none that this user may read."""
+    """Returns this machine's key; None if this user cannot read one."""
     try:
         return _public(key, "keys/trainer.pub") if key is not None else None
     except BundleError:
@@ -139,7 +138,7 @@ def _own(key: Path | None) -> PublicKey | None:
 
 
 def _validation_beside(path: Path) -> bytes | None:
-    """Reads what a person signed after the bundle was made: NAME.meaning.json beside NAME or NAME.zip."""
+    """Reads a person's signature made after the bundle: NAME.meaning.json beside NAME or NAME.zip."""
     whole = path.resolve()  # `.` has no name
     beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
     try:
@@ -148,9 +147,9 @@ def _validation_beside(path: Path) -> bytes | None:
         with beside.open("rb") as source:
             return source.read(LARGEST_MEANING + 1)
     except OSError as error:
-        raise BundleError(f"{beside} cannot be read: {error.strerror}", hint="Move it away, or let me read it.") from (
-            error
-        )
+        raise BundleError(
+            f"{beside} cannot be read: {error.strerror}", hint="Move it away, or make it readable."
+        ) from (error)
 
 
 def _write_page(report: BundleReport, html: Path | None) -> None:
@@ -164,7 +163,7 @@ def _write_page(report: BundleReport, html: Path | None) -> None:
 
 
 def show(report: BundleReport, console: Console) -> None:
-    """A short report for a person. Everything from the bundle is printed as plain text without control characters."""
+    """Prints a short report for a person. Bundle text is printed as plain text without control characters."""
 
     def line(text: str, style: str = "") -> None:
         console.print(Text(printable(text), style=style), soft_wrap=True)
@@ -185,7 +184,7 @@ def show(report: BundleReport, console: Console) -> None:
     for name, text in facts(report):
         line(f"{name}: {printable(text, limit=SHOWN)}")
     if report.statement_now:
-        line("what it says, and what carries it:")
+        line("its statements, with their support:")
     for part in parts(report):
         line(f"  {part.now}{f' (it says: {part.then})' if part.differs else ''}: {part.part}")
         if part.by:

@@ -1,4 +1,4 @@
-"""Following a job: what it does now, on one line that changes, or line by line where nobody looks at a terminal."""
+"""Follows a job: its present step on one changing line, or line by line without a terminal."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from appliance.records.jobs import Job, JobState
 
 POLL_SECONDS = 0.3
 SOON = (0.05, 3.0)
-"""How often it is looked at, and for how long, while a solver may answer at once."""
+"""Initial polling interval and its duration, in seconds, for solvers that answer quickly."""
 MOST_SHOWN = 2_000
 """Characters of a question."""
 
 
 def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
-    """Until it has ended or was set aside; `show` sees it at every look."""
+    """Polls until the job has ended or was set aside; calls `show` with every state."""
     begun = time.monotonic()
     while True:
         detail = api.job(job)
@@ -40,10 +40,10 @@ def ended_code(job: Job) -> ExitCode:
 
 
 class JobProgress:
-    """Close it: that leaves the cursor at the beginning of a line."""
+    """Display of a followed job; close it to leave the cursor at the beginning of a line."""
 
     def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
-        """`live` unless told: whether standard output is a terminal."""
+        """`live` defaults to True if standard output is a terminal."""
         self._as_json = as_json
         self._live = sys.stdout.isatty() if live is None else live
         self._last: object = None
@@ -112,10 +112,10 @@ def show_job(detail: JobDetail) -> None:
 
 
 def _meaning(job: Job) -> str | None:
-    """Says whether a person validated the check, or how to."""
+    """Describes a person's validation of the check, or how to validate it."""
     if job.validation is not None:
-        verb = "says" if job.validation.verdict == "meant" else "does not say"
-        return f"the check {verb} what was meant: {job.validation.person}, {job.validation.created}"
+        verb = "means" if job.validation.verdict == "meant" else "does not mean"
+        return f"the check {verb} what was asked: {job.validation.person}, {job.validation.created}"
     return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
 
 

@@ -1,4 +1,4 @@
-"""`assay bug-report`: one archive for whoever looks into a fault. The daemon need not run."""
+"""`assay bug-report`: one archive for people who investigate a fault. Works without the daemon."""
 
 from __future__ import annotations
 
@@ -16,24 +16,22 @@ from appliance.system.durable_file import expanded
 def bug_report(
     context: typer.Context,
     out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", help="Where to; otherwise assay-bug-report-TIME.tar.gz here."),
+        Path | None, typer.Option("--out", metavar="FILE", help="Target (default: assay-bug-report-TIME.tar.gz here).")
     ] = None,
     with_rollouts: Annotated[
-        bool, typer.Option("--with-rollouts", help="The newest 20 rollouts too: what was asked, and the model's words.")
+        bool, typer.Option("--with-rollouts", help="Include the newest 20 rollouts: questions and model text.")
     ] = False,
     with_sandbox: Annotated[
-        bool,
-        typer.Option("--with-sandbox", help="Have the doctor's sandboxes prove what they hold; half a minute more."),
+        bool, typer.Option("--with-sandbox", help="Include the doctor's sandbox self-test; half a minute more.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write an archive for whoever looks into a fault, without secrets.
+    """Write an archive for people who investigate a fault, without secrets.
 
-    It has versions, the doctor's lines, configuration, last events and log lines, the ledger's revision. Secrets are
-    taken out, by their values and by their look; nothing that a model wrote is in it unless --with-rollouts. Nothing
-    is sent anywhere.
+    It contains versions, the doctor's lines, configuration, last events and log lines, and the ledger's revision.
+    Secrets are removed by value and by pattern; model text is included only with --with-rollouts. Nothing is sent
+    anywhere.
 
     Example: assay bug-report --out report.tar.gz
     """
@@ -47,7 +45,7 @@ def bug_report(
     settings = settings_of(context, data)
     target = expanded(out or f"assay-bug-report-{file_stamp()}.tar.gz").absolute()
     if not target.parent.is_dir():
-        raise typer.BadParameter(f"{target.parent} is no folder", param_hint="--out")
+        raise typer.BadParameter(f"no such folder: {target.parent}", param_hint="--out")
 
     def checks() -> object:
         found = []
@@ -68,4 +66,4 @@ def bug_report(
         show_json(BugReportDocument(file=str(target), parts=tuple(names)))
         return
     show_line(f"{target}: {', '.join(names)}")
-    show_line("read it before you send it; nothing was sent")
+    show_line("read it before sending it; nothing was sent")

@@ -1,8 +1,8 @@
-"""Is `assay doctor`: what this machine can do for Assay, and what to do about the rest.
+"""`assay doctor`: checks this machine's abilities and gives advice on the rest.
 
-What always holds: it changes nothing that outlives it; each check is an observation of the machine as it is now, with
-a figure; it fails only for what keeps model code from running safely or the product from running at all. Versions of
-heavy parts come from their metadata: nothing is imported to be looked at.
+Invariants: it changes nothing that outlives it. Each check observes the present machine and has a figure; it fails only
+for faults that keep model code from running safely or the product from running at all. Versions of large packages come
+from their metadata; nothing is imported for that.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ if TYPE_CHECKING:
 
 SOUND, UNSOUND = 0, 5
 Version = Callable[[str], str]
-"""Of an installed package. Raises PackageNotFoundError."""
+"""Returns the version of an installed package. Raises PackageNotFoundError."""
 SAFE_SQLITE = (3, 51, 3)
 GIB = 1 << 30
+ROOM = "`assay model ls` and `assay backup ls FOLDER` show what takes room"
 INDENT = 25
-"""Columns before what a check saw."""
+"""Indent of the detail column."""
 
 
 def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
-    """Prints every check, and returns the exit code: 0, or 5 when one of them failed."""
+    """Prints every check and returns the exit code: 0, or 5 if one failed."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
@@ -87,7 +88,7 @@ def _show(check: DoctorCheck) -> None:
 
 
 def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Makes every check in the order in which a person would repair things; the slow ones (sandboxes) last."""
+    """Runs all checks in the order of repair; the slow ones (sandboxes) come last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     computes = torch()
@@ -125,14 +126,14 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def daemon_processes(data: Path) -> frozenset[int]:
-    """What owns this data folder, and all that it started; nothing where nobody does."""
+    """Returns the owner of this data folder and all its children; empty without an owner."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 
 
 def handed_over(settings: Settings) -> int:
-    """Bytes of the weights that a learner or an engine is given; 0 where no model is configured, or none that can be
-    read, which is a line of its own."""
+    """Returns the bytes of weights passed to a learner or an engine; 0 without a readable model, which has its own
+    check."""
     try:
         _, shape = shape_named(settings, "")
     except HintedError:
@@ -143,26 +144,30 @@ def handed_over(settings: Settings) -> int:
 
 
 def config(settings: Settings) -> DoctorCheck:
-    """Looks for the recipe's tasksets too: keys and values were read already."""
+    """Checks the recipe's tasksets; keys and values were validated when the configuration was read."""
     from appliance.readiness.tasksets import require_tasksets
 
     try:
         require_tasksets(settings.data, settings.recipe.tasksets)
     except ConfigError as error:
-        return failed("config", str(error), error.hint)
+        advice = f"{error.hint}; correct the name in recipe.tasksets and restart the daemon"
+        return failed("config", str(error), advice)
     return ok("config", f"valid; data in {settings.data}")
 
 
 def python(version: tuple[int, ...]) -> DoctorCheck:
     figure = f"{'.'.join(map(str, version))} at {sys.executable}"
     if version < (3, 11):
-        return failed("python", figure, "Python 3.11 or newer is needed")
+        return failed(
+            "python", figure, "needs Python 3.11 or newer: run `ASSAY_PYTHON=/usr/bin/python3.12 ./install.sh`"
+        )
     return ok("python", figure)
 
 
 def sqlite(version: tuple[int, ...]) -> DoctorCheck:
-    """The bug is in resetting the write-ahead log while two connections checkpoint; here only one process writes."""
-    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file, and only one does"
+    """Checks the version for a bug in resetting the write-ahead log with two checkpointing connections; only one
+    process writes here."""
+    note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file; only one does"
     return ok("sqlite", ".".join(map(str, version)), note)
 
 
@@ -177,26 +182,24 @@ def torch() -> DoctorCheck:
 def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
     figure = f"{version}, {cores} cores, {gpus} NVIDIA GPUs"
     if gpus and version.endswith("+cpu"):
-        return warning("torch", figure, "a build for CPU only: run install.sh again")
+        return warning("torch", figure, "CPU-only build: run install.sh again")
     return ok("torch", figure)
 
 
 def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
-    """Whether the engine vllm could be used; it is missed only where that is asked for and runs `here`."""
+    """Checks the environment of the engine vllm, which is required only if configured and running `here`."""
     found = find_environment(folder)
     if engine == "vllm" and not here:
         return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
     if found is not None and engine == "vllm" and not is_tested(found):
         figure = f"{found.package} {found.version} at {found.python}"
-        return failed(
-            "vllm", figure, f"{tested_version(found.package)} was tested; build the environment anew: {INSTALL}"
-        )
+        return failed("vllm", figure, f"{tested_version(found.package)} was tested; rebuild the environment: {INSTALL}")
     if found is not None:
         note = "" if engine == "vllm" else "model.engine = vllm uses it"
         return ok("vllm", f"{found.package} {found.version} at {found.python}", note)
     if engine == "vllm":
-        return failed("vllm", "model.engine is vllm, and it has no environment here", f"build it: {INSTALL}")
-    return ok("vllm", "no environment", f"{INSTALL} builds one; the engine is {engine}")
+        return failed("vllm", "model.engine is vllm, but its environment is missing", f"build it: {INSTALL}")
+    return ok("vllm", "no environment", f"build one with {INSTALL}; the engine is {engine}")
 
 
 def _gpus(folder: Path) -> int:
@@ -204,9 +207,9 @@ def _gpus(folder: Path) -> int:
 
 
 def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
-    """Looks at the configured model as `assay cycle start` does; once a model is in service, nights begin from that."""
+    """Checks the configured model as `assay cycle start` does; nights begin from a model in service if there is one."""
     if champion := in_service(settings.data / "ledger.sqlite3"):
-        return ok("model", f"{champion[:12]} is in service", "nights begin from it; model.path is not read again")
+        return ok("model", f"{champion[:12]} is in service", "nights start from it; model.path is no longer read")
     try:
         found = ConfiguredModel(
             settings.model,
@@ -219,14 +222,14 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
     except ConfigError as error:
         return failed("model", str(error), error.hint)
     if found is None:
-        return ok("model", "the embedded one: no model.path is set")
+        return ok("model", "embedded model: model.path is not set")
     figure = f"{found.parameters / 1e6:.1f} million parameters, {found.entries} tokens, in {settings.model.path}"
     needs = f"training it takes at least {found.training_bytes / GIB:.1f} GiB of memory"
-    return ok("model", figure, f"written to as {found.format}; {needs}")
+    return ok("model", figure, f"conversation format {found.format}; {needs}")
 
 
 def in_service(ledger: Path) -> str:
-    """The digest of the champion; empty where there is none that can be seen."""
+    """Returns the champion's digest; empty without a readable one."""
     return alias(ledger, "champion") or ""
 
 
@@ -240,7 +243,7 @@ def policy(data: Path) -> DoctorCheck:
 
 
 def _least_room(data: Path) -> float:
-    """GiB that the policy in force asks for; 0 where there is none that can be read, which is a line of its own."""
+    """Returns the free GiB that the policy requires; 0 without a readable policy, which has its own check."""
     try:
         return policy_files.load_policy(data).resources.min_free_gib
     except PolicyError:
@@ -248,29 +251,29 @@ def _least_room(data: Path) -> float:
 
 
 def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
-    """Measures free space where the data folder is or would be made. Below `least` GiB no cycle begins."""
+    """Measures free space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
     if not there.is_dir() or not os.access(there, os.W_OK):
         return failed("disk", f"{there} cannot be written", "choose another folder with --data")
     if free < GIB // 2:
-        return failed("disk", figure, "make room, or choose another disk with --data")
+        return failed("disk", figure, f"make room, or choose another disk with --data; {ROOM}")
     if free < least * GIB:
-        advice = "no cycle begins: make room, or lower resources.min_free_gib in the policy"
+        advice = f"no cycle begins: make room, or lower resources.min_free_gib in the policy; {ROOM}"
         return warning("disk", f"{figure}; the policy asks for {least:g}", advice)
     if free < 4 * GIB:
-        return warning("disk", figure, "checkpoints of many nights want more; make room in time")
+        return warning("disk", figure, f"make room for the checkpoints of many nights; {ROOM}")
     return ok("disk", figure)
 
 
 def memory(meminfo: str) -> DoctorCheck:
-    """`meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
+    """Checks available memory; `meminfo` is the text of /proc/meminfo (proc(5)), in KiB."""
     fields = dict(line.split(":", 1) for line in meminfo.splitlines() if ":" in line)
     available, total = (int(fields[name].split()[0]) << 10 for name in ("MemAvailable", "MemTotal"))
     figure = f"{available / GIB:.1f} of {total / GIB:.1f} GiB available"
     if available < 2 * GIB:
-        advice = "training and its sandboxes want 2 GiB; end something else first"
+        advice = "training and its sandboxes need 2 GiB: end other programs; `assay plan` says what a model takes"
         return warning("memory", figure, advice)
     return ok("memory", figure)
 
@@ -285,7 +288,7 @@ def socket_path(path: Path) -> DoctorCheck:
 
 
 def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
-    """Examines those that run here without a sandbox of their own, and Lean."""
+    """Checks the packages of verifiers that run without a sandbox, and Lean."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
     yield _packages(
@@ -295,7 +298,7 @@ def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorC
 
 
 def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
-    """Says which Lean proofs are checked with; looked at, and not started."""
+    """Reports the Lean toolchain that checks proofs, without starting it."""
     if found is None:
         return ok("lean", "absent", f"only proofs need it: {toolchain.how_to_have_one()}")
     facts = found.describe()
@@ -304,11 +307,11 @@ def lean(found: toolchain.Toolchain | None) -> DoctorCheck:
 
 
 def programs(isolation: Iterable[DoctorCheck]) -> DoctorCheck:
-    """Says whether candidate programs can be run, by what was seen of the sandboxes."""
+    """Reports whether candidate programs can run, based on the sandbox check."""
     sandbox = next((check for check in isolation if check.name == "sandbox"), None)
     if sandbox is not None and sandbox.grade is CheckGrade.OK:
         return ok("programs", "run in sandboxes of their own, one for the candidate and one for the reference")
-    return warning("programs", "cannot be run here", "see the lines above: there is no sandbox to run them in")
+    return warning("programs", "cannot be run here", "see the lines above: no sandbox is available")
 
 
 def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorCheck:
@@ -319,5 +322,5 @@ def _packages(name: str, packages: tuple[str, ...], version: Version) -> DoctorC
         except importlib.metadata.PackageNotFoundError:
             missing.append(package)
     if missing:
-        return warning(name, f"cannot be checked here: {', '.join(missing)} is missing", "run install.sh again")
+        return warning(name, f"cannot be checked here: {', '.join(missing)} missing", "run install.sh again")
     return ok(name, ", ".join(found))

@@ -1,7 +1,7 @@
-"""Is what `assay doctor` says of the cluster that sandboxes, engines and learners are placed on.
+"""Checks of `assay doctor` for the cluster of sandboxes, engines and learners.
 
-What always holds: hosts are listed as the cluster itself lists them, within a deadline; nothing is started on any. A
-machine that is in none, and places nothing there, has no line.
+Invariants: hosts are listed as the cluster lists them, within a deadline; nothing is started on any. A machine outside
+a cluster that places nothing there has no line.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from appliance.config.configuration import Settings
 
 SECONDS = 30.0
-"""In which the cluster has to answer."""
+"""Timeout of the cluster's answer, in seconds."""
 
 
 def cluster(settings: Settings) -> Iterator[DoctorCheck]:
-    """All lines about it. What `[placement]` asks for and cannot have is said of the model."""
+    """Yields all cluster checks. Unsatisfiable `[placement]` settings are reported by the check of the model."""
     placed = settings.placement
     if idle := placed.without_effect:
         yield warning("placement", idle, "set it to cluster, or remove the GPUs")
@@ -37,23 +37,24 @@ def cluster(settings: Settings) -> Iterator[DoctorCheck]:
 
 
 def members(settings: ClusterSettings, what: str) -> DoctorCheck:
-    """Asks who is in it; `what` runs there. Where nobody answers, nothing can be run at all."""
+    """Checks the cluster's hosts, which run `what`; fails if none answers."""
     if importlib.util.find_spec("ray") is None:
         return failed("cluster", "Ray is not installed", f"{install_command('ray')}, the same version on every host")
     try:
         listed = hosts(settings.model_copy(update={"connect_seconds": SECONDS}))
     except SandboxError as error:
-        return failed("cluster", str(error), error.hint)
+        advice = f"{error.hint.rstrip('.')}; run `assay cluster start`, check the token, or remove cluster.address"
+        return failed("cluster", str(error), advice)
     return line(listed, settings.address, what)
 
 
 def line(listed: Sequence[HostLine], address: str, what: str) -> DoctorCheck:
-    """Says it of the hosts as the cluster lists them, those that were there, too."""
+    """Reports present and former hosts from the cluster's list."""
     there = [one.name for one in listed if one.alive and not one.draining]
     gone = sorted({one.name for one in listed if not one.alive}.difference(there))
     if not there:
-        return failed("cluster", f"{address} has no host that takes anything", "`assay cluster join` adds one")
+        return failed("cluster", f"{address} has no available host", "add one with `assay cluster join`")
     figure = f"at {address}: {', '.join(there)}"
     if gone:
-        return warning("cluster", f"{figure}; gone: {', '.join(gone)}", f"{what} run on those that are left")
+        return warning("cluster", f"{figure}; gone: {', '.join(gone)}", f"{what} run on the remaining ones")
     return ok("cluster", figure, f"{what} run there")

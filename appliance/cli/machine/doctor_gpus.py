@@ -1,8 +1,8 @@
-"""Is what `assay doctor` says of GPUs, and of what processes that train and sample on them hand weights over by.
+"""GPU checks of `assay doctor`, and how training and sampling processes share weights.
 
-What always holds: nothing runs on a GPU but one small copy between two of them, in a process with a deadline, which
-says how many torch can use, too; a process that somebody else has there is named and left alone. A machine without a
-GPU has one line.
+Invariants: nothing runs on a GPU except a small copy between each two of them, in a process with a deadline that also
+reports how many GPUs torch can use. Foreign GPU processes are named and left alone. A machine without a GPU has one
+line.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from appliance.planning.hardware import SECONDS
 GIB, MIB = 1 << 30, 1 << 20
 SHOWN = 5
 USER = re.compile(r"\s*([0-9]+)\s*,\s*(.*?)\s*,\s*([^,]*?)\s*")
-"""A process, its name, its memory."""
+"""Process id, name and memory."""
 PROBE = (
     "import itertools, torch; n = torch.cuda.device_count() if torch.cuda.is_available() else 0; bad = []\n"
     "print(n, torch.version.cuda, flush=True)\n"
@@ -37,34 +37,34 @@ PROBE = (
 )
 PROBE_COMMAND = (sys.executable, "-I", "-c", PROBE)
 PROBE_SECONDS = 60.0
-"""Some consumer cards hang for ever when one is to read the other's memory."""
+"""Timeout in seconds; some consumer cards hang forever on peer access."""
 SEEN = re.compile(r"([0-9]+) (\S+)\n?(.*)", re.DOTALL)
-"""GPUs that torch can use, the CUDA that it was built for, what is wrong between two of them."""
+"""Usable GPUs, the CUDA version of torch's build, and faults between GPUs."""
 NO_PEERS = (
-    "set NCCL_P2P_DISABLE=1 where the daemon starts: under [Service] of `systemctl edit assay` as "
-    "Environment=NCCL_P2P_DISABLE=1, or before `assay serve`; learners and vLLM have it from there"
+    "set NCCL_P2P_DISABLE=1 for the daemon: under [Service] of `systemctl edit assay` as "
+    "Environment=NCCL_P2P_DISABLE=1, or before `assay serve`; learners and vLLM inherit it"
 )
 
 
 @dataclass(frozen=True)
 class Probed:
-    """What a process with torch said of the GPUs."""
+    """Result of a torch process that tried the GPUs."""
 
     usable: int | None = None
-    """That torch can compute on; None where it did not come to say so."""
+    """GPUs that torch can use; None if it did not get that far."""
     cuda: str = ""
-    """That it was built for; `None` for a build without."""
+    """CUDA version of torch's build; `None` for a CPU build."""
     bad: str = ""
-    """What is wrong between two of them."""
+    """Faults between two GPUs."""
     trouble: str = ""
-    """Why it came to no end, or not to a good one."""
+    """Reason why the process hung or failed."""
     hung: bool = False
     warned: str = ""
-    """What torch says itself of why it can use none."""
+    """Torch's own warning about unusable GPUs."""
 
 
 def probe(command: Sequence[str] = PROBE_COMMAND, seconds: float = PROBE_SECONDS) -> Probed:
-    """Asks torch, and copies from each GPU to each other one, in a process that is killed when that comes to no end."""
+    """Counts usable GPUs and copies between each two of them, in a process that is killed at the timeout."""
     try:
         tried = subprocess.run(
             list(command), capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
@@ -92,23 +92,26 @@ def gpus(
     ours: Collection[int] = (),
     ask_torch: Callable[[], Probed] | None = probe,
 ) -> Iterator[DoctorCheck]:
-    """All lines about `found`, where the driver itself lists so many and CUDA shows some; `learners`, `engine` and the
-    bytes of `weights` are those of the configuration, `ours` processes that are not somebody else's. Without
-    `ask_torch` torch is not asked: another line said already why it can compute nothing here."""
+    """Yields all GPU checks.
+
+    The driver lists `listed` GPUs and CUDA shows `shown`; `learners`, `engine` and the bytes of `weights` are
+    configured; `ours` are the appliance's processes. Without `ask_torch` torch is not tried, since another check
+    already failed.
+    """
     probed = ask_torch() if found and ask_torch is not None else None
     if not found and listed:
         yield warning(
             "gpus",
-            f"the driver lists {listed}, and nvidia-smi finds none or does not answer",
-            "nothing is planned for them: see what `nvidia-smi -L` says to the daemon's user, and put it into its PATH",
+            f"the driver lists {listed}, but nvidia-smi finds none or does not answer",
+            "they are not used: run `nvidia-smi -L` as the daemon's user, and put it on its PATH",
         )
     elif not found:
-        yield ok("gpus", "none that nvidia-smi finds", "models are trained and sampled from on the processor")
+        yield ok("gpus", "none found by nvidia-smi", "models train and sample on the CPU")
     else:
         yield usable(found, shown, driver(), probed)
         yield others(ask("--query-compute-apps=pid,process_name,used_memory"), ours)
     if learners > max(1, shown) and found:
-        yield warning("learners", f"{learners} on {shown} GPUs", "set model.learners to the number of GPUs at most")
+        yield warning("learners", f"{learners} on {shown} GPUs", "set model.learners to at most the number of GPUs")
     if found or listed or learners > 1 or engine == "vllm":
         yield shared_memory(Path("/dev/shm"), weights)  # noqa: S108 - it is looked at
         yield ptrace(Path("/proc/sys/kernel/yama/ptrace_scope"))
@@ -117,26 +120,26 @@ def gpus(
 
 
 def usable(found: Sequence[Gpu], shown: int, driver: str, probed: Probed | None) -> DoctorCheck:
-    """Which there are, and whether torch can compute on those that CUDA shows."""
+    """Lists the GPUs, and whether torch can use those that CUDA shows."""
     figure = f"{len(found)}: {', '.join(f'{one.name}, {one.total // GIB} GiB' for one in found)}"
     figure += "" if shown == len(found) else f"; CUDA_VISIBLE_DEVICES shows {shown}"
     if probed is None or probed.usable == shown:
         return ok("gpus", figure, driver)
     if probed.usable is None:
         trouble = ascii(probed.trouble)[1:-1][:200]
-        return warning("gpus", f"{figure}; torch could not be asked: {trouble}", f"look at the driver ({driver})")
-    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "see who may open /dev/nvidia*"
-    why = f"it was built for CUDA {ascii(probed.cuda)[1:-1]}, which needs a driver as new ({driver} is here); {why}"
-    mend = "it is a build for CPU only: run install.sh again" if probed.cuda == "None" else why
+        return warning("gpus", f"{figure}; the torch test failed: {trouble}", f"check the driver ({driver})")
+    why = f"torch says: {ascii(probed.warned)[1:-1][:200]}" if probed.warned else "check who may open /dev/nvidia*"
+    why = f"it was built for CUDA {ascii(probed.cuda)[1:-1]}, which needs a matching driver (found: {driver}); {why}"
+    mend = "it is CPU-only build: run install.sh again" if probed.cuda == "None" else why
     return warning(
         "gpus",
         f"{figure}; torch can use {probed.usable or 'none'}",
-        f"what torch cannot use trains and samples nothing, and `assay plan` counts it: {mend}",
+        f"the others stay unused, though `assay plan` counts them: {mend}",
     )
 
 
 def ask(query: str, program: str = "nvidia-smi") -> str | None:
-    """What the driver's tool answers; None where it is not there, fails, or takes too long."""
+    """Returns the output of the driver's tool; None if missing, failed or too slow."""
     path = shutil.which(program)
     if path is None:
         return None
@@ -156,61 +159,64 @@ def driver() -> str:
 
 
 def others(table: str | None, own: Collection[int]) -> DoctorCheck:
-    """Who computes on the GPUs, by lines of `process id, name, MiB`, the last of which the driver does not always know;
-    the processes `own` are not named. None is a driver's tool that could not be asked."""
+    """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown); those in
+    `own` are skipped. A table of None means that the driver's tool did not answer."""
     if table is None:
-        return warning("gpu users", "nvidia-smi could not be asked who computes on them", "see what `nvidia-smi` says")
+        return warning("gpu users", "nvidia-smi did not list their users", "run `nvidia-smi` to see why")
     rows = [row.groups() for row in map(USER.fullmatch, table.splitlines()) if row is not None]
     users = [row for row in rows if int(row[0]) not in own]
     if not users:
-        return ok("gpu users", "nobody computes on them" if not rows else "nobody but the daemon computes on them")
+        return ok("gpu users", "no process uses them" if not rows else "only the daemon uses them")
     named = [
-        f"{ascii(name)[1:-1][-40:]} (process {pid}, {f'{int(mib):,} MiB' if mib.isdecimal() else 'memory not known'})"
+        f"{ascii(name)[1:-1][-40:]} (process {pid}, {f'{int(mib):,} MiB' if mib.isdecimal() else 'memory unknown'})"
         for pid, name, mib in users[:SHOWN]
     ]
     more = f" and {len(users) - SHOWN} more" if len(users) > SHOWN else ""
     return warning(
-        "gpu users", f"{', '.join(named)}{more}", "their memory is missing for models; nothing that others run is ended"
+        "gpu users",
+        f"{', '.join(named)}{more}",
+        "end them yourself, or lower vllm.memory_share: models lack their memory",
     )
 
 
 def shared_memory(folder: Path, weights: int = 0) -> DoctorCheck:
-    """Weights are handed over there where there is room for them, of a model of so many bytes: `SPARE` times that."""
+    """Checks space for passing weights of this size in shared memory, which takes `SPARE` times as much."""
     try:
         space = os.statvfs(folder)
     except OSError as error:
-        return warning("shared memory", f"{folder}: {error.strerror}", "weights go through temporary files: slower")
+        return warning(
+            "shared memory", f"{folder}: {error.strerror}", "weights go through slower temporary files in TMPDIR"
+        )
     free, needed = space.f_bavail * space.f_frsize, SPARE * weights or GIB
     figure = f"{free / GIB:.1f} GiB free in {folder}"
     if weights:
-        figure += f"; to hand over the configured model takes {needed / GIB:.1f}"
+        figure += f"; passing the configured model's weights takes {needed / GIB:.1f}"
     if free <= needed:
         return warning(
             "shared memory",
             figure,
-            f"what has no room goes through temporary files, which is slower: mount -o remount,size=50% {folder}",
+            f"run `mount -o remount,size=50% {folder}`; in a container use --shm-size; temporary files, which are "
+            "slower, go to TMPDIR",
         )
     return ok("shared memory", figure)
 
 
 def ptrace(file: Path) -> DoctorCheck:
-    """Yama's scope of ptrace(2), under which one process opens no memory of another's GPU (CUDA IPC)."""
+    """Reports Yama's scope of ptrace(2), which limits sharing of GPU memory between processes (CUDA IPC)."""
     try:
         scope = file.read_text().strip()
     except OSError:
-        return ok("ptrace", "no Yama in this kernel")
-    note = "" if scope == "0" else "weights are handed over as files in shared memory, which needs no such right"
+        return ok("ptrace", "this kernel has no Yama")
+    note = "" if scope == "0" else "weights are passed as files in shared memory, which needs no such right"
     return ok("ptrace", f"kernel.yama.ptrace_scope is {ascii(scope)[1:-1]}", note)
 
 
 def peers(probed: Probed) -> DoctorCheck:
-    """Whether what was copied from each GPU to each other one came there."""
+    """Checks that copies between each two GPUs arrived intact."""
     if probed.hung:
         return warning("peer access", f"a copy between two GPUs: {probed.trouble}", NO_PEERS)
     if probed.trouble:
-        return warning(
-            "peer access", f"it could not be tried: {ascii(probed.trouble)[1:-1][:200]}", "look at the driver"
-        )
+        return warning("peer access", f"the test failed: {ascii(probed.trouble)[1:-1][:200]}", "check the driver")
     said = ascii(probed.bad)[1:-1][:200]
     if "wrong bytes" in probed.bad:
         return warning("peer access", said, NO_PEERS)

@@ -1,8 +1,8 @@
-"""Checks isolation for the doctor: the broker, each backend that the policy names, a sandbox, and the self-test.
+"""Isolation checks of `assay doctor`: the broker, each backend of the policy, a sandbox, and the self-test.
 
-What always holds: a running broker of the data folder is asked and used; where there is none, everything is done in a
-folder that is removed at the end, so that nobody at work is disturbed. What keeps model code from running is a failure;
-what keeps the verifiers' tools from being confined is a warning.
+Invariants: a running broker of the data folder is used; otherwise all work happens in a temporary folder, so that
+running work is not disturbed. Faults that keep model code from running fail; faults in confining the verifiers' tools
+warn.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ from runtime.sessions import Sessions
 from runtime.settings import RuntimeSettings
 
 PACKAGES = ("numpy", "scipy", "sympy", "mpmath")
+BROKER_LOGS = "see `systemctl status assay-broker` and `assay logs broker`"
+GVISOR_RIGHTS = "in a container allow ptrace, mount and namespaces; if not root, run the broker as root"
+UNSAFE = "until it passes no model code may run: use another runsc or host"
 SEEN = 200
-"""Characters of what a check of the self-test saw."""
+"""Characters shown of a failed self-test's observation."""
 FIND_PACKAGES = f"""
 import importlib.metadata, importlib.util
 for name in {PACKAGES!r}:
@@ -44,18 +47,18 @@ for name in {PACKAGES!r}:
 
 
 def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Raises PolicyError."""
+    """Yields all isolation checks. Raises PolicyError."""
     runtime = runtime_settings(settings, settings.data)
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
     except RefusedError as error:
-        yield failed("broker", str(error), error.hint)
+        yield failed("broker", str(error), f"{error.hint.rstrip('.')}; {BROKER_LOGS}")
         return
     if running is not None:
         runtime = runtime.model_copy(update={"broker": broker_socket(settings, settings.data)})
         yield ok("broker", f"pid {running.pid} at {runtime.broker}")
     else:
-        yield ok("broker", "none runs here; one of our own is started for what follows")
+        yield ok("broker", "none is running; the next checks start their own")
     backends = [backend(name, runtime, running) for name in runtime.own.backends]
     yield from backends
     yield ok("cgroups", f"version {_cgroup_version()} on Linux {platform.release()}")
@@ -70,24 +73,26 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome | None) -> DoctorCheck:
-    """Checks whether it works: by what the broker says where one runs, otherwise as this process finds it."""
+    """Checks a backend: as reported by a running broker, else tested in this process."""
     can = "takes snapshots" if TAKES_SNAPSHOTS[name] else "takes no snapshots, and shares the host's kernel"
     for_models = name is runtime.backend
     use = "model code" if for_models else "the verifiers' tools"
     if running is not None:
-        version, problem = running.backends.get(name.value, ""), "the broker does not have it"
-        hint, works = "its log says why; restart it when that is mended", name.value in running.backends
+        version, problem = running.backends.get(name.value, ""), "the broker lacks it"
+        hint, works = f"{BROKER_LOGS}, fix the cause and restart it", name.value in running.backends
     else:
         works, version, problem, hint = describe(name, runtime.own)
+        if name is BackendName.GVISOR:
+            hint = f"{hint.rstrip('.')}; {GVISOR_RIGHTS}"
     if works:
         return ok(name.value, f"{version}; {can}; for {use}")
     if for_models:
-        return failed(name.value, f"{problem}; the policy has {use} run by it", hint)
-    return warning(name.value, f"{problem}; the policy has {use} run by it", hint)
+        return failed(name.value, f"{problem}; the policy uses it for {use}", hint)
+    return warning(name.value, f"{problem}; the policy uses it for {use}", hint)
 
 
 def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
-    """Checks one that is really started, asked and removed; and what code inside can import."""
+    """Starts, uses and removes a sandbox, and lists its importable packages."""
     try:
         with Sessions(runtime) as pool:
             started = time.monotonic()
@@ -110,7 +115,7 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
     if packages:
         yield ok("packages", f"inside: {packages}")
     else:
-        yield warning("packages", "inside: only the standard library", "run install.sh again: it builds them")
+        yield warning("packages", "inside: only the standard library", "run install.sh again to build them")
 
 
 def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:
@@ -127,18 +132,19 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
     figure = f"{counted}, in {time.monotonic() - started:.0f} s"
     if not counts[CheckOutcome.FAIL]:
         return ok(name, figure)
-    advice = f"{_failures(results)}; try `assay sandbox selftest --backend {runtime.backend.value}`"
-    return failed(name, figure, advice) if for_models else warning(name, figure, advice)
+    advice = f"{_failures(results)}; run `assay sandbox selftest --backend {runtime.backend.value}`"
+    return failed(name, figure, f"{advice}; {UNSAFE}") if for_models else warning(name, figure, advice)
 
 
 def _failures(results: list[CheckResult]) -> str:
-    """Lists each with what was seen: who meets it may not see it again."""
+    """Lists failures with their observations, which may not recur."""
     failed = [result for result in results if result.outcome is CheckOutcome.FAIL]
     return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
 
 
 def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
-    """Raises RefusedError where a broker is configured, or one is there, and does not answer us."""
+    """Returns the running broker's greeting, or None. Raises RefusedError if a configured or present broker does not
+    answer."""
     if not configured and not socket.exists():
         return None
     try:
@@ -150,7 +156,7 @@ def _running(socket: Path, *, configured: bool) -> BrokerWelcome | None:
 
 
 def _listens(socket: Path) -> bool:
-    """Says whether the kernel knows of a listener there (proc_net_unix(5): flags 00010000)."""
+    """True if the kernel has a listener on that socket (proc_net_unix(5): flags 00010000)."""
     lines = Path("/proc/net/unix").read_text().splitlines()[1:]
     return any(line.split()[3] == "00010000" and line.endswith(f" {socket}") for line in lines)
 
@@ -161,8 +167,7 @@ def _cgroup_version() -> int:
 
 @contextmanager
 def _apart(runtime: RuntimeSettings) -> Iterator[RuntimeSettings]:
-    """Makes folders for a broker of our own: everything it writes is removed afterwards; a guest root that is there is
-    used."""
+    """Provides temporary folders for an own broker, removed afterwards; an existing guest root is reused."""
     if runtime.broker is not None:
         yield runtime
         return

@@ -1,4 +1,4 @@
-"""`assay plan`: what of training a model fits into this machine, and why the rest does not."""
+"""`assay plan`: computes which ways of training a model fit into this machine, and why the others do not."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def plan(
     model: Annotated[
         str,
         typer.Argument(
-            help="A registered base model, a model folder, champion or a digest; otherwise the configured one."
+            help="A registered base model, a model folder, champion or a digest (default: the configured model)."
         ),
     ] = "",
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Work out what of training a model fits into this machine. It is arithmetic: nothing is loaded.
+    """Compute which ways of training a model fit into this machine. Nothing is loaded.
 
-    Memory, context, passes and rollouts at once for full training and LoRA, as configured and otherwise, and hours of a
-    night. Learners and engines are as configured. 0: it fits as configured; 1: it does not; 2: there is no such model,
-    or learners cannot train together as configured; 5: the ledger cannot be read, or GPUs are configured that are not
-    there.
+    Shows memory, context, passes, concurrent rollouts and hours of a night for full training and LoRA, as configured
+    and otherwise, with the configured learners and engines. Exit code 0: it fits as configured; 1: it does not; 2:
+    unknown model, or learners that cannot train together as configured; 5: unreadable ledger, or configured GPUs are
+    missing.
 
     Example: assay plan qwen3-0.6b
     """
@@ -52,15 +52,15 @@ def plan(
     else:
         _show(name, shape, machine, report)
         if settings.placement.learners == "cluster":
-            show_line("learners are on a host of the cluster: `assay plan` there says what fits there")
+            show_line("learners run on a host of the cluster: run `assay plan` there")
     raise typer.Exit(ExitCode.OK if report.configured.fits else ExitCode.FAILED_VERDICT)
 
 
 class _Report:
-    """The configured way, and the others beside it."""
+    """The configured way of training, beside the others."""
 
     def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
-        """`share` says what engines get."""
+        """`share` describes the engines' memory."""
         self.configured = configured
         self.share = share
         self.fewest_learners = fewest_learners
@@ -128,7 +128,7 @@ def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:
 
 
 def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
-    """Why vLLM can be given no share of a GPU beside a learner, as configured; empty where it can."""
+    """Returns the reason why vLLM cannot get a GPU share beside a learner as configured; empty if it can."""
     from appliance.inference.engine import ModelError
     from appliance.planning.engine_share import engine_share, ways_of
 
@@ -140,11 +140,11 @@ def _refusal(settings: Settings, shape: Shape, machine: Hardware) -> str:
 
 
 def _share(machine: Hardware, one: Plan, none: str) -> str:
-    """Says what share engines need, and what vLLM is given; `none` says why that cannot be said."""
+    """Describes the memory share that engines need and vLLM gets; `none` is the reason if that is unknown."""
     needed = f"engines need {100 * one.engine_share:.0f} % of {'a GPU' if machine.gpus else 'the memory'}"
     if none or one.layout.vllm is None or not machine.gpus:
         return none or needed
-    return f"{needed}, and vLLM is given {_percent(one.layout.vllm)}"
+    return f"{needed}, vLLM gets {_percent(one.layout.vllm)}"
 
 
 def _percent(vllm: Vllm) -> str:
@@ -152,8 +152,8 @@ def _percent(vllm: Vllm) -> str:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """How learners and engines share the GPUs. Raises ModelError for more learners than GPUs and for engines on a GPU
-    that is not there or not visible, ConfigError for learners that cannot train together."""
+    """Returns the distribution of learners and engines over GPUs. Raises ModelError for missing or invisible GPUs,
+    ConfigError for learners that cannot train together."""
     from appliance.inference.gpu_numbers import VISIBLE
     from appliance.planning.gpu_layout import gpu_layout
     from appliance.readiness.model import require_optimizer
@@ -164,7 +164,7 @@ def layout_of(settings: Settings, machine: Hardware) -> Layout:
 
 
 def machine_of(settings: Settings) -> Hardware:
-    """This machine, without GPUs that the configuration keeps the learner off."""
+    """Returns this machine, without GPUs if the configuration excludes them."""
     from appliance.planning import without_gpus
     from appliance.planning.hardware import find_machine
 
@@ -173,7 +173,7 @@ def machine_of(settings: Settings) -> Hardware:
 
 
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
-    """The model that is meant, by name, and its shape. Raises UsageError and ModelError."""
+    """Returns name and shape of the requested or configured model. Raises UsageError and ModelError."""
     from appliance.models.export_model import published, recorded_alias
     from appliance.models.import_model import find_base
     from appliance.planning.model_shape import EMBEDDED
@@ -221,7 +221,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
         empty="no way of training is known",
         narrow={"in": None},
     )
-    show_line("context: the longest, in tokens; a pass: tokens that are learned from together; at once: rollouts")
+    show_line("context: maximum tokens; a pass: tokens per training pass; at once: concurrent rollouts")
     if machine.gpus:
         show_line(_assumed(one.layout, len(machine.gpus)))
     if not one.fits:
@@ -231,7 +231,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
 
 
 def _length(hours: float) -> str:
-    """In hours; in minutes below one."""
+    """Formats hours; minutes below one hour."""
     return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 
@@ -258,42 +258,42 @@ def _parts(one: Plan) -> str:
 def _handed(one: Plan, free: int) -> str:
     room = f"; {free / GIB:.1f} are free there" if free else ""
     files = one.layout.vllm is not None and one.layout.vllm.files
-    otherwise = ", and vLLM's take temporary files where they have no room" if files else ""
-    return f"{one.handed / GIB:.1f} GiB of weights on their way in /dev/shm{room}{otherwise}"
+    otherwise = "; vLLM's use temporary files if it is full" if files else ""
+    return f"{one.handed / GIB:.1f} GiB of weights passed through /dev/shm{room}{otherwise}"
 
 
 def _assumed(layout: Layout, gpus: int) -> str:
     learners = "1 learner" if layout.learners == 1 else f"{layout.learners} learners, a GPU each"
     engines = "1 engine" if layout.engines == 1 else f"{layout.engines} engines"
     engines += " on the same" if layout.together > 1 else ""
-    shared = "apart from learners" if layout.apart(gpus) else "shared with a learner"
+    shared = "separate from learners" if layout.apart(gpus) else "shared with a learner"
     many = "1 GPU" if layout.tensor_parallel == 1 else f"{layout.tensor_parallel} GPUs"
     many += " each" if layout.together < layout.engines else ""
     if layout.vllm:
         many += f" (vLLM, {_percent(layout.vllm)} of each)"
-    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is that of the fullest GPU"
+    return f"assumed: {learners}; {engines}, held by {many}, {shared}; memory is the fullest GPU's"
 
 
 def _advice(report: _Report) -> str:
-    """What to change so that it fits, from what is known to fit."""
+    """Returns settings that make the training fit, from those known to fit."""
     if report.configured.too_long:
-        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or take a model that reads more"
+        return f"set recipe.agent.max_tokens to at most {report.configured.positions}, or use a longer-context model"
     fitting = found = [row for row in report.rows if row["fits"]]
     if not found:
         fitting = [row for row in report.rows if row["fewest_learners"] > 1]
     layout = report.configured.layout
     if not fitting and report.configured.tightest[0] == "weights in /dev/shm":
-        return "make room for weights: `mount -o remount,size=50% /dev/shm`"
+        return "make room for weights: run `mount -o remount,size=50% /dev/shm`"
     if not fitting and report.configured.tightest[0].endswith("(beside)"):
-        return "no way of training fits: take a smaller model, or a machine with more memory beside the GPU"
+        return "no way of training fits: use a smaller model, or a machine with more main memory"
     if not fitting and layout.vllm and report.configured.device == "gpu":
         share = _percent(layout.vllm)
         return (
-            f"no way of training fits with vLLM, which gets {share} of a GPU: set vllm.memory_share to what it needs, "
-            "vllm.sleep to 2 where a learner is on the same GPU, or take a smaller model"
+            f"no way of training fits beside vLLM with {share} of a GPU: set vllm.memory_share to the engines' need, "
+            "vllm.sleep to 2 if a learner shares the GPU, or use a smaller model"
         )
     if not fitting:
-        return "no way of training fits: take a smaller model, shorter conversations, or a machine with more memory"
+        return "no way of training fits: use a smaller model, shorter conversations, or a machine with more memory"
     row = fitting[0]
     again = "true" if row["gradient_checkpointing"] else "false"
     return (

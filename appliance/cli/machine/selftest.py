@@ -1,4 +1,4 @@
-"""Is `assay selftest gpu`: what only a GPU can show, a line for each with what was seen, or that it was not run.
+"""`assay selftest gpu`: tests that need a GPU, one line each with the observation or the reason for not running.
 
 Progress goes to standard error; the table or JSON to standard output.
 """
@@ -14,7 +14,7 @@ from appliance.cli.show.printing import show_json, show_line, show_progress, sho
 from appliance.errors import ExitCode
 from appliance.gpu_selftest.run import GPU_ROWS, NO_GPU, GpuResult, run_selftest
 
-app = typer.Typer(help="Show what only a GPU can show, as far as this machine can.", no_args_is_help=True)
+app = typer.Typer(help="Run the GPU self-test.", no_args_is_help=True)
 
 
 @app.callback()
@@ -23,12 +23,12 @@ def _selftest() -> None: ...
 
 @app.command()
 def gpu(
-    only: Annotated[str, typer.Option("--only", metavar="NAME", help="One row, such as G3; otherwise all.")] = "",
+    only: Annotated[str, typer.Option("--only", metavar="NAME", help="One row, such as G3 (default: all).")] = "",
     as_json: Json = False,
 ) -> None:
-    """Run on this machine's first NVIDIA GPU what only a GPU can show of engines and learner.
+    """Run the GPU tests of engines and learner on this machine's first NVIDIA GPU.
 
-    0: all that was run holds; 1: something does not; 5: nothing was run, as on a machine without a GPU.
+    Exit code 0: every test that ran passed; 1: one failed; 5: none ran, as on a machine without a GPU.
 
     Example: assay selftest gpu --only G3
     """
@@ -37,7 +37,7 @@ def gpu(
 
     names = [row.name for row in GPU_ROWS]
     if only and only not in names:
-        raise typer.BadParameter(f"{only!r} is none of {', '.join(names)}", param_hint="--only")
+        raise typer.BadParameter(f"unknown row {only!r}; use one of {', '.join(names)}", param_hint="--only")
     gpus, environment = count_gpus(), find_environment()
     results = []
     for result in run_selftest(gpus, vllm=environment is not None and environment.package == "vllm", only=only):
@@ -52,12 +52,12 @@ def gpu(
         show_json(GpuSelftest(gpus=gpus, rows=tuple(results)))
     else:
         show_table(
-            ("row", "outcome", "what was seen, or would be", "command"),
+            ("row", "outcome", "observation or purpose", "command"),
             [(one.name, *_outcome(one), one.command) for one in results],
-            empty="nothing was asked for",
+            empty="no row selected",
         )
         show_line("")
-        show_line(f"{ran} of {len(results)} rows were run, {failed} failed; nothing is said of the others")
+        show_line(f"{ran} of {len(results)} rows ran, {failed} failed")
     if not ran:
         raise typer.Exit(ExitCode.INFRASTRUCTURE)
     raise typer.Exit(ExitCode.FAILED_VERDICT if failed else ExitCode.OK)

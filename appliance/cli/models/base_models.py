@@ -1,5 +1,4 @@
-"""`assay model import` and `assay model export`: base models come in, plain model folders go out. Neither asks the
-daemon."""
+"""`assay model import` and `assay model export`: base models in, plain model folders out. Neither needs the daemon."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from appliance.cli.show.printing import short, show_fields, show_json, show_line
 Source = Annotated[
     str,
     typer.Argument(
-        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is what it is called from then on."
+        metavar="[NAME@]PATH", help="A model folder, or a tar archive of one; NAME is its name from then on."
     ),
 ]
 
 
 class ExportForm(StrEnum):
-    """Says as what a model is written."""
+    """Output format of a model."""
 
     FOLDER = "folder"
     GGUF = "gguf"
@@ -31,15 +30,15 @@ def import_model(
     context: typer.Context,
     source: Source,
     license_file: Annotated[
-        Path | None, typer.Option("--license", metavar="FILE", help="Its licence text, where the folder has none.")
+        Path | None, typer.Option("--license", metavar="FILE", help="Licence text, if the folder has none.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check a base model and keep it in the data folder, with its licence text.
+    """Check a base model and store it in the data folder, with its licence text.
 
-    Nothing is downloaded. 0: it is there now, or was; 2: it is no sound model, of no known kind, has no licence text,
-    or the name is another model's; 5: it cannot be read or written.
+    Nothing is downloaded. Exit code 0: it is stored, or already was; 2: unsound or unsupported model, missing licence
+    text, or name in use; 5: unreadable, or not writable.
 
     Example: assay model import qwen3-0.6b@/downloads/Qwen3-0.6B
     """
@@ -60,7 +59,7 @@ def import_model(
             )
         )
         return
-    show_line(f"{made.name} {'was there already' if made.known else 'is registered'}")
+    show_line(f"{made.name} {'was already registered' if made.known else 'is registered'}")
     show_fields(
         [
             ("parameters", f"{made.facts.parameters / 1e6:,.1f} million"),
@@ -77,30 +76,26 @@ def export_model(
     model: Annotated[
         str,
         typer.Argument(
-            help="champion, candidate, previous, canary, first digits of a digest, or a checkpoint's folder."
+            help="champion, candidate, previous, canary, a digest's first digits, or a checkpoint's folder."
         ),
     ],
     target: Annotated[Path, typer.Argument(help="The folder (or file) to write; it must not exist.")],
     base: Annotated[
         str,
-        typer.Option(
-            metavar="NAME|DIR",
-            help="For a checkpoint of an adapter: the model it was trained beside, registered or a folder.",
-        ),
+        typer.Option(metavar="NAME|DIR", help="Base model of an adapter checkpoint: a registered name or a folder."),
     ] = "",
     form: Annotated[
-        ExportForm, typer.Option("--format", help="folder: as Hugging Face has it; gguf: one file for llama.cpp.")
+        ExportForm, typer.Option("--format", help="folder: Hugging Face format; gguf: one file for llama.cpp.")
     ] = ExportForm.FOLDER,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Write a model as a plain Hugging Face folder, every byte checked.
+    """Write a model as a plain Hugging Face folder, with every byte checked.
 
-    The checkpoint of an adapter is merged into its base in float32, and the merged model's log-probabilities are
-    compared with those of base and adapter side by side. As GGUF weights keep their types, what was written is read
-    again and compared, and a model whose form there is not known is refused. 0: written; 2: there is no such model or
-    base, or the target exists; 5: a file is damaged, the adapter is for another base, the model has no form as GGUF
-    here, or nothing can be written.
+    An adapter checkpoint is merged into its base in float32, and the merged model's log-probabilities are compared with
+    those of base and adapter together. GGUF weights keep their types; the file is read again and compared, and
+    unsupported models are refused. Exit code 0: written; 2: unknown model or base, or the target exists; 5: damaged
+    file, adapter of another base, no GGUF form, or not writable.
 
     Example: assay model export champion ./my-model
     """
@@ -126,8 +121,8 @@ def export_model(
             )
         )
         return
-    show_line(f"{target} holds the model {short(done.digest)}")
+    show_line(f"wrote model {short(done.digest)} to {target}")
     if counted:
-        show_line(f"{counted['tensors']} tensors, read again and equal to the model's")
+        show_line(f"{counted['tensors']} tensors, verified against the model")
     if done.merged:
         show_line(f"merged in float32; log-probabilities differ by at most {done.difference:.1e} nats")

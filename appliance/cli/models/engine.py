@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from appliance.inference.engine import ModelFiles
     from appliance.rendering.renderer import Ids
 
-app = typer.Typer(
-    help="Serve a model's tokens and log-probabilities to what trains through them.", no_args_is_help=True
-)
+app = typer.Typer(help="Serve a model's tokens and log-probabilities to training programs.", no_args_is_help=True)
 SECONDS = 0.5
-"""Between two looks at whether the engine still works."""
+"""Interval between checks of the engine, in seconds."""
 
 
 @app.callback()
@@ -35,30 +33,30 @@ def _group() -> None:
 def serve(
     context: typer.Context,
     model: Annotated[
-        str,
-        typer.Argument(help="champion, candidate, previous, canary, first digits of a digest, or a model's folder."),
+        str, typer.Argument(help="champion, candidate, previous, canary, a digest's first digits, or a model's folder.")
     ] = "champion",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="TCP port; 0 takes a free one.")] = 0,
     key_file: Annotated[
         Path | None,
-        typer.Option("--key-file", metavar="FILE", help="Made where there is none; otherwise engine.key of the data."),
+        typer.Option(
+            "--key-file", metavar="FILE", help="Key file, created if missing (default: engine.key in the data folder)."
+        ),
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", help="What clients call the model; otherwise what MODEL is.")
+    name: Annotated[str | None, typer.Option("--name", help="Model name for clients (default: MODEL).")] = None,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Concurrent conversations.")] = None,
+    tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=16, help="Tokens of the longest conversation.")
     ] = None,
-    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Conversations at once.")] = None,
-    tokens: Annotated[int | None, typer.Option("--max-tokens", min=16, help="Of the longest conversation.")] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
-    SIGUSR1 pushes what MODEL stands for now: a new champion, or other files of the folder, which have to be whole by
-    then. It is said when it is done; what cannot be pushed is said on standard error, and the weights before answer on.
-
-    Token ids go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine is the
-    configuration's ([model] engine, device, dtype), and so are rows and tokens ([recipe.agent]) where they are not
-    given. 2: the model or the port cannot be used; 5: the engine failed.
+    SIGUSR1 pushes the present model of that name: a new champion, or changed files of the folder, which must be
+    complete. Success is reported; on failure the old weights keep serving and standard error has the reason. Token ids
+    go in; ids, log-probabilities and the weights' version come out, as from vLLM. The engine comes from the
+    configuration ([model] engine, device, dtype), as do rows and tokens ([recipe.agent]) unless given. Exit code 2:
+    unusable model or port; 5: the engine failed.
 
     Example: assay engine serve champion --port 8200
     """
@@ -113,7 +111,7 @@ def serve(
         try:
             new_files, new_version, new_ends = _read(model, settings.data)
             if new_ends != ends:
-                raise UsageError("its files name other tokens as the end of what it writes", "start the engine again")
+                raise UsageError("its end-of-text tokens changed", "restart the engine")
             show("the engine has new weights", server.push(new_files, new_version).version)
             files, version = new_files, new_version
         except Exception as error:  # noqa: BLE001 - what is served goes on with the weights that it had
@@ -123,12 +121,12 @@ def serve(
                 if not server.version:
                     server.push(files, version)
             except Exception as lost:  # noqa: BLE001 - as above: the next signal pushes anew
-                said += f"; nor can those before be pushed again: {lost}"
+                said += f"; the previous weights cannot be pushed again either: {lost}"
             typer.echo(printable(said), err=True)
 
     came = noted(*STOPS, signal.SIGUSR1)
     with ThreadPoolExecutor(1) as pushes, server:  # a push waits for what is under way, and a stop does not
-        show("the engine is served; Ctrl-C ends it", version)
+        show("serving the engine; stop with Ctrl-C", version)
         manager.ready(f"serving {name or model} at {server.address}")
         pushing: Future[None] | None = None
         while True:
@@ -148,8 +146,8 @@ def serve(
 
 
 def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
-    """What the name stands for now: files that were read and compared with their manifest, their digest, and the tokens
-    that end what the model writes. Raises what `assay engine serve` ends with."""
+    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises the errors of
+    `assay engine serve`."""
     from appliance.cli.check.judge import digest_of
     from appliance.errors import UsageError
     from appliance.inference.engine import ADAPTER
@@ -160,7 +158,7 @@ def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
 
     source = published(model, data)
     if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+        raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
     here = (source / MANIFEST).exists()
     version = verify(source) if here else ""
     files: ModelFiles = read_verified(source, expect=version) if here else read_model(source)

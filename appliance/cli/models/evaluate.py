@@ -1,7 +1,6 @@
-"""`assay evaluate`: what a model can do, by domain and taskset, with intervals; any engine.
+"""`assay evaluate`: measures a model by domain and taskset, with intervals, on any engine.
 
-What always holds: nothing goes into the ledger, and what is written holds no question and no answer; a run that was
-stopped goes on with --resume.
+Invariants: nothing goes into the ledger, and files contain no question and no answer. --resume continues a stopped run.
 """
 
 from __future__ import annotations
@@ -30,32 +29,36 @@ RESULTS, PAGE = "results.json", "page.html"
 
 def evaluate(
     context: typer.Context,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the attempts, results and page go.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for attempts, results and page.")],
     model: Annotated[
-        str, typer.Argument(help="champion, candidate, first digits of a digest, a folder; a name at --endpoint.")
+        str, typer.Argument(help="champion, candidate, a digest's first digits, a folder; a name at --endpoint.")
     ] = "champion",
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
     tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
     ] = None,
-    items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions a taskset and seed.")] = 20,
-    repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts a question.")] = 4,
-    seeds: Annotated[list[int] | None, typer.Option("--seed", min=0, help="Of questions; repeatable.")] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
+    items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
+    repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,
+    seeds: Annotated[
+        list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
+    ] = 1.0,
     tokens: Annotated[
-        int | None, typer.Option("--max-tokens", min=16, help="Of a conversation; at an endpoint of a turn.")
+        int | None, typer.Option("--max-tokens", min=16, help="Tokens of a conversation; with an endpoint, of a turn.")
     ] = None,
-    calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls of a conversation.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run that is in --out.")] = False,
+    calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls per conversation.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Measure a model on open questions, with intervals; any engine.
 
-    Shown are pass@1 and pass@k by domain and taskset, on questions of the validation split. 0 when all was judged, 2
-    for what cannot be asked, 5 when something broke and attempts were lost; Ctrl-C (130) keeps what is done.
+    Shows pass@1 and pass@k by domain and taskset, on questions of the validation split. Exit code 0 if all was judged,
+    2 for an invalid request, 5 if attempts were lost to infrastructure errors; Ctrl-C (130) keeps finished attempts.
 
     Example: assay evaluate champion --taskset programs --items 20 --repeats 4 --seed 0 --seed 1 --out runs/a
     """
@@ -132,7 +135,9 @@ def evaluate(
             replace_file(out / PAGE, page(found).encode())
             if not found.complete:
                 judged = found.all.right + found.all.wrong
-                typer.echo(f"{judged} of {work.planned} attempts are judged and in {out}: --resume goes on", err=True)
+                typer.echo(
+                    f"{judged} of {work.planned} attempts are judged and in {out}: continue with --resume", err=True
+                )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
     if as_json:
@@ -144,13 +149,13 @@ def evaluate(
         for name, why in found.left_out.items():
             show_line(f"not asked: {name}: {why}")
         if found.all.lost:
-            show_line(f"{found.all.lost} attempts were lost to the infrastructure, and count as neither")
-        show_line(f"{out / RESULTS} and {out / PAGE} have all of it; intervals of 95 %, clustered by question")
+            show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
+        show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
     raise typer.Exit(ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
 
 
 def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:
-    """Those that whoever answers can be asked; the tasksets of the others are named."""
+    """Returns the questions that the answerer accepts; names the tasksets of the others in `left_out`."""
     kept: list[OpenQuestion] = []
     for one in asked:
         if why := answerer.refuses(one.task):
@@ -177,7 +182,7 @@ def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
 
 
 def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: SessionPool) -> Answerer:
-    """Raises UsageError for a model that cannot be used."""
+    """Returns an answerer with a loaded engine. Raises UsageError for an unusable model."""
     from appliance.evaluation.answering import EngineAnswerer
     from appliance.inference.engine import ModelError
     from appliance.inference.engines import make_engine
@@ -201,7 +206,7 @@ def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: S
 
 
 def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
-    """The files of a model and its digest. Raises UsageError for one that cannot be used."""
+    """Returns a model's files and digest. Raises UsageError if unusable."""
     from appliance.cli.check.judge import digest_of
     from appliance.inference.engine import ADAPTER, ModelError
     from appliance.inference.folder import read_model
@@ -210,7 +215,7 @@ def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
 
     source = published(model, settings.data)
     if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} holds an adapter and no model", "write a whole one first: `assay model export`")
+        raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
     try:
         if (source / MANIFEST).exists():
             digest = verify(source)

@@ -1,4 +1,4 @@
-"""`assay model history`: what every promotion gained and what it forgot, by taskset."""
+"""`assay model history`: gains and losses of every promotion, by taskset."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def history(
     context: typer.Context,
     limit: Limit = 20,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and the PNGs into that folder.")
+        Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and PNGs into that folder.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """What every promotion gained and what it forgot, by taskset: of the sealed questions that both models answered.
+    """Show gains and losses of every promotion by taskset, over sealed questions that both models answered.
 
     Example: assay model history --out history
     """
@@ -57,10 +57,10 @@ def history(
             empty="  no question was answered by both",
         )
     if not found:
-        show_line("no promotion yet: `assay model approve candidate` makes one")
+        show_line("no promotion yet: approve a candidate with `assay model approve candidate`")
 
 
 def _bar(gained: int, lost: int, items: int) -> str:
-    """What was forgot to the left of the middle, what was gained to the right."""
+    """Draws losses to the left of the middle, gains to the right."""
     left, right = (round(WIDTH * count / max(1, items)) for count in (lost, gained))
     return f"{BLOCK * left:>{WIDTH}}|{BLOCK * right}".rstrip()

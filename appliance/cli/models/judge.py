@@ -1,4 +1,4 @@
-"""Commands of `assay model` with which a person decides: approve, reject, roll back."""
+"""Commands of `assay model` for a person's decisions: approve, reject, roll back."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ Confirm = Annotated[
     typer.Option(
         "--decision",
         metavar="DIGEST",
-        help="The decision that you were shown, instead of typing; refused unless it is the newest.",
+        help="Digest of the decision you were shown, instead of typing; must be the newest.",
     ),
 ]
 Hours = Annotated[
     float | None,
-    typer.Option("--hours", min=0.01, help="How long your signature counts; as long as the policy allows."),
+    typer.Option("--hours", min=0.01, help="Hours that your signature is valid (default: the policy's maximum)."),
 ]
 SIGNING = parameters_of(SigningOptions, leave_out=["confirm"])
 DIGITS = 8
-"""Of a decision's digest, at least."""
+"""Minimum digits of a decision's digest."""
 SAID = 12
 EARLIER = 100
-"""Decisions about a candidate among which one that was superseded is looked for."""
+"""Decisions searched for a superseded one."""
 
 
 @with_options(SIGNING)
@@ -48,7 +48,7 @@ def approve(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put a candidate into service with your signature, if the policy then admits it (exit code 4 if not).
+    """Put a candidate into service with your signature, if the policy then permits it (exit code 4 if not).
 
     Example: assay model approve candidate --as ada
     """
@@ -65,7 +65,7 @@ def reject(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Put on record, with your signature, that a candidate must not go into service.
+    """Record, with your signature, that a candidate must not go into service.
 
     Example: assay model reject candidate --as ada
     """
@@ -75,16 +75,18 @@ def reject(
 
 def rollback(
     context: typer.Context,
-    reason: Annotated[str, typer.Option("--reason", help="Kept in the history.")] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Recorded in the history.")] = "",
     sure: Annotated[
         str | None,
-        typer.Option("--confirm", metavar="DIGITS", help="The first digits of what goes, instead of typing them."),
+        typer.Option(
+            "--confirm", metavar="DIGITS", help="First digits of the withdrawn model, instead of typing them."
+        ),
     ] = None,
     person: Person = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Take the canary out, or put the previous champion back into service where there is none. Asks first.
+    """Withdraw the canary; without one, put the previous champion back into service. Asks first.
 
     Example: assay model rollback
     """
@@ -126,20 +128,20 @@ def _judge(
     show_decision(approved.decision)
     show_line(f"champion is {short(approved.aliases['champion'])}")
     if approved.aliases.get("canary"):
-        show_line(f"{short(approved.aliases['canary'])} is tried beside it: `assay model ls` says how it does")
+        show_line(f"{short(approved.aliases['canary'])} is on trial beside it: follow it with `assay model ls`")
     if approved.approval.verdict == "approve":
-        show_line("`assay model rollback` takes it out of service again")
+        show_line("undo this with `assay model rollback`")
 
 
 def _decision_to_sign(
     api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
 ) -> Decision:
-    """The newest decision, shown with its digests and confirmed: typed, or by its digest in `named`."""
+    """Returns the newest decision, after a person confirmed its digests by typing, or by `named`."""
     decisions = api.decisions(candidate=model, limit=1)
     if not decisions:
         raise ApiError(
-            f"there is no decision about {model} to sign",
-            hint="a cycle evaluates its candidate and decides; see `assay model ls`",
+            f"no decision about {model} to sign",
+            hint="wait for a cycle to evaluate its candidate; see `assay model ls`",
             exit_code=2,
         )
     decision = decisions[0]
@@ -149,9 +151,7 @@ def _decision_to_sign(
         return decision
     if as_json:
         raise ApiError(
-            "with --json nothing is asked and nothing shown",
-            hint="name the decision that you sign with --decision",
-            exit_code=2,
+            "--json cannot ask for a confirmation", hint="name the decision to sign with --decision", exit_code=2
         )
     show_decision(decision)
     show_fields([("candidate", decision.candidate), ("decision", digest), ("policy", decision.policy)])
@@ -160,11 +160,11 @@ def _decision_to_sign(
 
 
 def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
-    """Raises ApiError unless these are the first digits of the newest decision about its candidate."""
+    """Raises ApiError unless `named` is a prefix of the newest decision's digest."""
     wanted, candidate = named.lower(), newest.candidate[:12]
     if len(wanted) < DIGITS or set(wanted) - set(hexdigits):
         raise ApiError(
-            f"{named[:12]!r} does not name a decision",
+            f"invalid decision digest {named[:12]!r}",
             hint=f"give at least the first {DIGITS} digits; `assay model show {candidate}` shows them",
             exit_code=2,
         )
@@ -172,7 +172,9 @@ def _require_named(api: ApiClient, newest: Decision, named: str) -> None:
         return
     earlier = api.decisions(candidate=newest.candidate, limit=EARLIER)
     if any(one.digest().startswith(wanted) for one in earlier):
-        said = f"there is a newer decision about {candidate} than {named[:12]}: {newest.reason}"
+        said = f"a newer decision about {candidate} exists than {named[:12]}: {newest.reason}"
     else:
-        said = f"{named[:12]} is no decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
-    raise ApiError(said, hint=f"look at it (`assay model show {candidate}`), then sign again", exit_code=4)
+        said = (
+            f"{named[:12]} is not a decision about {candidate}; the newest is {newest.digest()[:SAID]}: {newest.reason}"
+        )
+    raise ApiError(said, hint=f"review it with `assay model show {candidate}`, then sign again", exit_code=4)

@@ -1,4 +1,4 @@
-"""Commands of `assay model` that look, or have a model evaluated: they load nothing of those that sign."""
+"""Commands of `assay model` that look or start an evaluation; they load none of those that sign."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from appliance.cli.show.printing import points, short, short_cycle, show_fields,
 from appliance.client.gate_figures import figure_in_words
 from policies.contract.decision import Decision, DecisionOutcome
 
-SIGNED = "stays on record, and counts for this evaluation alone: after another night there are other figures to sign"
+SIGNED = "is recorded, and valid for this evaluation alone: another night brings new figures to sign"
 
 
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The checkpoints, newest first, with the decision about each."""
+    """List the checkpoints, newest first, with the decision about each."""
     api = client_of(context, data)
     views, canary = api.checkpoints(limit=limit), api.status().canary
     if as_json:
@@ -34,7 +34,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
             )
             for view in views
         ],
-        empty="no model yet: `assay cycle start` makes the first one",
+        empty="no model yet: make the first one with `assay cycle start`",
         narrow={"cycle": short_cycle, "reason": None, "stage": None},
     )
     if canary is not None:
@@ -44,7 +44,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
 def compare(
     context: typer.Context, a: Model = "champion", b: Model = "candidate", data: Data = None, as_json: Json = False
 ) -> None:
-    """Two models on the same sealed items.
+    """Compare two models on the same sealed items.
 
     Example: assay model compare champion candidate
     """
@@ -65,12 +65,12 @@ def compare(
     show_table(
         ("family", "items", "a passed", "b passed"),
         [(f.family, f.items, f.passed_a, f.passed_b) for f in found.families],
-        empty="no family has an item that both answered",
+        empty="no taskset has an item that both answered",
     )
 
 
 def show(context: typer.Context, model: Model, data: Data = None, as_json: Json = False) -> None:
-    """The newest decision about a model, gate by gate, and the decision's digest, which --decision takes.
+    """Show the newest decision about a model, gate by gate, with the digest for --decision.
 
     Example: assay model show candidate
     """
@@ -96,7 +96,7 @@ def show(context: typer.Context, model: Model, data: Data = None, as_json: Json 
 
 
 def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Json = False) -> None:
-    """Compare a model with the champion once more, on fresh questions; the policy decides on what comes out.
+    """Compare a model with the champion again on fresh questions; the policy decides on the result.
 
     Example: assay model evaluate candidate
     """
@@ -106,11 +106,11 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
     else:
         candidate = short(cycle.plan["candidate"])
         show_line(f"{cycle.id} compares {candidate} with {short(cycle.plan['start'])}")
-        show_line(f"`assay cycle watch {cycle.id}` follows it; `assay model show {candidate}` then has the decision")
+        show_line(f"follow it with `assay cycle watch {cycle.id}`; then see `assay model show {candidate}`")
 
 
 def show_decision(decision: Decision) -> None:
-    """Every gate's figure and reason, then what follows."""
+    """Prints every gate's figure and reason, then the outcome."""
     show_table(
         ("gate", "outcome", "figure [gate's level]", "reason"),
         [

@@ -1,4 +1,4 @@
-"""`assay report`: what a cycle came to, in the terminal, as Markdown, as one page, and as pictures."""
+"""`assay report`: a cycle's results in the terminal, as Markdown, as one page, and as pictures."""
 
 from __future__ import annotations
 
@@ -21,41 +21,38 @@ if TYPE_CHECKING:
     from policies.contract.evidence import PairedItem
 
 Rollouts = dict[tuple[str, str, bool], str]
-"""Ids by task, model, and whether it passed."""
+"""Rollout ids by task, model, and True if passed."""
 PAGE = 1000
 SAMPLED = (0, 1)
-"""The runs of an evaluation that decide: the champion's and the candidate's. Others are greedy."""
+"""Runs of an evaluation that decide, the champion's and the candidate's; the others are greedy."""
 EVENTS = 1000
 NEWEST = 100
-"""Cycles among which the newest with a result is looked for."""
+"""Cycles searched for the newest with a result."""
 MOST_PAGES = 20
-"""Of an evaluation's rollouts, among which those that changed are looked for."""
+"""Pages of an evaluation's rollouts searched for changed answers."""
 
 
 def report(
     context: typer.Context,
     cycle: Annotated[
-        str,
-        typer.Argument(metavar="CYCLE", help="Its id, the beginning of one, or `latest`: the newest with a result."),
+        str, typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result.")
     ] = "latest",
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Write report.html, report.md and the PNGs into that folder, which has none yet.",
+            "--out", metavar="DIR", help="Write report.html, report.md and PNGs into that folder, which must have none."
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """What a cycle came to: curves, tasksets before and after, decision, examples of what changed.
+    """Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.
 
     Example: assay report latest --out report
     """
     if sum((out is not None, markdown, as_json)) > 1:
-        raise UsageError("--out, --markdown and --json each say where the report goes", "name one of them")
+        raise UsageError("--out, --markdown and --json cannot be combined", "give one of them")
     api = client_of(context, data)
     made = gather(api, newest(api) if cycle == "latest" else cycle)
     if as_json:
@@ -72,13 +69,13 @@ def report(
 
 
 def newest(api: ApiClient) -> str:
-    """The newest cycle that is done, or, where none is, that has ended at all, else the newest. Names on standard error
-    those that ended without a result since. Raises UsageError without any."""
+    """Returns the newest done cycle, else the newest ended one, else the newest. Names later cycles without a result on
+    standard error. Raises UsageError without any cycle."""
     from appliance.records.cycles import CycleState
 
     found = api.cycles(NEWEST)
     if not found:
-        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+        raise UsageError("no cycle yet", "start one with `assay cycle start`")
     done = next((place for place, one in enumerate(found) if one.state is CycleState.DONE), None)
     if done is None:
         return next((one for one in found if one.state.ended), found[0]).id
@@ -89,7 +86,7 @@ def newest(api: ApiClient) -> str:
 
 
 def gather(api: ApiClient, cycle: str) -> NightReport:
-    """Asks the daemon for everything that the report has."""
+    """Fetches all data of the report from the daemon."""
     from appliance.reporting.night_report import changed_items, evaluation_of, night_report
 
     detail = api.cycle(cycle)
@@ -103,8 +100,8 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
 
 
 def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
-    """The events from the beginning of a cycle to its end. Numbers and times ascend together, so that the first one is
-    found by halving."""
+    """Returns the events during a cycle. The first one is found by bisection, since numbers and times ascend
+    together."""
     low, high = 0, api.status().last_event
     while low < high:
         middle = (low + high) // 2
@@ -123,7 +120,7 @@ def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
 
 
 def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
-    """The ids of sampled rollouts of these tasks, by task, model and whether they passed; of several the first."""
+    """Returns ids of sampled rollouts of these tasks, by task, model and outcome; the oldest of several."""
     from appliance.records.rollouts import Purpose
     from appliance.records.training import RolloutFilter
 
@@ -149,8 +146,8 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes the page, the Markdown and the pictures; without Pillow there are no PNGs, and Markdown names none. Raises
-    UsageError where an earlier report is."""
+    """Writes page, Markdown and pictures; without Pillow there are no pictures. Raises UsageError if a report is
+    already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.pictures import report_pictures
@@ -164,18 +161,18 @@ def write_report(made: NightReport, folder: Path) -> list[Path]:
 
 
 def new_folder(folder: Path, *pages: Path) -> None:
-    """Makes it unless it is there. Raises UsageError where one of the pages is: it may be about something else."""
+    """Creates the folder if needed. Raises UsageError if one of the pages exists."""
     if taken := next((page for page in pages if page.exists()), None):
-        raise UsageError(f"{taken} is there already", "name another folder")
+        raise UsageError(f"{taken} already exists", "name another folder")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
-    """As PNGs by their names. Says on standard error where nothing can be drawn."""
+    """Writes PNGs by name; without Pillow, reports that on standard error and writes none."""
     try:
         import PIL  # noqa: F401
     except ImportError:
-        typer.echo(f"no PNGs: Pillow, which draws them, is not installed ({install_command('plots')})", err=True)
+        typer.echo(f"no PNGs: Pillow is not installed ({install_command('plots')})", err=True)
         return []
     for name, picture in pictures.items():
         picture.png(folder / f"{name}.png")

@@ -1,6 +1,7 @@
-"""Says when a person who types Python line by line has finished a block, and what of it is sent into the sandbox. Pure.
+"""Splits interactively typed Python into blocks, and prepares them for the sandbox. Pure.
 
-What always holds: nothing is run here; a text that this Python cannot parse is handed on, so that the guest's says why.
+Invariants: nothing is executed here; text that this Python cannot parse is passed on, so that the guest's reports the
+error.
 """
 
 from __future__ import annotations
@@ -11,32 +12,30 @@ import re
 import warnings
 
 GOES_ON = re.compile(r"(else|elif|except|finally)\b|[\s#]|$")
-"""A line at the left edge that does not begin a statement of its own."""
+"""Matches a line that does not begin a new statement."""
 UNPARSABLE = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError)
 
 
 class Blocks:
-    """Lines in, complete blocks out."""
+    """Consumes lines and returns complete blocks."""
 
     def __init__(self, *, patient: bool = False) -> None:
-        """Begins with nothing. `patient`: an empty line ends no block, as in a file; only the next statement or the end
-        does."""
+        """`patient`: as in a file, only the next statement or the end of input ends a block, not an empty line."""
         self._patient = patient
         self._lines: list[str] = []
 
     @property
     def open(self) -> bool:
-        """Says whether a block has begun and not ended."""
+        """True if a block has begun and not ended."""
         return bool(self._lines)
 
     @property
     def between(self) -> bool:
-        """Says whether a command of the shell may come now: at a prompt for a new block, or after what is one in a
-        file."""
+        """True if a shell command may come now: at a prompt for a new block, or after a complete one in a file."""
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
-        """Gives the blocks that end with this line: none, one, or the one before it and itself."""
+        """Returns the blocks that end with this line: none, one, or two (the previous one and itself)."""
         ended = []
         if self._lines and not GOES_ON.match(line) and _whole(self._source()):
             ended.append(self._take())
@@ -51,7 +50,7 @@ class Blocks:
         return ended
 
     def rest(self) -> list[str]:
-        """Gives what the end of the input ends."""
+        """Returns the block that the end of input completes, if any."""
         return [self._take()] if self._source().strip() else []
 
     def drop(self) -> None:
@@ -84,7 +83,7 @@ def _complete(source: str) -> bool:
 
 
 def shown_value(source: str) -> str:
-    """Gives the same code, but that a single expression shows its value, as at Python's own prompt."""
+    """Returns the code changed so that a single expression shows its value, as at Python's prompt."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -98,7 +97,7 @@ def shown_value(source: str) -> str:
 
 
 def as_typed(traceback: str, block: str) -> str:
-    """Gives a traceback with the lines of the block as they were typed, and not as `shown_value` sent them."""
+    """Returns a traceback with the lines as typed, instead of those that `shown_value` sent."""
     lines = block.splitlines()
 
     def typed(found: re.Match[str]) -> str:

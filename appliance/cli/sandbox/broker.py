@@ -1,6 +1,6 @@
-"""Is `assay sandbox ls`, `stats` and `sweep`: what the running broker of a data folder has and does.
+"""`assay sandbox ls`, `stats` and `sweep`: state of a data folder's running broker.
 
-What always holds: nothing is started; without a broker that is said (3). Every question ends within its time.
+Invariants: nothing is started; a missing broker is reported (exit code 3). Every request has a timeout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Question = Callable[[BrokerClient, Callable[[A | SandboxError], None]], None]
 
 
 def asked(path: Path, question: Question[A]) -> A:
-    """Asks the broker there for one answer. Raises AssayError without one, and what the broker says went wrong."""
+    """Sends the broker one request. Raises AssayError without a broker, and the broker's own error."""
     if not listening(path):
         raise no_broker(path)
     answer: Future[A | SandboxError] = Future()
@@ -46,7 +46,7 @@ def asked(path: Path, question: Question[A]) -> A:
             found = answer.result(timeout=ANSWER_SECONDS)
         except TimeoutError as error:
             raise InfrastructureError(
-                f"the broker at {path} gave no answer in {ANSWER_SECONDS:g} s", hint="See its log; start it again."
+                f"the broker at {path} did not answer within {ANSWER_SECONDS:g} s", hint="See its log, and restart it."
             ) from error
     finally:
         reactor.stop()
@@ -108,6 +108,6 @@ def show_sweep(path: Path, *, as_json: bool) -> None:
         show_json(SweptDocument(**found.model_dump(exclude={"request", "kind"})))
     else:
         show_line(
-            f"removed of {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
+            f"removed for {found.owners} dead owners: {found.processes} processes, {found.cgroups} control groups,"
             f" {found.folders} folders"
         )

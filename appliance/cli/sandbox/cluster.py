@@ -1,7 +1,7 @@
-"""Is `assay cluster`: more than one machine that runs sandboxes.
+"""`assay cluster`: more than one machine for sandboxes.
 
-A machine is in the cluster while `start` or `join` runs there, in the foreground like `assay serve`. What these tell
-Ray, and what they keep it from, is `runtime.cluster`'s business.
+A machine is a member while `start` or `join` runs there, in the foreground like `assay serve`. Ray's configuration and
+confinement are in `runtime.cluster`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import typer
 
 from appliance.cli.shell.options import Data, Json, settings_of
 
-app = typer.Typer(help="Run sandboxes on more than one machine.", no_args_is_help=True)
+app = typer.Typer(help="Run sandboxes on several machines.", no_args_is_help=True)
 PORT = 6379
 
 Interface = Annotated[
@@ -21,21 +21,21 @@ Interface = Annotated[
     typer.Option(
         "--interface",
         metavar="ADDRESS",
-        help="This machine's address in the cluster; otherwise the configuration's. Nothing listens on another.",
+        help="This machine's address in the cluster (default: as configured); nothing listens on another.",
     ),
 ]
-Name = Annotated[str, typer.Option("--name", help="Of this machine in the cluster; otherwise its address.")]
+Name = Annotated[str, typer.Option("--name", help="Name of this machine in the cluster (default: its address).")]
 
 
 @app.command("start")
 def start(
     context: typer.Context,
     interface: Interface = None,
-    port: Annotated[int, typer.Option("--port", min=1024, max=65471, help="The first of 64 that are used.")] = PORT,
+    port: Annotated[int, typer.Option("--port", min=1024, max=65471, help="First of 64 ports used.")] = PORT,
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Begin a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
+    """Start a cluster with this machine, until Ctrl-C, SIGTERM or `leave`.
 
     Example: assay cluster start --interface 10.0.0.1 --port 6379
     """
@@ -50,7 +50,7 @@ def join(
     name: Name = "",
     data: Data = None,
 ) -> None:
-    """Put this machine into a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
+    """Join this machine to a cluster, until Ctrl-C, SIGTERM or `leave`. Needs a copy of its token.
 
     Example: assay cluster join 10.0.0.1:6379
     """
@@ -59,7 +59,7 @@ def join(
 
 @app.command("status")
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """The machines of the cluster, asked from one of them."""
+    """List the machines of the cluster, as reported by one of them."""
     from appliance.cli.show.printing import show_records
     from appliance.config.places import cluster_folder, cluster_settings
     from appliance.errors import AssayError, ExitCode
@@ -75,8 +75,8 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
         cluster = ClusterSettings(address=node.address, interface=node.interface, token=node.token)
     if cluster is None:
         raise AssayError(
-            "no cluster is configured, and this machine is in none",
-            "`assay cluster start` begins one; set [cluster] address to use one",
+            "no cluster is configured or joined on this machine",
+            "start one with `assay cluster start`, or set cluster.address",
             ExitCode.NOT_RUNNING,
         )
     from runtime.cluster import hosts
@@ -91,7 +91,7 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
             line.drivers,
             line.sessions,
         ),
-        empty="nobody is there",
+        empty="no machine",
         as_json=as_json,
     )
 
@@ -100,11 +100,11 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 def leave(
     context: typer.Context,
     wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds for its sessions to end; then they are lost.")
+        float, typer.Option("--wait", min=0, help="Seconds to wait for its sessions; then they are lost.")
     ] = 60.0,
     data: Data = None,
 ) -> None:
-    """Take this machine out: no new sessions come, and when the last has ended, or time is up, it is gone.
+    """Remove this machine from the cluster: it gets no new sessions, and leaves when the last one ends or time is up.
 
     Example: assay cluster leave --wait 60
     """
@@ -115,14 +115,14 @@ def leave(
 
     settings = settings_of(context, data)
     if not take_out(cluster_folder(settings, settings.data), wait):
-        raise AssayError("this machine is in no cluster", "`assay cluster status` shows it", ExitCode.NOT_RUNNING)
+        raise AssayError("this machine is not in a cluster", "check with `assay cluster status`", ExitCode.NOT_RUNNING)
     show_line("this machine has left the cluster")
 
 
 def _take_part(
     context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
 ) -> None:
-    """Without the `address` of a first machine this one is it."""
+    """Runs a cluster node; without `address` this machine is the first."""
     from pydantic import ValidationError
 
     from appliance.cli.shell.broker_target import find
@@ -157,5 +157,5 @@ def _take_part(
             typer.echo(printable(what), err=True)
 
     if head:
-        show_line(f"others join with `assay cluster join {address}` and a copy of {node.token}")
+        show_line(f"join others with `assay cluster join {address}` and a copy of {node.token}")
     run_node(node, stop, show)

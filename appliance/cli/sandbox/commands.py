@@ -1,4 +1,4 @@
-"""Is `assay sandbox`: run code under the isolation that the product uses, and look at what runs there."""
+"""`assay sandbox`: runs code under the product's isolation, and shows running sandboxes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from appliance.cli.sandbox.options import Backend, Code, File, SandboxRun, for_h
 from appliance.cli.shell.model_options import parameters_of, read_options, with_options
 from appliance.cli.shell.options import Data, Json
 
-app = typer.Typer(help="Run code in sandboxes, and look at them.", no_args_is_help=True)
+app = typer.Typer(help="Run code in sandboxes, and inspect them.", no_args_is_help=True)
 
-Quick = Annotated[bool, typer.Option("--quick", help="The short form.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run the short form.")]
 
 
 @app.command("run")
@@ -23,14 +23,14 @@ def run(
     code: Code = None,
     backend: Backend = None,
     tier: Annotated[
-        str | None, typer.Option("--tier", help="shared, process or sandbox (default); never less than the code needs.")
+        str | None, typer.Option("--tier", help="shared, process or sandbox (default); raised if the code needs more.")
     ] = None,
-    raw: Annotated[bool, typer.Option("--raw", help="Show what it printed as it is, control characters too.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Print output unescaped, including control characters.")] = False,
     data: Data = None,
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Run Python in a fresh sandbox: 0 when it ended well, 1 when it failed or went beyond a limit.
+    """Run Python in a fresh sandbox. Exit code 0 on success, 1 if it failed or exceeded a limit.
 
     Example: assay sandbox run -c 'print(2**64)'
     """
@@ -44,7 +44,7 @@ def run(
 @app.command("shell")
 @with_options(parameters_of(SandboxRun))
 def shell(context: typer.Context, backend: Backend = None, data: Data = None, **values: Any) -> None:
-    """Python in a sandbox, line by line, with snapshots and branches; `:help` there.
+    """Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.
 
     Example: assay sandbox shell --seconds 30 --memory 512
     """
@@ -68,9 +68,9 @@ def snapshot(
     as_json: Json = False,
     **values: Any,
 ) -> None:
-    """Run Python and keep the sandbox as it is then; prints the snapshot's name, for --from.
+    """Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.
 
-    What the code printed goes to standard error. Nothing is kept when it fails (1).
+    The code's output goes to standard error. Nothing is kept if it fails (exit code 1).
 
     Example: assay sandbox snapshot prepare.py
     """
@@ -84,10 +84,12 @@ def snapshot(
 @app.command("rm")
 def rm(
     context: typer.Context,
-    snapshots: Annotated[list[str], typer.Argument(metavar="SNAPSHOT...", help="As `ls` and `snapshot` name them.")],
+    snapshots: Annotated[
+        list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")
+    ],
     data: Data = None,
 ) -> None:
-    """Forget snapshots that were kept.
+    """Remove kept snapshots.
 
     Example: assay sandbox rm 3f2a91
     """
@@ -99,7 +101,7 @@ def rm(
 
 @app.command("ls")
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """The sandboxes and snapshots of the running broker."""
+    """List the sandboxes and snapshots of the running broker."""
     from appliance.cli.sandbox.broker import show_listing
     from appliance.cli.shell.broker_target import broker_path
 
@@ -108,7 +110,7 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
 
 @app.command("stats")
 def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """What the running broker has counted since its start."""
+    """Show the running broker's counters since its start."""
     from appliance.cli.sandbox.broker import show_stats
     from appliance.cli.shell.broker_target import broker_path
 
@@ -117,7 +119,7 @@ def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 
 @app.command("sweep")
 def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Have the running broker remove what dead owners left: processes, control groups, folders."""
+    """Make the running broker remove what dead owners left: processes, control groups, folders."""
     from appliance.cli.sandbox.broker import show_sweep
     from appliance.cli.shell.broker_target import broker_path
 
@@ -127,17 +129,15 @@ def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 @app.command("selftest")
 def selftest(
     context: typer.Context,
-    backend: Annotated[
-        str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy gives anything to run.")
-    ] = "all",
+    backend: Annotated[str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")] = "all",
     quick: Quick = False,
     named: Annotated[
-        str | None, typer.Option("--check", metavar="TEXT", help="Only the checks whose name has this in it.")
+        str | None, typer.Option("--check", metavar="TEXT", help="Only checks whose name contains this.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """See for yourself that sandboxes hold here: every check that a backend has to pass. 1 when one fails.
+    """Test that sandboxes hold here, with every check that a backend must pass. Exit code 1 if one fails.
 
     Example: assay sandbox selftest --quick
     """
@@ -151,7 +151,7 @@ def selftest(
 def bench(
     context: typer.Context, backend: Backend = None, quick: Quick = False, data: Data = None, as_json: Json = False
 ) -> None:
-    """What calls, snapshots, rollbacks, branches and idle sandboxes cost here, in under a minute.
+    """Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.
 
     Example: assay sandbox bench --quick
     """

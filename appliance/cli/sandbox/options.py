@@ -1,4 +1,4 @@
-"""Says what a person may ask of a sandbox on the command line, and the limits and files that it stands for."""
+"""Sandbox options of the command line, with the limits and files they select."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from policies.contract.rules import ResourceRules
     from runtime.sandbox import Sandbox
 
-File = Annotated[Path | None, typer.Argument(help="A file of Python, `-` for standard input.")]
+File = Annotated[Path | None, typer.Argument(help="Python file, `-` for standard input.")]
 Code = Annotated[str | None, typer.Option("-c", "--code", metavar="CODE", help="Python, instead of a file.")]
 Backend = Annotated[
     str | None,
-    typer.Option("--backend", help="gvisor or nsjail, if the policy allows it; otherwise the one for model code."),
+    typer.Option("--backend", help="gvisor or nsjail, if the policy allows it (default: the one for model code)."),
 ]
 AT_A_PROMPT = {
     "call_seconds": 60.0,
@@ -38,44 +38,45 @@ GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
 def for_hours(known: Limits, rules: ResourceRules) -> Limits:
-    """Widens them, as far as the policy allows, for a person at a prompt, whose every line is a call and a snapshot,
-    and who can stop what takes too long."""
+    """Widens limits, within the policy, for a person at a prompt: each line is a call and a snapshot, and the person
+    can stop slow ones."""
     most = places.most_of(rules)
     wider = {name: max(getattr(known, name), min(least, most.get(name, least))) for name, least in AT_A_PROMPT.items()}
     return known.model_copy(update=wider)
 
 
 class SandboxRun(FrozenModel):
-    """Says what a sandbox begins with and may use; `model_options` makes the options of the commands of it."""
+    """Initial contents and limits of a sandbox; `model_options` derives the commands' options from it."""
 
     snapshot: str | None = Field(
         None,
-        description="Begin there, instead of with an empty sandbox.",
+        description="Start from this snapshot instead of an empty sandbox.",
         json_schema_extra={"flag": "--from", "metavar": "SNAPSHOT"},
     )
     files: tuple[str, ...] = Field(
         (),
-        description="Copy a file or folder in, below /work or /tmp; repeatable.",
+        description="Copy a file or folder to a place below /work or /tmp (repeatable).",
         json_schema_extra={"flag": "--file", "metavar": "HOST:GUEST"},
     )
     seconds: float | None = Field(
-        None, description="Wall clock of a call; 60 unless given.", json_schema_extra={"metavar": "S"}
+        None, description="Time limit per call, in seconds (default: 60).", json_schema_extra={"metavar": "S"}
     )
-    memory: int | None = Field(None, description="Memory of the sandbox.", json_schema_extra={"metavar": "MIB"})
+    memory: int | None = Field(
+        None, description="Memory limit of the sandbox, in MiB.", json_schema_extra={"metavar": "MIB"}
+    )
     others: tuple[str, ...] = Field(
         (),
-        description="Another limit by its name, such as pids=64; repeatable.",
+        description="Another limit, such as pids=64 (repeatable).",
         json_schema_extra={"flag": "--set", "metavar": "LIMIT=VALUE"},
     )
 
     def pairs(self) -> list[tuple[Path, str]]:
-        """Lists what to copy where. Raises BadParameter for what is no file or folder here, or no place of the
-        guest."""
+        """Returns host and guest paths to copy. Raises BadParameter for a missing source or an invalid target."""
         return [_pair_of(text) for text in self.files]
 
     def limits(self, target: BrokerTarget, known: Limits | None = None) -> Limits:
-        """Takes those of the configuration, or others that are known, with what was given on the command line in their
-        place. Raises BadParameter, and AssayError (4) for more than the policy allows."""
+        """Returns the configured limits, or `known`, with those of the command line. Raises BadParameter, and
+        AssayError (4) beyond the policy's bounds."""
         known = known or target.settings.limits
         values: dict[str, Any] = known.model_dump()
         asked: dict[str, tuple[str, Any]] = {}
@@ -92,7 +93,7 @@ class SandboxRun(FrozenModel):
             asked[name] = (f"--set {name}", value)
         endless = next((option for option, value in asked.values() if str(value).lower() in ENDLESS), None)
         if endless is not None:
-            raise typer.BadParameter("a limit has an end", param_hint=endless)
+            raise typer.BadParameter("a limit must be finite", param_hint=endless)
         try:
             limits = Limits.model_validate(values | {name: value for name, (_, value) in asked.items()})
         except ValidationError as error:
@@ -104,9 +105,9 @@ class SandboxRun(FrozenModel):
 
 
 def source_of(file: Path | None, code: str | None) -> str:
-    """Reads the Python to run. Raises BadParameter unless exactly one was given, UsageError where it cannot be read."""
+    """Reads the Python to run. Raises BadParameter unless exactly one source was given, UsageError if unreadable."""
     if (file is None) == (code is None):
-        raise typer.BadParameter("give a file, `-` for standard input, or -c CODE: one of them")
+        raise typer.BadParameter("give exactly one of a file, `-` for standard input, and -c CODE")
     return code if code is not None else text_of(str(file), "FILE", MAX_CODE_BYTES)
 
 
@@ -120,14 +121,14 @@ def _pair_of(text: str) -> tuple[Path, str]:
 
 
 def copy_in(box: Sandbox, host: Path, guest: str) -> int:
-    """Copies a file, or a folder of plain files; how many. Raises BadRequestError for what the runtime does not
-    take."""
+    """Copies a file, or a folder of plain files, and returns their number. Raises BadRequestError for unsupported
+    files."""
     from runtime.errors import BadRequestError
 
     if host.is_dir():
         return box.upload(host, guest)
     if not host.is_file():
-        raise BadRequestError(f"{host} is no plain file", hint="Copy files and folders only.")
+        raise BadRequestError(f"{host} is not a regular file", hint="Copy only files and folders.")
     size = host.stat().st_size
     if size > MAX_FILE_BYTES:
         raise BadRequestError(f"{host} is longer than {MAX_FILE_BYTES >> 20} MiB", hint="Split it.")

@@ -1,7 +1,7 @@
-"""Runs the commands of the sandbox shell: what a line that begins with a colon does.
+"""Commands of the sandbox shell: lines that begin with a colon.
 
-What always holds: names and contents from inside are hostile text, shown with control characters made visible; a file
-comes out under a name that the person gave, or a plain part of its own, and replaces nothing.
+Invariants: names and contents from inside are hostile text, shown with visible control characters. A downloaded file
+gets a name that the person gave, or its own plain name, and replaces nothing.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ Say = Callable[[str], None]
 READ_BYTES = 8 << 20
 MOST_BRANCHES = 64
 HELP_INDENT = 24
-"""Columns before what a command does."""
+"""Indent of the description column."""
 HELP = """\
-  :snapshot [NAME]      keep this state, to come back to while the shell is open
-  :rollback [NAME]      go back to it; the newest without a name
-  :undo                 go back to before the last block
-  :keep                 keep this state for another day; `assay sandbox shell --from` takes its name
-  :branch N             N sandboxes that begin here; `:use K` goes to one, `:use 0` back
-  :files [FOLDER]       what there is below /work, or another folder
+  :snapshot [NAME]      keep this state until the shell ends
+  :rollback [NAME]      return to a kept state (default: the newest)
+  :undo                 undo the last block
+  :keep                 keep this state permanently, for `assay sandbox shell --from`
+  :branch N             make N sandboxes from here; switch with `:use K`, back with `:use 0`
+  :files [FOLDER]       list files below /work, or another folder
   :put HOST [GUEST]     copy a file or folder in
   :get GUEST [HOST]     copy a file or folder out
-  :usage                what this sandbox has used, of what it may
-  :quit                 end; so does Ctrl-D. Ctrl-C stops what runs
+  :usage                show this sandbox's use and limits
+  :quit                 leave (or Ctrl-D); Ctrl-C stops the running code
 """
 
 
 def help_lines(text: str) -> str:
-    """A table of commands as the terminal has room for it: what a command does goes on below itself."""
+    """Wraps a table of commands to the terminal; descriptions continue in their column."""
     return wrapped(text.rstrip("\n"), columns_of(sys.stdout), indent=HELP_INDENT)
 
 
 class ReplCommands:
-    """Keeps which sandboxes there are, and which one is worked in."""
+    """The shell's sandboxes, and the current one."""
 
     def __init__(self, pool: SessionPool, limits: Limits, first: ReplSession, write: Say) -> None:
         self._pool, self._limits, self._write = pool, limits, write
@@ -70,7 +70,7 @@ class ReplCommands:
         return len(self.sessions) > 1
 
     def do(self, line: str) -> bool:
-        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+        """Runs a command; returns False to leave the shell. Raises SandboxError and OSError on failure."""
         try:
             name, *arguments = shlex.split(line.removeprefix(":"))
         except ValueError as error:
@@ -91,10 +91,10 @@ class ReplCommands:
         if name in ("quit", "q", "exit") and not arguments:
             return False
         if name not in known:
-            raise BadRequestError(f"there is no `:{name}`", hint="`:help` lists the commands.")
+            raise BadRequestError(f"unknown command `:{name}`", hint="List the commands with `:help`.")
         least, most, action = known[name]
         if not least <= len(arguments) <= most:
-            raise BadRequestError(f"`:{name}` takes no {len(arguments)} arguments", hint="`:help` says what it takes.")
+            raise BadRequestError(f"`:{name}` does not take {len(arguments)} arguments", hint="See `:help`.")
         action(*arguments)
         return True
 
@@ -107,22 +107,22 @@ class ReplCommands:
     def _snapshot(self, name: str = "") -> None:
         name = name or str(len(self._snapshots) + 1)
         if name in self._snapshots:
-            raise BadRequestError(f"there is a snapshot {name!r} already", hint="Give another name.")
+            raise BadRequestError(f"snapshot {name!r} already exists", hint="Give another name.")
         self._snapshots[name] = self.now.box.snapshot()
-        self._write(f"snapshot {name}; `:rollback {name}` goes back to it")
+        self._write(f"snapshot {name}; return with `:rollback {name}`")
 
     def _rollback(self, name: str = "") -> None:
         if not self._snapshots or (name and name not in self._snapshots):
             names = ", ".join(self._snapshots) or "none"
-            raise BadRequestError(f"there is no such snapshot; there is {names}", hint="`:snapshot NAME` keeps one.")
+            raise BadRequestError(f"no such snapshot (known: {names})", hint="Make one with `:snapshot NAME`.")
         name = name or list(self._snapshots)[-1]
         self.now.box.restore(self._snapshots[name])
         self._write(f"back at snapshot {name}")
 
     def _undo(self) -> None:
         if not self.now.undo():
-            raise BadRequestError("there is no state to go back to", hint="`:snapshot` keeps one.")
-        self._write("back to before the last block")
+            raise BadRequestError("no earlier state", hint="Keep one with `:snapshot`.")
+        self._write("undid the last block")
 
     def _keep(self) -> None:
         self._write(self.now.box.snapshot(durable=True))
@@ -130,7 +130,7 @@ class ReplCommands:
     def _branch(self, count: str) -> None:
         number = int(count) if count.isascii() and count.isdigit() else 0
         if not 1 <= number <= MOST_BRANCHES:
-            raise BadRequestError(f"1 to {MOST_BRANCHES} branches can be made, not {count}")
+            raise BadRequestError(f"invalid number of branches {count}: use 1 to {MOST_BRANCHES}")
         start = self.now.box.snapshot()
         try:
             grown = self.now.box.fork(start, number)
@@ -138,11 +138,11 @@ class ReplCommands:
             self._pool.forget(start)
         first = len(self.sessions)
         self.sessions += [ReplSession(self._pool, self._limits, box, self._write) for box in grown]
-        self._write(f"{number} branches, {first} to {first + number - 1}; `:use {first}` goes to the first")
+        self._write(f"{number} branches, {first} to {first + number - 1}; switch with `:use {first}`")
 
     def _use(self, which: str) -> None:
         if not (which.isascii() and which.isdigit() and int(which) < len(self.sessions)):
-            raise BadRequestError(f"there is no sandbox {which}", hint=f"There are 0 to {len(self.sessions) - 1}.")
+            raise BadRequestError(f"no sandbox {which}", hint=f"Use 0 to {len(self.sessions) - 1}.")
         self.at = int(which)
 
     # files
@@ -165,7 +165,7 @@ class ReplCommands:
     def _get(self, guest: str, host: str = "") -> None:
         target = expanded(host) if host else Path(_plain_name(guest))
         if target.exists():
-            raise BadRequestError(f"{target} is there already", hint="Name another place, and nothing is replaced.")
+            raise BadRequestError(f"{target} already exists", hint="Name another target; nothing is replaced.")
         kinds = {entry.path: entry.kind for entry in self.now.box.list(str(PurePosixPath(guest).parent))}
         if guest in ("/work", "/tmp") or kinds.get(guest) is FileKind.FOLDER:  # noqa: S108 - the guest's
             self._write(f"{self.now.box.download(guest, target)} files to {target}")
@@ -189,5 +189,5 @@ class ReplCommands:
 def _plain_name(guest: str) -> str:
     name = PurePosixPath(guest).name
     if not name or name in (".", "..") or not printable(name) == name:
-        raise BadRequestError(f"{guest!r} is no name for a file here", hint="Say where to: `:get GUEST HOST`.")
+        raise BadRequestError(f"{guest!r} is not a usable file name here", hint="Name the target: `:get GUEST HOST`.")
     return name

@@ -1,7 +1,7 @@
-"""Is a sandbox that somebody types into: it can be interrupted, and is not lost with a call that had to be stopped.
+"""A sandbox for interactive use: calls can be interrupted, and the state survives an interrupted call.
 
-What always holds: before each block its state is kept where the backend takes snapshots and that is quick, so that a
-stopped call can be taken back as a whole; only the newest such state is kept. Where it is not, that is said once.
+Invariants: the state before each block is kept if the backend takes snapshots quickly, so that an interrupted call can
+be undone as a whole; only the newest state is kept. If it is not kept, that is reported once.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from runtime.sandbox import SessionPool
 
 SLOW_SECONDS = 10.0
-"""A state that took longer to keep is not kept before every block. A small one takes hundredths of a second, and on a
-busy machine a few."""
+"""Snapshot time, in seconds, beyond which states are no longer kept before every block. A small one takes hundredths of
+a second, on a busy machine a few."""
 STOP_SECONDS = 10.0
 LIVES_ON = frozenset({CallStatus.OK, CallStatus.EXCEPTION, CallStatus.CALLS})
 
@@ -33,14 +33,12 @@ class ReplSession:
         self.box = box
         self._before: SnapshotId | None = None
         self._current = False
-        """Whether that is the state before the block under way."""
+        """True if `_before` is the state before the current block."""
         self._keeps = True
 
     def run(self, code: str, show: Callable[[CallResult], None]) -> None:
-        """Shows the result, if there is one, and then says what became of the sandbox when the call was stopped.
-
-        Raises SandboxError when a sandbox cannot be had again.
-        """
+        """Runs a block and shows its result; reports the sandbox's state if the call was stopped. Raises SandboxError
+        if no replacement sandbox is available."""
         self._keep()
         try:
             result = self._interruptible(code)
@@ -55,7 +53,7 @@ class ReplSession:
             self._again(f"the call ended its sandbox ({result.status.value})")
 
     def undo(self) -> bool:
-        """Goes back to before the last block; whether there was such a state."""
+        """Restores the state before the last block; returns False without one."""
         if self._before is None:
             return False
         self.box.restore(self._before)
@@ -68,7 +66,7 @@ class ReplSession:
             self._forget()
 
     def _interruptible(self, code: str) -> CallResult:
-        """The call runs on a thread of its own, so that this one gets Ctrl-C; whose call it was then ends with its
+        """Runs the call on another thread, so that this one receives Ctrl-C; an interrupted call ends with its
         sandbox."""
         answer: Future[CallResult] = Future()
 
@@ -95,15 +93,15 @@ class ReplSession:
             return False
 
     def _again(self, why: str) -> None:
-        """Opens another sandbox in the place of one that is gone."""
+        """Replaces a lost sandbox."""
         self.box.close()
         self.box = self._pool.sandbox(self._limits, snapshot=self._before, caller=CALLER, priority=Priority.JOB)
         if self._before is None:
-            self._write(f"{why}; it starts again with no names and no files")
+            self._write(f"{why}; restarted without names and files")
         elif self._current:
-            self._write(f"{why}; everything is as it was before this block")
+            self._write(f"{why}; restored the state before this block")
         else:
-            self._write(f"{why}; what this block and the one before it did is lost")
+            self._write(f"{why}; the effects of this block and the previous one are lost")
 
     def _keep(self) -> None:
         self._current = False
@@ -117,13 +115,13 @@ class ReplSession:
             if self._answers():
                 self._forget()
                 self._keeps = False
-                self._write(f"states cannot be kept before each block, so a stopped block takes all with it: {error}")
+                self._write(f"states cannot be kept before each block, so stopping a block loses everything: {error}")
             return
         self._forget()
         self._before, self._current = snapshot_id, True
         if time.monotonic() - started > SLOW_SECONDS:
             self._keeps = False
-            self._write("this state is too large to be kept before each block; `:snapshot` keeps one")
+            self._write("this state is too large to be kept before each block; keep one with `:snapshot`")
 
     def _forget(self) -> None:
         snapshot_id, self._before = self._before, None

@@ -1,7 +1,7 @@
-"""Is `assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and what becomes of the sandbox afterwards.
+"""`assay sandbox run`, `snapshot` and `rm`: one call in a sandbox, and the fate of the sandbox afterwards.
 
-What always holds: what the code printed is shown with control characters made visible unless --raw was given; a
-sandbox ends with its command, also by Ctrl-C; a snapshot is kept only of code that ended well.
+Invariants: output is shown with visible control characters unless --raw was given. A sandbox ends with its command,
+also on Ctrl-C. A snapshot is kept only after success.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Pairs = Sequence[tuple[Path, str]]
 def run_once(
     target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
 ) -> ExitCode:
-    """Runs it and shows what came out. Raises what the runtime raises when it could not be run at all."""
+    """Runs the code and shows its output. Raises the runtime's errors if it could not be run."""
     files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
-        raise typer.BadParameter("files and snapshots need a sandbox of its own: leave --tier out", param_hint="--tier")
+        raise typer.BadParameter("files and snapshots need their own sandbox: omit --tier", param_hint="--tier")
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with sessions(target.settings.model_copy(update={"limits": limits})) as pool:
         if least is Tier.SANDBOX:
@@ -56,15 +56,15 @@ def run_once(
 
 
 def for_one(target: BrokerTarget) -> Limits:
-    """A person waits for this one call and can end it: it has more time than a model's, as far as the policy lets it,
-    so that a first import of a large library on a busy machine is no timeout."""
+    """Returns limits with more time per call, within the policy, since a person waits and can stop it; a first import
+    of a large library on a busy machine must not time out."""
     known = target.settings.limits
     seconds = max(known.call_seconds, min(ONE_CALL_SECONDS, target.resources.max_call_seconds))
     return known.model_copy(update={"call_seconds": seconds})
 
 
 def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
-    """Runs it, and keeps a durable snapshot of what it left when it ended well."""
+    """Runs the code, and keeps a durable snapshot of the sandbox on success."""
     files, limits = asked.pairs(), asked.limits(target, for_one(target))
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with (
@@ -93,7 +93,7 @@ def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def sandbox(pool: Sessions, limits: Limits, snapshot: SnapshotId | None, files: Pairs) -> Iterator[Sandbox]:
-    """Opens a sandbox of its own with those files in it, for the block."""
+    """Opens an own sandbox with these files for the block."""
     box = pool.sandbox(limits, snapshot=snapshot, caller=CALLER, priority=Priority.JOB)
     with contextlib.closing(box):
         for host, guest in files:
@@ -105,14 +105,13 @@ def tier_named(name: str | None) -> Tier:
     try:
         return Tier(name or Tier.SANDBOX)
     except ValueError as error:
-        raise typer.BadParameter(f"{name!r} is none of {', '.join(Tier)}", param_hint="--tier") from error
+        raise typer.BadParameter(f"unknown tier {name!r}; use one of {', '.join(Tier)}", param_hint="--tier") from error
 
 
 def snapshot_named(name: str, option: str = "--from") -> SnapshotId:
     if not re.fullmatch(r"[0-9a-f]{64}", name):
         raise typer.BadParameter(
-            f"{name!r} is no snapshot: its name has 64 hexadecimal digits, as `assay sandbox ls` shows them",
-            param_hint=option,
+            f"invalid snapshot {name!r}: give 64 hexadecimal digits, as listed by `assay sandbox ls`", param_hint=option
         )
     return SnapshotId(name)
 
@@ -127,7 +126,7 @@ def show_output(result: CallResult, *, raw: bool) -> None:
 
 
 def complain_of(result: CallResult) -> None:
-    """Says how it failed, on standard error; nothing when it did not."""
+    """Reports a failed call on standard error."""
     if result.status is CallStatus.OK:
         return
     if sys.stdout.isatty() and result.output and not result.output.endswith("\n"):
@@ -137,4 +136,4 @@ def complain_of(result: CallResult) -> None:
     kind = "" if result.status is CallStatus.EXCEPTION else f"{result.status.value}: "
     typer.echo(f"{kind}{printable(result.error)}", err=True)
     if result.status is CallStatus.TIMEOUT:
-        typer.echo("  --seconds S gives a call more time, up to the policy's max_call_seconds", err=True)
+        typer.echo("  give a call more time with --seconds S, up to the policy's max_call_seconds", err=True)

@@ -1,8 +1,7 @@
-"""Is `assay sandbox selftest` and `bench`: the conformance suite on this machine, a line for each area and a paragraph
-for each failure; and what the runtime costs here, figure by figure.
+"""`assay sandbox selftest` and `bench`: the conformance suite and the runtime's costs on this machine.
 
-Progress goes to standard error; the result, a table or JSON alone, to standard output. Of the figures, milliseconds end
-in `_ms`, memory in `_mib`; `_p95` is the 95th percentile beside a median.
+Progress goes to standard error; the table or JSON to standard output. Figures in milliseconds end in `_ms`, memory in
+`_mib`; `_p95` is the 95th percentile beside a median.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ ALL = "all"
 
 
 def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None, as_json: bool) -> ExitCode:
-    """Runs the checks; 1 when one failed. Raises BadParameter for a text that no check has in its name."""
+    """Runs the checks; returns 1 if one failed. Raises BadParameter if no check's name contains the text."""
     wanted = backends(target, backend)
     checks = [check for check in chosen(quick=quick) if named is None or named in check.name]
     if not checks:
-        raise typer.BadParameter(f"no check has {named!r} in its name", param_hint="--check")
+        raise typer.BadParameter(f"no check's name contains {named!r}", param_hint="--check")
     found = {name: _examined(target.settings, name, checks) for name in wanted}
     failed = sum(result.outcome is CheckOutcome.FAIL for results in found.values() for result in results)
     if as_json:
@@ -59,13 +58,13 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
 
 
 def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
-    """Names those to be examined. Raises AssayError (4) for one that the policy gives nothing to run."""
+    """Returns the backends to examine. Raises AssayError (4) for one that the policy does not use."""
     if name == ALL:
         return target.allowed
     wanted = backend_named(name)
     if wanted not in target.allowed:
         raise AssayError(
-            f"the policy gives {wanted} nothing to run",
+            f"the policy does not use {wanted}",
             f'let the owner set model_code or tools = "{wanted}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
@@ -73,8 +72,7 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
 
 
 def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json: bool) -> ExitCode:
-    """Shows the figures of one backend: that of model code unless another is named. Raises AssayError (4) where the
-    policy does not allow what it needs."""
+    """Measures one backend, by default that of model code. Raises AssayError (4) if the policy's bounds are too low."""
     chosen = target.settings.backend if backend is None else backends(target, backend)[0]
     target.require_within(BENCH_LIMITS, dict.fromkeys(places.BOUNDED, "assay sandbox bench"))
     values: dict[str, object] = {
@@ -93,7 +91,7 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
             except Violation as error:
                 raise AssayError(
                     f"{step.what} cannot be measured: {error}",
-                    "`assay sandbox selftest` says what does not hold here",
+                    "find the failing checks with `assay sandbox selftest`",
                     ExitCode.INFRASTRUCTURE,
                 ) from error
     values["seconds"] = round(time.monotonic() - started, 1)
@@ -107,7 +105,7 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
 
 
 def _examined(settings: RuntimeSettings, backend: BackendName, checks: Sequence[ConformanceCheck]) -> list[CheckResult]:
-    """Uses one pool for all checks of a backend, with the limits that the suite is written for."""
+    """Runs all checks of a backend in one pool, with the limits that the suite is written for."""
     results: list[CheckResult] = []
     own = settings.model_copy(update={"backend": backend, "limits": LIMITS})
     with sessions(own) as pool:
@@ -143,7 +141,7 @@ def _show(found: dict[BackendName, list[CheckResult]], failed: int) -> None:
     show_line("")
     outcomes = [result.outcome for results in found.values() for result in results]
     held, left = outcomes.count(CheckOutcome.PASS), outcomes.count(CheckOutcome.REFUSED)
-    hold = f"all {held} checks hold here" + (f", and {left} are refused as documented" if left else "")
+    hold = f"all {held} checks passed" + (f", and {left} are refused as documented" if left else "")
     show_line(f"{failed} of {len(outcomes)} checks failed" if failed else hold)
 
 

@@ -1,7 +1,7 @@
-"""Is `assay sandbox shell`: Python in a sandbox, line by line, at a terminal or from a pipe.
+"""`assay sandbox shell`: interactive Python in a sandbox, at a terminal or from a pipe.
 
-What always holds: the code runs inside and nowhere else, here it is only looked at to see whether a block has ended;
-Ctrl-C ends the call under way and not the shell; what comes from inside is shown with control characters made visible.
+Invariants: code runs only inside; here it is only parsed to find the end of a block. Ctrl-C ends the current call, not
+the shell. Output from inside is shown with visible control characters.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from runtime.errors import BadRequestError, InfrastructureError, SandboxError
 from runtime.sandbox import CallResult, Limits, Priority
 from runtime.settings import RuntimeSettings
 
-BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops what runs, Ctrl-D ends."
+BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops the running code, Ctrl-D leaves."
 
 
 def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:
-    """Converses until the end of the input, or `:quit`. Raises what the runtime raises when there is no sandbox to be
-    had."""
+    """Runs the shell until the end of input or `:quit`. Raises the runtime's errors if no sandbox is available."""
     start = None if snapshot is None else snapshot_named(snapshot)
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     with sessions(settings.model_copy(update={"limits": limits})) as pool:
@@ -46,27 +45,27 @@ def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, fi
 
 
 class ShellCommands(Protocol):
-    """What a shell does with a line that begins with a colon, and where Python runs."""
+    """Handler of lines that begin with a colon, and owner of the Python session."""
 
     @property
     def now(self) -> ReplSession:
-        """The sandbox that is worked in. Raises BadRequestError where there is none."""
+        """The current sandbox. Raises BadRequestError without one."""
 
     @property
     def number(self) -> int:
-        """Which of the sandboxes that is; 0 for the first."""
+        """Number of the current sandbox; 0 is the first."""
 
     @property
     def several(self) -> bool:
-        """Whether there are more than one."""
+        """True if there is more than one sandbox."""
 
     def do(self, line: str) -> bool:
-        """Says whether the shell goes on. Raises SandboxError and OSError for what cannot be done."""
+        """Runs a command; returns False to leave the shell. Raises SandboxError and OSError on failure."""
 
 
 class Shell:
     def __init__(self, commands: ShellCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
-        """`read` takes a prompt, gives a line without its end, and raises EOFError."""
+        """`read` takes a prompt and returns a line without its end; raises EOFError."""
         self._commands, self._read, self._at_terminal = commands, read, at_terminal
         self._blocks = Blocks(patient=not at_terminal)
 
@@ -126,7 +125,7 @@ class Shell:
 
 
 def read_line(prompt: str) -> str:
-    """Reads a line, with editing and history where readline is there."""
+    """Reads a line, with editing and history if readline is available."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it is what makes input() edit
     return input(prompt)

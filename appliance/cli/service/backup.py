@@ -15,18 +15,18 @@ from appliance.system.durable_file import expanded
 if TYPE_CHECKING:
     from appliance.backup.store import BackupManifest, BackupStore
 
-app = typer.Typer(help="Copies of the data folder: make, list, check, put back, remove.", no_args_is_help=True)
+app = typer.Typer(help="Create, list, verify, restore and remove backups of the data folder.", no_args_is_help=True)
 SHOWN_SECRETS = 10
-Store = Annotated[
-    Path, typer.Argument(metavar="FOLDER", help="Where backups are kept, on another disk if there is one.")
+Store = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the backups, if possible on another disk.")]
+Name = Annotated[
+    str | None, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls` (default: the newest).")
 ]
-Name = Annotated[str | None, typer.Argument(metavar="NAME", help="Which one (`assay backup ls`); the newest without.")]
 
 
 @app.command("create")
 def create(context: typer.Context, folder: Store, data: Data = None, as_json: Json = False) -> None:
-    """Copy ledger, audit log, keys, models and files as of now, also while the daemon works; what the folder has
-    already is not copied again.
+    """Copy ledger, audit log, keys, models and files, also while the daemon works; unchanged files are not copied
+    again.
 
     Example: assay backup create /mnt/backup
     """
@@ -44,7 +44,7 @@ def create(context: typer.Context, folder: Store, data: Data = None, as_json: Js
 
 @app.command("ls")
 def ls(folder: Store, as_json: Json = False) -> None:
-    """The backups in a folder, oldest first.
+    """List the backups in a folder, oldest first.
 
     Example: assay backup ls /mnt/backup
     """
@@ -63,13 +63,13 @@ def ls(folder: Store, as_json: Json = False) -> None:
             (name, one.created[:19], one.version, len(one.files), _mib(one.size), one.champion[:12] or "-")
             for name, one in found
         ],
-        empty="there is none",
+        empty="no backup",
     )
 
 
 @app.command("verify")
 def verify(folder: Store, name: Name = None, as_json: Json = False) -> None:
-    """Read every byte of a backup and compare it, and check its ledger and the chain of its audit log.
+    """Compare every byte of a backup, and check its ledger and its audit log's chain.
 
     Example: assay backup verify /mnt/backup
     """
@@ -81,7 +81,7 @@ def verify(folder: Store, name: Name = None, as_json: Json = False) -> None:
     show_progress("")
     _show(name, manifest, as_json)
     if not as_json:
-        show_line("it is whole, and its audit log holds")
+        show_line("the backup is complete, and its audit log is valid")
 
 
 @app.command("restore")
@@ -89,19 +89,19 @@ def restore(
     context: typer.Context,
     folder: Store,
     name: Name = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Where the data folder is used: move that one aside, whole.")
-    ] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Move an existing data folder aside.")] = False,
     accept_key: Annotated[
         str | None,
-        typer.Option("--accept-key", metavar="FINGERPRINT", help="Take a backup of another history, signed by this."),
+        typer.Option(
+            "--accept-key", metavar="FINGERPRINT", help="Accept a backup of another history, signed by this key."
+        ),
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make the data folder the one that was backed up. Every byte is checked first; no daemon may run on it.
+    """Restore the data folder from a backup. Every byte is checked first; stop the daemon before.
 
-    Kept sessions are not put back, and the gateway's tokens are revoked: make them anew.
+    Kept sessions are not restored, and the gateway's tokens are revoked: make new ones.
 
     Example: assay backup restore /mnt/backup
     """
@@ -127,7 +127,9 @@ def restore(
             if manifest.head:
                 revoked.extend(accept_restored(made, kept, name, manifest.created))
         except AuditError as error:
-            raise BackupError(f"nothing was put back, for its log cannot go on: {error}", hint=error.hint) from error
+            raise BackupError(
+                f"nothing was restored, because its log cannot be continued: {error}", hint=error.hint
+            ) from error
 
     aside, since = put_back(
         store, manifest, settings.data, stamp=file_stamp(), replace=replace,
@@ -137,21 +139,23 @@ def restore(
     facts = {"restored": str(settings.data), "aside": str(aside) if aside else None}
     _show(name, manifest, as_json, **facts, decided_since=since, tokens_revoked=revoked)
     if not as_json:
-        show_line(f"{settings.data} is that backup now" + (f"; the one before is {aside}" if aside else ""))
+        show_line(f"restored {settings.data}" + (f"; the previous folder is {aside}" if aside else ""))
         if since:
-            show_line(f"entries of the audit log that are younger than it, and hold no more: {since}")
+            show_line(f"newer entries of the audit log, no longer valid: {since}")
         if revoked:
-            show_line(f"tokens of the gateway that were revoked, make them anew: {', '.join(revoked)}")
+            show_line(f"revoked gateway tokens, make new ones: {', '.join(revoked)}")
         if manifest.head:
             show_line(f"the head of its audit log is kept in {', '.join(map(str, kept))}")
-        show_line("`assay audit verify`, then start the daemon")
+        show_line("run `assay audit verify`, then start the daemon")
 
 
 @app.command("rm")
 def rm(
-    folder: Store, name: Annotated[str, typer.Argument(metavar="NAME", help="Which one.")], as_json: Json = False
+    folder: Store,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Backup, as listed by `assay backup ls`.")],
+    as_json: Json = False,
 ) -> None:
-    """Remove a backup, and what no other one needs of it.
+    """Remove a backup, and files that no other backup needs.
 
     Example: assay backup rm /mnt/backup 20261124T020000
     """
@@ -169,11 +173,11 @@ def rm(
 
 def _show_secrets(names: Sequence[str]) -> None:
     if names:
-        show_line("secret keys are in it, so keep it as you keep them:")
+        show_line("it contains secret keys; protect it accordingly:")
     for name in names[:SHOWN_SECRETS]:
         show_line(f"  {name}")
     if len(names) > SHOWN_SECRETS:
-        show_line(f"  and {len(names) - SHOWN_SECRETS} more (--json has all)")
+        show_line(f"  and {len(names) - SHOWN_SECRETS} more (see --json)")
 
 
 def _store(folder: Path) -> BackupStore:

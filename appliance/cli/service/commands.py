@@ -1,4 +1,4 @@
-"""`assay serve`, `broker`, `status`, `config`, `doctor` and `demo`: the appliance itself."""
+"""`assay serve`, `broker`, `status`, `stop`, `config`, `doctor` and `demo`: the appliance itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from appliance.client import Status
     from appliance.config.configuration import Settings
 
-config = typer.Typer(help="What is configured, and where it comes from.", no_args_is_help=True)
+config = typer.Typer(help="Show the configuration and the origin of its values.", no_args_is_help=True)
 
 
 def serve(context: typer.Context, data: Data = None) -> None:
@@ -26,7 +26,7 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def broker(context: typer.Context, data: Data = None) -> None:
-    """Run the broker alone, as root. For a daemon without root's rights (see docs/operate.md)."""
+    """Run the broker alone, as root, for a daemon without root's rights (see docs/operate.md)."""
     from appliance.config.places import broker_folder, broker_settings, broker_socket
     from appliance.daemon.processes.broker_process import command
     from appliance.daemon.processes.privileges import user_account
@@ -49,7 +49,7 @@ def broker(context: typer.Context, data: Data = None) -> None:
 
 
 def status(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Show what runs, what is in service, and what waits for a person.
+    """Show running work, models in service, and what waits for a person.
 
     Example: assay status --json
     """
@@ -65,7 +65,7 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 
 
 def stop(context: typer.Context, data: Data = None) -> None:
-    """Ask the daemon to stop. What is unfinished continues with the next start."""
+    """Ask the daemon to stop. Unfinished work continues at the next start."""
     from appliance.cli.show.printing import show_line
 
     client_of(context, data).shutdown()
@@ -75,12 +75,12 @@ def stop(context: typer.Context, data: Data = None) -> None:
 def doctor(
     context: typer.Context,
     no_selftest: Annotated[
-        bool, typer.Option("--no-selftest", help="Do not have sandboxes prove what they hold; half a minute less.")
+        bool, typer.Option("--no-selftest", help="Skip the sandbox self-test; half a minute less.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Check this machine, and say what to do about what is missing.
+    """Check this machine, and advise on missing parts.
 
     Example: assay doctor --no-selftest
     """
@@ -91,12 +91,14 @@ def doctor(
 
 def demo(
     context: typer.Context,
-    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Everything random follows from it.")] = 0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew instead of going on.")] = False,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the result there.")] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed of all random choices.")] = 0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start again instead of continuing.")] = False,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the result to this file.")
+    ] = None,
     data: Data = None,
 ) -> None:
-    """One night in miniature, here, in minutes. An unfinished one continues.
+    """Run one night in miniature on this machine, in minutes. An unfinished one continues.
 
     Example: assay demo --seed 7 --json night.json
     """
@@ -115,24 +117,24 @@ def demo(
 
 
 def _must_be_writable(file: Path) -> None:
-    """Said before the minutes that the demonstration takes, and not after them."""
+    """Raises BadParameter before the demonstration's minutes, not after them."""
     if file.is_dir():
         raise typer.BadParameter(f"{file} is a folder", param_hint="--json")
     if not os.access(file.absolute().parent, os.W_OK):
-        raise typer.BadParameter(f"{file.absolute().parent} is no folder that can be written", param_hint="--json")
+        raise typer.BadParameter(f"{file.absolute().parent}: no such writable folder", param_hint="--json")
 
 
 @config.command("show")
 def show(
     context: typer.Context,
-    origin: Annotated[bool, typer.Option("--origin", help="Say where each value comes from.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Show the origin of each value.")] = False,
     explain: Annotated[
-        str | None, typer.Option("--explain", metavar="KEY", help="Say all about one key, or those of a section.")
+        str | None, typer.Option("--explain", metavar="KEY", help="Describe a key, or all keys of a section.")
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Every value in force; --json always says where each comes from.
+    """Show every value in force; --json always includes origins.
 
     Example: assay config show --explain schedule.cron
     """
@@ -161,7 +163,7 @@ def _explain(settings: Settings, wanted: str, as_json: bool) -> None:
         show_fields(
             [
                 ("key", key.name),
-                ("does", key.description),
+                ("purpose", key.description),
                 ("type", key.type),
                 ("unit", key.unit or "none"),
                 ("default", as_written(key.default)),
@@ -185,7 +187,7 @@ def _show_status(found: Status) -> None:
             ("tampered with", found.tampered),
             ("worker", f"{worker.state}" + (f": {worker.doing} (pid {worker.pid})" if worker.doing else "")),
             ("solvers", f"{found.solvers.state} (pid {found.solvers.pid})" if found.solvers.pid else None),
-            ("set aside", f"{aside} jobs: `assay jobs ls`, `assay jobs resume`" if aside else None),
+            ("set aside", f"{aside} jobs: see `assay jobs ls`, then `assay jobs resume`" if aside else None),
             ("sandboxes", found.broker_news),
             ("blocked by", worker.waits_for),
             ("cycles wait for", found.cycles_wait_for),
@@ -200,13 +202,13 @@ def _show_status(found: Status) -> None:
             ("decision", _decided(found)),
             ("jobs waiting", waiting),
             ("gateway", found.gateway.summary if found.gateway is not None else ""),
-            ("next cycle", found.next_cycle or "not scheduled; `assay schedule show` says why"),
+            ("next cycle", found.next_cycle or "not scheduled; see `assay schedule show`"),
         ]
     )
 
 
 def _decided(found: Status) -> str:
-    """In one line; `assay model show` has all of it."""
+    """Formats the decision as one line; `assay model show` has the rest."""
     from appliance.text.printable import printable
 
     decision = found.decision

@@ -1,4 +1,4 @@
-"""`assay gateway`: the endpoint for the owner's own agent, its tokens, and what is kept of sessions."""
+"""`assay gateway`: the endpoint for the owner's own agent, its tokens, and kept sessions."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from appliance.text.printable import printable
 if TYPE_CHECKING:
     from appliance.client.gateway import GatewayClient
 
-A_SESSION = "Its id, as `gateway sessions ls` has it, or its first digits (6 or more)."
+A_SESSION = "Id, as listed by `gateway sessions ls`, or its first digits (6 or more)."
 MOST = 1000
-"""Sessions that are counted before all are deleted."""
+"""Maximum sessions counted before all are deleted."""
 app = typer.Typer(
-    help="An OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.", no_args_is_help=True
+    help="Run an OpenAI-compatible endpoint on this machine, for your own agent. See docs/gateway.md.",
+    no_args_is_help=True,
 )
-token = typer.Typer(help="Who may ask, and whose sessions are recorded.", no_args_is_help=True)
-sessions = typer.Typer(help="What is kept of sessions that were recorded with consent.", no_args_is_help=True)
+token = typer.Typer(help="Manage access tokens, and consent to recording.", no_args_is_help=True)
+sessions = typer.Typer(help="List, show and delete sessions recorded with consent.", no_args_is_help=True)
 app.add_typer(token, name="token")
 app.add_typer(sessions, name="sessions")
 
 
 @app.command("serve")
 def serve(context: typer.Context, data: Data = None) -> None:
-    """Serve the endpoint here, until Ctrl-C or SIGTERM. The daemon does it by itself with gateway.enabled.
+    """Serve the endpoint here, until Ctrl-C or SIGTERM. With gateway.enabled the daemon does this itself.
 
-    2: the port cannot be used; 5: the engine failed.
+    Exit code 2: the port cannot be used; 5: the engine failed.
     """
     from functools import partial
 
@@ -80,24 +81,24 @@ def serve(context: typer.Context, data: Data = None) -> None:
     ):
         api = GatewayApi(loop, champion, most, checker, keeper)
         with GatewayServer(GatewayDoor(api.app, KnownTokens(folder), asked.port), sock):
-            show_line(f"the gateway is served at {asked.base_url}; Ctrl-C ends it")
+            show_line(f"serving the gateway at {asked.base_url}; stop with Ctrl-C")
             while not came:
                 time.sleep(0.5)
                 if loop.failure is not None and not came:
-                    raise AssayError(f"the engine failed: {loop.failure}", "start it again", ExitCode.INFRASTRUCTURE)
+                    raise AssayError(f"the engine failed: {loop.failure}", "restart it", ExitCode.INFRASTRUCTURE)
 
 
 @token.command("new")
 def new(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What you will know it by.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the token.")],
     consent: Annotated[
-        bool, typer.Option("--consent", help="Record what is asked with it; with a verdict it may become tasks.")
+        bool, typer.Option("--consent", help="Record its sessions; those with a verdict may become tasks.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token. It is shown this once; only its hash is kept.
+    """Make a token. It is shown only once; only its hash is stored.
 
     Example: assay gateway token new editor --consent
     """
@@ -107,7 +108,7 @@ def new(
     else:
         show_line(made.secret)
     recorded = "recorded, and may become tasks" if consent else "not recorded"
-    typer.echo(f"shown this once; what is asked with it is {recorded}", err=True)
+    typer.echo(f"shown only once; its sessions are {recorded}", err=True)
     _tell_when_off(context, data)
 
 
@@ -118,7 +119,7 @@ def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None
         _client(context, data).tokens(),
         ("name", "consent", "made", "revoked"),
         lambda one: (one.name, "yes" if one.consent else "no", one.created[:19], (one.revoked or "")[:19]),
-        empty="there is no token: `assay gateway token new NAME` makes one",
+        empty="no token: make one with `assay gateway token new NAME`",
         as_json=as_json,
     )
     _tell_when_off(context, data)
@@ -131,7 +132,7 @@ def revoke(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Make a token worthless from its next request on.
+    """Revoke a token, effective from its next request.
 
     Example: assay gateway token revoke editor
     """
@@ -141,7 +142,7 @@ def revoke(
 
 @sessions.command("ls")
 def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as_json: Json = False) -> None:
-    """List the sessions that are kept, newest first."""
+    """List the kept sessions, newest first."""
     from appliance.client.gateway import becomes_task
 
     show_records(
@@ -151,7 +152,7 @@ def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as
             *(one.id, one.token, one.updated[:19], one.turns, one.tokens),
             *(one.verdict or "", becomes_task(one, "yes, before a night")),
         ),
-        empty="nothing is kept: `assay gateway token new NAME --consent` makes a token whose sessions are",
+        empty="no kept session: make a token with consent, `assay gateway token new NAME --consent`",
         as_json=as_json,
         narrow={"newest turn": short_time, "tokens": None, "turns": None},
     )
@@ -164,7 +165,7 @@ def sessions_show(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show all that is kept of a session; --json has its tokens too.
+    """Show everything kept of a session; --json includes its tokens.
 
     Example: assay gateway sessions show gs-1f0c52b7
     """
@@ -181,7 +182,7 @@ def sessions_show(
             ("token", row.token),
             ("kept until", row.expires[:19]),
             ("weights", kept.version[:12]),
-            ("tokens", f"{row.tokens}{', no word or token is kept: redaction' if row.redacted else ''}"),
+            ("tokens", f"{row.tokens}{', no word or token is kept (redaction)' if row.redacted else ''}"),
             ("verdict", f"{kept.verdict.outcome.value}: {kept.verdict.reason}" if kept.verdict else "none"),
             ("becomes a task", becomes_task(row, "yes, before a night")),
         ]
@@ -195,19 +196,19 @@ def sessions_show(
 def sessions_delete(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(metavar="SESSION", help=A_SESSION)] = None,
-    every: Annotated[bool, typer.Option("--all", help="All of them; asks first.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Delete all sessions; asks first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --all: do not ask.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Delete what is kept of a session. A task that was made of it stays until you remove that taskset.
+    """Delete everything kept of a session. A task made from it stays until you remove its taskset.
 
     Example: assay gateway sessions delete gs-1f0c52b7
     """
     from appliance.errors import UsageError
 
     if (name is None) is not every:
-        raise UsageError("name one session, or give --all", "`assay gateway sessions ls` lists them")
+        raise UsageError("give either a session or --all", "list sessions with `assay gateway sessions ls`")
     if every and not yes:
         _be_sure(context, data, as_json)
     deleted = _client(context, data).delete_session(name or "all")
@@ -215,19 +216,19 @@ def sessions_delete(
 
 
 def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
-    """Raises UsageError unless a person at a terminal says yes."""
+    """Raises UsageError unless a person at a terminal agrees."""
     from appliance.errors import UsageError
 
     if as_json or not sys.stdin.isatty():
-        raise UsageError("all sessions would be deleted, and nobody is there to ask", "say --yes as well")
+        raise UsageError("cannot ask for confirmation without a terminal", "add --yes to delete all sessions")
     count = len(_client(context, data).sessions(MOST))
-    typer.echo(f"Delete {count}{' or more' if count == MOST else ''} sessions for ever? [y/N] ", nl=False, err=True)
+    typer.echo(f"Delete {count}{' or more' if count == MOST else ''} sessions permanently? [y/N] ", nl=False, err=True)
     if input().strip().lower() not in ("y", "yes"):
-        raise UsageError("nothing was deleted", "`assay gateway sessions ls` lists them")
+        raise UsageError("nothing was deleted", "list sessions with `assay gateway sessions ls`")
 
 
 def _tell_when_off(context: typer.Context, data: Path | None) -> None:
-    """A token is of no use while nothing answers."""
+    """Warns that a token is useless while the gateway does not answer."""
     gateway = client_of(context, data).status().gateway
     if gateway is not None and not gateway.answers:
         typer.echo(f"the gateway: {gateway.summary}", err=True)

@@ -1,4 +1,4 @@
-"""`assay prune`: makes room in the ledger."""
+"""`assay prune`: frees space in the ledger."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ NIGHTS = 30
 def prune(
     context: typer.Context,
     nights: Annotated[
-        int, typer.Option("--nights", min=1, max=100_000, help="So many of the newest cycles keep everything.")
+        int, typer.Option("--nights", min=1, max=100_000, help="Number of newest cycles that keep everything.")
     ] = NIGHTS,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would go, and drop nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be dropped, and drop nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Drop the tokens of old training rollouts from the ledger.
 
-    The code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and
-    the audit log stay. The file keeps its size; the room in it is used for what is written next.
-    `retention.training_nights` has it done after each cycle. What was dropped of the results of tools `assay curriculum
-    audit` can compare no more: it says so, and is not clean then.
+    Code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and the
+    audit log stay. The file keeps its size; the space is reused for new records. `retention.training_nights` does this
+    after each cycle. `assay curriculum audit` can no longer compare dropped tool results; it reports that and is not
+    clean.
 
     Example: assay prune --nights 30 --dry-run
     """

@@ -14,18 +14,20 @@ from appliance.cli.shell.options import Data, socket_of
 
 def tui(
     context: typer.Context,
-    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Whose key signs, of several.")] = None,
-    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="The key that signs.")] = None,
+    name: Annotated[str | None, typer.Option("--as", metavar="NAME", help="Person whose key signs.")] = None,
+    key: Annotated[Path | None, typer.Option("--key", metavar="FILE", help="File of the signing key.")] = None,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Nothing can be approved, submitted or called off.")
+        bool, typer.Option("--read-only", help="Disable approving, submitting and cancelling.")
     ] = False,
-    screen: Annotated[str, typer.Option("--screen", metavar="NAME", help="The screen that is opened first.")] = "",
-    light: Annotated[bool, typer.Option("--light", help="Light colours; T turns them.")] = False,
+    screen: Annotated[str, typer.Option("--screen", metavar="NAME", help="Screen to open first.")] = "",
+    light: Annotated[bool, typer.Option("--light", help="Use light colours; T toggles.")] = False,
     demo_data: Annotated[
         bool, typer.Option("--demo-data", help="Show made-up nights from a temporary folder; no daemon is needed.")
     ] = False,
-    web: Annotated[bool, typer.Option("--web", help="Serve it to a browser on this machine, behind a token.")] = False,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of --web; 0 takes a free one.")] = 0,
+    web: Annotated[
+        bool, typer.Option("--web", help="Serve to a browser on this machine, protected by a token.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --web; 0 takes a free one.")] = 0,
     data: Data = None,
 ) -> None:
     """Open the terminal program.
@@ -50,7 +52,7 @@ def tui(
     from appliance.cli.shell.noted_signals import left_by_signal, run_child
 
     with left_by_signal(needs_terminal=not web):
-        typer.echo("making made-up nights, some seconds ...", err=True)
+        typer.echo("preparing made-up nights, some seconds ...", err=True)
         with demo_appliance() as made:
             code = run_child(_command(made.socket, [*options, "--key", str(key or made.key)]))
     raise typer.Exit(code)

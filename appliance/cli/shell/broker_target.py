@@ -1,7 +1,7 @@
-"""Decides where a sandbox command runs: under which backend, and at whose broker.
+"""Chooses backend and broker for a sandbox command.
 
-What always holds: code that a person runs gets the isolation that the written policy has for model code, never less;
-a running broker of the data folder is used, and only where none listens a private one is started, which needs root.
+Invariants: a person's code gets the policy's isolation for model code, never less. A running broker of the data folder
+is used; a private one, which needs root, is started only if none listens.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 
 KEY = "[sandboxes] model_code in the policy"
 PATIENT_SECONDS = 30.0
-"""For a call of the owner's: a data set may take longer to make, and a solution to run, than a model may wait."""
+"""Time limit of an owner's call, in seconds: data sets and solutions may take longer than a model's call."""
 
 
 class BrokerTarget(NamedTuple):
     settings: RuntimeSettings
-    """Its backend is the one that was chosen."""
+    """Settings with the chosen backend."""
     allowed: tuple[BackendName, ...]
-    """What the policy gives anything to run."""
+    """Backends that the policy uses."""
     resources: ResourceRules
-    """The policy's bounds."""
+    """Bounds of the policy."""
 
     def require_within(self, limits: Limits, asked: Mapping[str, str]) -> None:
-        """Holds limits to the policy's bounds; `asked` says which option each comes from. Raises AssayError (4)."""
+        """Raises AssayError (4) for limits beyond the policy's bounds; `asked` maps limits to options."""
         try:
             places.require_within(limits, self.resources, asked)
         except PolicyError as error:
@@ -56,7 +56,7 @@ def broker_path(context: typer.Context, data: Path | None) -> Path:
 
 
 def listening(path: Path) -> bool:
-    """Says whether a broker is there. Raises AssayError when it is not for us."""
+    """True if a broker listens there. Raises AssayError if this user may not use it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         probe.settimeout(5.0)
         try:
@@ -65,8 +65,8 @@ def listening(path: Path) -> bool:
             return False
         except PermissionError as error:
             raise AssayError(
-                f"the broker at {path} is not for this user",
-                "run it as the user of the daemon, or as root",
+                f"{path}: permission denied for this user",
+                "run this as the daemon's user, or as root",
                 ExitCode.REFUSED,
             ) from error
         except OSError as error:
@@ -77,16 +77,13 @@ def listening(path: Path) -> bool:
 
 
 def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) -> BrokerTarget:
-    """Finds the settings in force, at a running broker or for a private one that keeps at most `ready` sandboxes ahead,
-    None for as many as are configured.
-
-    Raises AssayError without a broker and without root.
-    """
+    """Returns the settings for a running broker, or for a private one that keeps at most `ready` sandboxes ahead (None:
+    as configured). Raises AssayError without a broker and without root."""
     return for_settings(settings_of(context, data), ready=ready)
 
 
 def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
-    """Finds the broker as `find` does, for a configuration that has been read."""
+    """Returns the target as `find` does, for settings already read."""
     from appliance.settings.policy_files import load_policy
 
     policy = load_policy(settings.data)
@@ -109,10 +106,8 @@ def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
 
 
 def for_code(context: typer.Context, data: Path | None, backend: str | None) -> BrokerTarget:
-    """Says where code runs that somebody wants run: the policy's backend for model code, or gVisor where it is there.
-
-    Raises AssayError (4) for a backend that the policy does not have for it.
-    """
+    """Returns the target for a person's code: the policy's backend for model code, or gVisor if requested and in use.
+    Raises AssayError (4) for any other backend."""
     from appliance.settings.policy_files import load_policy
 
     wanted = backend_named(backend) if backend is not None else None
@@ -122,8 +117,8 @@ def for_code(context: typer.Context, data: Path | None, backend: str | None) -> 
     chosen = wanted or ruled
     if chosen is not ruled and not (chosen is BackendName.GVISOR and chosen in target.allowed):
         raise AssayError(
-            f"the policy runs such code under {ruled}, not under {chosen}",
-            f'leave --backend out, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
+            f"the policy runs this code under {ruled}, not {chosen}",
+            f'omit --backend, or let the owner set model_code = "{chosen}" in [sandboxes] of the policy',
             ExitCode.REFUSED,
         )
     return target._replace(settings=target.settings.model_copy(update={"backend": chosen}))
@@ -134,7 +129,7 @@ def backend_named(name: str) -> BackendName:
         return BackendName(name)
     except ValueError as error:
         known = ", ".join(BackendName)
-        raise typer.BadParameter(f"{name!r} is none of {known}", param_hint="--backend") from error
+        raise typer.BadParameter(f"unknown backend {name!r}; use one of {known}", param_hint="--backend") from error
 
 
 def no_broker(path: Path) -> AssayError:
@@ -153,8 +148,7 @@ def sessions(settings: RuntimeSettings) -> Sessions:
 
 
 def patient_sessions(context: typer.Context, data: Path | None) -> Sessions:
-    """Opens a pool where somebody else's code runs as any code that a person wants run, but with more time; close
-    it."""
+    """Opens a pool for foreign code, isolated as a person's code but with more time; close it."""
     settings = for_code(context, data, None).settings
     limits = settings.limits.model_copy(
         update={"call_seconds": PATIENT_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}

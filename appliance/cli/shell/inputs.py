@@ -1,6 +1,6 @@
-"""What a person hands to a command: the text in a file that is named, or on standard input.
+"""Text inputs of commands: a named file or standard input.
 
-What always holds: no more is read than may be; what cannot be read is said with the option that named it.
+Invariants: reads are bounded; errors name the option of the input.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MOST_BYTES = 8 << 20
 
 
 def text_of(name: str, option: str, most: int = MOST_BYTES) -> str:
-    """What a file holds, or standard input. Raises UsageError for what is no text, or more than `most` bytes."""
+    """Reads text from a file or standard input. Raises UsageError if not text, or longer than `most` bytes."""
     try:
         if name == STDIN:
             content = standard_input(option, most)
@@ -23,9 +23,9 @@ def text_of(name: str, option: str, most: int = MOST_BYTES) -> str:
             with Path(name).open("rb") as stream:
                 content = stream.read(most + 1)
     except OSError as error:
-        raise UsageError(f"{name}: {error.strerror}", f"{option} names a file that can be read, or `-`") from error
+        raise UsageError(f"{name}: {error.strerror}", f"set {option} to a readable file, or `-`") from error
     if len(content) > most:
-        raise UsageError(f"{name} is longer than {most >> 20} MiB", f"{option} takes nothing that long")
+        raise UsageError(f"{name} is longer than {most >> 20} MiB", f"shorten the input of {option}")
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -33,10 +33,10 @@ def text_of(name: str, option: str, most: int = MOST_BYTES) -> str:
 
 
 def standard_input(option: str, most: int) -> bytes:
-    """Up to `most` bytes and one. Raises UsageError where there is none, or where another option has read it."""
+    """Reads up to `most` + 1 bytes. Raises UsageError if standard input is closed or already read."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(
-            f"{option}: there is no standard input left to read", "only one option can be `-`; name a file"
+            f"{option}: standard input is closed or already read", "use `-` for one option only, and name a file"
         )
     with sys.stdin as stream:
         return stream.buffer.read(most + 1)

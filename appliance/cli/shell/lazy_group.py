@@ -1,7 +1,7 @@
-"""A group of commands as a table: the line of each in `--help`, and where it is imported from once it is asked for.
+"""A command group as a table: each command's help line, and the place it is imported from on use.
 
-What always holds: showing a group's help, or what a shell may offer after it, loads none of its commands; every
-parameter that names something refuses an empty name.
+Invariants: showing a group's help or completions loads none of its commands. Every parameter that names something
+rejects an empty name.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 PLAIN: Mapping[str, str] = {
-    "int_parsing": "this is no whole number",
-    "int_from_float": "this is no whole number",
-    "float_parsing": "this is no number",
-    "greater_than_equal": "it must be {ge} or more",
-    "less_than_equal": "it must be {le} or less",
-    "greater_than": "it must be more than {gt}",
-    "less_than": "it must be less than {lt}",
+    "int_parsing": "not a whole number",
+    "int_from_float": "not a whole number",
+    "float_parsing": "not a number",
+    "greater_than_equal": "must be {ge} or more",
+    "less_than_equal": "must be {le} or less",
+    "greater_than": "must be more than {gt}",
+    "less_than": "must be less than {lt}",
 }
-"""By pydantic's type of error."""
+"""Messages by pydantic's type of error."""
 SHOWN = 40
-"""Characters of the value."""
+"""Characters shown of the value."""
 
 
 def speak_plainly(command: Any) -> None:
-    """Has every parameter of the command, and of those below it, say so."""
+    """Makes parameters of the command and its subcommands report errors with these messages."""
     for below in filter(None, getattr(command, "commands", {}).values()):
         speak_plainly(below)
     for parameter in command.params:
@@ -50,7 +50,7 @@ def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any,
 
 
 def in_words(error: BaseException | None) -> str:
-    """The first thing that pydantic found; empty where it is nothing that has words here."""
+    """Returns a message for the first validation error; empty if there is none for its type."""
     from appliance.text.printable import printable
 
     faults = getattr(error, "errors", None)
@@ -70,7 +70,7 @@ NAMES = {"--as", "--backend", "--before", "--cycle", "--digest", "--explain", "-
 
 
 def refuse_empty_names(command: Any) -> None:
-    """Has every parameter of the command, and of those below it, refuse an empty name with a usage error."""
+    """Makes parameters of the command and its subcommands reject an empty name with a usage error."""
     for below in filter(None, getattr(command, "commands", {}).values()):
         refuse_empty_names(below)
     for parameter in command.params:
@@ -96,14 +96,14 @@ def _refusing(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[A
 
 
 class CommandRow(NamedTuple):
-    """Where a command is, as "module:attribute" below `appliance.cli`, and its line in the group's `--help`."""
+    """Import place of a command ("module:attribute" below `appliance.cli`) and its line in `--help`."""
 
     place: str
     help: str
 
 
 def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
-    """The group with these commands."""
+    """Returns a group with these commands."""
 
     class LazyGroup(TyperGroup):
         def __init__(self, **given: Any) -> None:

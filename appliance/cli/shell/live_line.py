@@ -1,7 +1,7 @@
-"""One line of a terminal that is written over, and what becomes of such lines when the terminal is made narrower.
+"""One terminal line that is overwritten in place, also after the terminal was made narrower.
 
-What always holds: a line is drawn in fewer cells than the terminal has, so that it is one row. A terminal that is made
-narrower breaks what it shows into more rows, as nearly all do now; those are counted and cleared, too.
+Invariants: a line is narrower than the terminal, so it is one row. When a narrower terminal rewraps it into several
+rows, as most do, those are counted and cleared.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import TextIO
 from appliance.text.printable import printable
 
 USUAL_COLUMNS = 80
-"""Of a terminal that does not know its width."""
+"""Width of a terminal that does not report one."""
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """The width of the terminal that a stream is, or what COLUMNS says; None of anything else."""
+    """Returns the width of a terminal stream, or COLUMNS; None if not a terminal."""
     if not stream.isatty():
         return None
     with suppress(ValueError):
@@ -31,12 +31,12 @@ def columns_of(stream: TextIO) -> int | None:
 
 
 def cells(text: str) -> int:
-    """How wide a terminal draws it: a wide character has two cells."""
+    """Returns the width of a text in terminal cells; wide characters have two."""
     return len(text) if text.isascii() else sum(map(_cells, text))
 
 
 def clipped(text: str, columns: int) -> str:
-    """What of a text fits into so many cells; what is cut off is shown as one `…`."""
+    """Cuts a text to `columns` cells; a cut text ends with `…`."""
     if cells(text) <= columns:
         return text
     kept, room = [], columns - 1
@@ -49,18 +49,18 @@ def clipped(text: str, columns: int) -> str:
 
 
 def rows_of(widths: Iterable[int], columns: int) -> int:
-    """How many rows a terminal of so many columns makes of lines that are so many cells wide."""
+    """Returns the rows that lines of these widths take on a terminal of `columns` columns."""
     return sum(max(1, -(-width // columns)) for width in widths)
 
 
 class LiveLine:
-    """A line that `show` writes over; an empty text clears it. Text from anywhere is escaped."""
+    """A line that `show` overwrites; an empty text clears it. Text is escaped."""
 
     def __init__(self) -> None:
         self._width = 0
 
     def show(self, stream: TextIO, text: str, columns: int) -> None:
-        """`columns` is how wide the terminal is now."""
+        """Draws the line; `columns` is the terminal's present width."""
         line = clipped(printable(text), columns - 1)
         broken = rows_of([self._width], columns) - 1
         stream.write("\r\x1b[K" + "\x1b[A\x1b[K" * broken + line)  # also with NO_COLOR: it is no colour

@@ -1,13 +1,13 @@
-"""Options of a command that follow from a pydantic model: their names, types, help, bounds, and what was given.
+"""Derives a command's options from a pydantic model: names, types, help, bounds, and given values.
 
-A field `call_seconds` is the option `--call-seconds`; its description is the help, and `metavar` or `flag` in its
-`json_schema_extra` say what stands for a value, and another name. A tuple is an option that may be repeated. Every
-option may be left out: the model knows its own defaults, and what is required.
+A field `call_seconds` becomes the option `--call-seconds`; its description is the help. `json_schema_extra` may set
+`metavar` and `flag` (another name). A tuple is a repeatable option. Every option is optional here: the model has the
+defaults and the required fields.
 
-    @app.command("run")
-    @with_options(parameters_of(SandboxRun))
-    def run(context: typer.Context, **values: Any) -> None:
-        wanted = read_options(SandboxRun, values)
+  @app.command("run")
+  @with_options(parameters_of(SandboxRun))
+  def run(context: typer.Context, **values: Any) -> None:
+      wanted = read_options(SandboxRun, values)
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _BOUNDS = {"ge": "min", "le": "max"}
 
 
 def parameter_name(flag: str) -> str:
-    """The parameter of a command that an option's value comes in."""
+    """Returns the command parameter of an option."""
     return flag.removeprefix("--").replace("-", "_")
 
 
 def parameter(name: str, kind: Any, *, default: Any = None, **settings: Any) -> inspect.Parameter:
-    """One option as a parameter of a command. `settings` are those of `typer.Option`; `flag` is its name."""
+    """Returns one option as a command parameter. `settings` are those of `typer.Option`; `flag` is its name."""
     flag = settings.pop("flag", f"--{name.replace('_', '-')}")
     annotation = Annotated[kind, typer.Option(flag, **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def parameters_of(model: type[BaseModel], *, leave_out: Iterable[str] = ()) -> list[inspect.Parameter]:
-    """The options of a model's fields, in their order."""
+    """Returns options for a model's fields, in their order."""
     return [_of_field(name, field) for name, field in model.model_fields.items() if name not in leave_out]
 
 
 def with_options(
     options: Iterable[inspect.Parameter], *, doc: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Gives a command these options besides its own parameters; it takes them as `**values`."""
+    """Adds options to a command, which receives them as `**values`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True)
@@ -63,14 +63,14 @@ def with_options(
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that a person gave."""
+    """Returns the values that a person gave."""
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if _is_given(value)
     }
 
 
 def read_options(model: type[M], values: Mapping[str, Any], *, known: Mapping[str, Any] | None = None) -> M:
-    """The model with what was given, over `known` values. Raises BadParameter that names the option."""
+    """Returns the model with the given values over `known`. Raises BadParameter that names the option."""
     try:
         return model.model_validate({**(known or {}), **given(values)})
     except ValidationError as error:
@@ -106,7 +106,7 @@ def _of_field(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _kind_of(annotation: Any) -> tuple[Any, bool]:
-    """What one value of it is at the command line, and whether there may be several."""
+    """Returns the type of one value on the command line, and True if repeatable."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         simple = [one for one in get_args(annotation) if one is not NoneType]

@@ -1,7 +1,7 @@
-"""Arguments that name something, and what a shell offers for them: names that the daemon or the code knows.
+"""Arguments that name something, with shell completion from names that the daemon or the code knows.
 
-What always holds: an offer changes nothing, prints nothing, has at most some hundred names, and none where the daemon
-does not answer within a second: a person who is typing wants no error.
+Invariants: completion changes nothing, prints nothing and offers at most some hundred names; none if the daemon does
+not answer within a second, since a typing person wants no error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 OFFERED = 200
 SECONDS = 1.0
-"""In which the daemon has to answer."""
+"""Timeout of the daemon's answer, in seconds."""
 ALIASES = ("champion", "candidate", "previous", "canary")
 
 Offer = Callable[[typer.Context, str], list[str]]
@@ -72,28 +72,25 @@ def tasksets(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _data(context: typer.Context) -> Path | None:
-    """`--data` as it was typed, before or after the command."""
+    """Returns `--data` as typed, before or after the command."""
     return context.params.get("data") or context.find_root().params.get("data")
 
 
 JobId = Annotated[
-    str, typer.Argument(help="Its id, as `jobs ls` has it, or its first digits (6 or more).", autocompletion=jobs)
+    str, typer.Argument(help="Id, as listed by `jobs ls`, or its first digits (6 or more).", autocompletion=jobs)
 ]
-RolloutId = Annotated[
-    str, typer.Argument(help="Its id, as `rollouts ls` has it, or the beginning of it.", autocompletion=rollouts)
-]
+RolloutId = Annotated[str, typer.Argument(help="Id, as listed by `rollouts ls`, or a prefix.", autocompletion=rollouts)]
 TasksetName = Annotated[
-    str, typer.Argument(metavar="NAME", help="A taskset, as `assay curriculum ls` names it.", autocompletion=tasksets)
+    str, typer.Argument(metavar="NAME", help="Taskset, as listed by `assay curriculum ls`.", autocompletion=tasksets)
 ]
-_A_CYCLE = "Its id, as `cycle ls` has it, or the beginning of it: its kind and 6 digits or more"
+_A_CYCLE = "Id, as listed by `cycle ls`, or a prefix with its kind and 6 digits or more"
 CycleId = Annotated[str, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}.", autocompletion=cycles)]
 CycleOrNewest = Annotated[
-    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE}; the newest unless given.", autocompletion=cycles)
+    str | None, typer.Argument(metavar="CYCLE", help=f"{_A_CYCLE} (default: the newest).", autocompletion=cycles)
 ]
 Model = Annotated[
     str,
     typer.Argument(
-        help="champion, candidate, previous, canary, or the first digits of a digest (6 or more).",
-        autocompletion=models,
+        help="champion, candidate, previous, canary, or a digest's first digits (6 or more).", autocompletion=models
     ),
 ]

@@ -1,8 +1,7 @@
-"""Notes signals where threads work together, for whoever waits for them to look at.
+"""Records signals for threads to look at, without locks, and handles dropped interrupts.
 
-What always holds: a handler takes no lock. Python runs it between any two steps of the main thread, also when that has
-just taken the lock of an Event or a Future: one that sets an Event would wait for itself, and a KeyboardInterrupt there
-leaves the lock taken, so that the thread that ends the Future waits for ever.
+Invariants: a handler takes no lock. Python may run it right after the main thread took the lock of an Event or Future:
+setting an Event there would deadlock, and a KeyboardInterrupt would leave the lock taken forever.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from types import TracebackType
 from typing import Self
 
 AFTER_SECONDS = 0.05
-"""By then that code has ended; where it has not, it is dropped once more, and raised once more."""
+"""Delay before a dropped interrupt is raised again, in seconds; repeated if dropped once more."""
 
 
 def hear_again() -> None:
-    """From now on, in this process. It takes the alarm of a process for itself."""
+    """Re-raises a KeyboardInterrupt that Python dropped in a finalizer or C callback. Uses the process's SIGALRM."""
     sys.unraisablehook = _dropped
 
 
@@ -41,12 +40,12 @@ def _dropped(what: sys.UnraisableHookArgs) -> None:
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 CHILD_SECONDS = 20.0
-"""That a child has to put its terminal back, before it is killed."""
+"""Time for a child to restore its terminal before it is killed, in seconds."""
 
 
 @contextmanager
 def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
-    """Belongs to the main thread. Raises SystemExit out of whatever the block is doing."""
+    """Turns SIGTERM and SIGHUP into SystemExit within the block; main thread only."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def leave(number: int, _: object) -> None:
@@ -65,7 +64,7 @@ def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
 
 
 def run_child(command: Sequence[str]) -> int:
-    """Its exit code. It is ended before this one's block is left in any other way."""
+    """Runs a child and returns its exit code; on an exception ends it first."""
     with subprocess.Popen(command) as child:
         try:
             return child.wait()
@@ -82,8 +81,8 @@ STOPS = frozenset((signal.SIGINT, signal.SIGTERM))
 
 
 def noted(*numbers: signal.Signals) -> set[int]:
-    """From now on these signals end nothing: their numbers are added to the set. One that is ignored stays so. Belongs
-    to the main thread."""
+    """Returns a set that collects the numbers of these signals from now on; they end nothing. Ignored ones stay
+    ignored. Main thread only."""
     came: set[int] = set()
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -92,8 +91,8 @@ def noted(*numbers: signal.Signals) -> set[int]:
 
 
 class HeldInterrupt:
-    """Holds Ctrl-C back in its block, which looks at `came`; what came is raised at the end at the latest. Where a
-    signal was ignored, it still is. Belongs to the main thread."""
+    """Defers Ctrl-C within the block, which checks `came`; raises it at the end at the latest. Ignored signals stay
+    ignored. Main thread only."""
 
     def __enter__(self) -> Self:
         self._before = {one: signal.getsignal(one) for one in STOPS}
@@ -105,7 +104,7 @@ class HeldInterrupt:
         return bool(self._seen)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Raises KeyboardInterrupt where one came and nothing else was raised."""
+        """Raises KeyboardInterrupt if one came and nothing else was raised."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self.came and kind is None:

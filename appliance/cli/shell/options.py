@@ -1,4 +1,4 @@
-"""Options that many commands share, and what follows from them: the settings and a client of the control API."""
+"""Options shared by many commands, with the settings and API clients they lead to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S = TypeVar("S", bound="ClientSettings")
 
 
 def _folder(text: str) -> Path:
-    """An empty name is an unset variable of a script, and must not mean the folder that it happens to run in."""
+    """Rejects an empty name, which comes from an unset script variable and must not mean the current folder."""
     if not text:
         raise typer.BadParameter("the name of the folder is empty")
     return Path(text)
@@ -28,14 +28,11 @@ def _folder(text: str) -> Path:
 Data = Annotated[
     Path | None,
     typer.Option(
-        "--data",
-        metavar="DIR",
-        parser=_folder,
-        help="The data folder; otherwise ASSAY_DATA, otherwise the configuration's.",
+        "--data", metavar="DIR", parser=_folder, help="Data folder (default: ASSAY_DATA, else as configured)."
     ),
 ]
 JSON_ASKED: ContextVar[bool] = ContextVar("JSON_ASKED", default=False)
-"""Whether the command that runs was given --json: then what fails is said as JSON, too."""
+"""True if the running command has --json; errors are then JSON, too."""
 
 
 def _json_asked(wanted: bool) -> bool:
@@ -43,33 +40,30 @@ def _json_asked(wanted: bool) -> bool:
     return wanted
 
 
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON, for a program (`assay schema` has its schema).", callback=_json_asked),
-]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON (schema: `assay schema`).", callback=_json_asked)]
 MOST_SEED = (1 << 62) - 1
-"""What a model's first weights can be drawn from has 63 bits, and a later cycle takes the next one."""
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Otherwise the next one.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many, newest first.")]
-Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Who asks; otherwise the name of the login.")]
+"""Largest seed: weights are drawn from 63 bits, and a later cycle takes the next one."""
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=MOST_SEED, help="Seed (default: the next one).")]
+Limit = Annotated[int, typer.Option("--limit", min=1, max=1000, help="Maximum number, newest first.")]
+Person = Annotated[str | None, typer.Option("--as", metavar="NAME", help="Your name (default: your login name).")]
 
 
 def settings_of(context: typer.Context, data: Path | None) -> Settings:
-    """Reads the configuration in force, and has the log obey it; `--data` may stand before or after the command."""
+    """Reads the configuration in force and applies its log settings; `--data` may precede or follow the command."""
     from appliance.config.configuration import Settings
 
     return _with_log(Settings.of_layers(_layers(context, data)))
 
 
 def socket_of(context: typer.Context, data: Path | None) -> Path:
-    """Where the daemon listens. Raises ApiError for a folder that was named and is not there."""
+    """Returns the daemon's socket. Raises ApiError if the named folder does not exist."""
     settings, named = client_settings_of(context, data), data or context.find_root().obj
     if named is not None and settings.api.socket is None and not settings.data.exists():
         from appliance.client.failures import ApiError
 
         raise ApiError(
-            f"there is no folder {settings.data}, so no daemon runs on it",
-            hint="--data names the data folder that `assay serve` was started with; it makes one that is not there",
+            f"no such data folder: {settings.data}",
+            hint="set --data to the folder of a running `assay serve`, which creates a missing one",
             exit_code=3,
         )
     return settings.socket_path
@@ -80,8 +74,8 @@ def data_of(context: typer.Context, data: Path | None) -> Path:
 
 
 def client_settings_of(context: typer.Context, data: Path | None) -> Settings | ClientSettings:
-    """For a command that needs no more of it. Only that is loaded, unless anything else is configured: a fault anywhere
-    in the configuration is said by every command."""
+    """Reads only the clients' part of the configuration if nothing else is configured, which is faster. Any fault in
+    the rest is still reported by every command."""
     from appliance.settings.client_config import ClientSettings
 
     layers = _layers(context, data)
@@ -97,7 +91,7 @@ def client_of(context: typer.Context, data: Path | None) -> ApiClient:
 
 
 def connection_of(context: typer.Context, data: Path | None) -> ApiConnection:
-    """For a command that needs none of the client's own questions, and so not what they are answered with."""
+    """Returns a bare connection for commands that do not need the client's messages."""
     from appliance.client.connection import ApiConnection
 
     return ApiConnection(socket_of(context, data))

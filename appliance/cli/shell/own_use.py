@@ -1,4 +1,4 @@
-"""Says what makes a night ask a taskset of the owner's: which line, in which file, and what else it takes."""
+"""Explains how a night comes to ask an owner's taskset: the configuration line, its file, and further steps."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ KEY = "recipe.tasksets"
 
 
 def how_to_train(settings: Settings, name: str) -> list[str]:
-    """Lines for a person. `name` is that of the taskset, own/NAME."""
+    """Returns lines for a person. `name` is the taskset's, own/NAME."""
     origin = settings.origins()[KEY]
     place = str(user_file()) if origin == "default" else origin
     wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
     return [
-        f"a night does not ask it yet. First certify it: `assay curriculum certify {name}`",
-        f"then write into {place}, and start the daemon again:",
+        f"no night asks it yet. First certify it: `assay curriculum certify {name}`",
+        f"then write into {place}, and restart the daemon:",
         "  [recipe]",
         f"  tasksets = {wanted}",
-        "the list is all that a night asks, in the place of what it asks now: keep or leave out the others",
-        f"look at it: `assay curriculum show {name}`",
+        "the list replaces the present one: keep or remove the others",
+        f"inspect it: `assay curriculum show {name}`",
     ]

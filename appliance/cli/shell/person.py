@@ -1,4 +1,4 @@
-"""How a person signs at the command line: which key, its passphrase, and what is typed to confirm."""
+"""Signing on the command line: key, passphrase and typed confirmation."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from runtime.model import FrozenModel
 T = TypeVar("T")
 DIGITS = 8
 TRIES = 3
-"""At a passphrase, where it is typed."""
+"""Attempts at a typed passphrase."""
 PassphraseFile = Annotated[
     Path | None,
-    typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase there, - for standard input."),
+    typer.Option("--passphrase-file", metavar="FILE", help="Read the passphrase from this file, - for standard input."),
 ]
 
 
 class MoreSignersError(Exception):
-    """Says that other people have to sign, too; what the daemon said is its message."""
+    """Other people must sign, too; the message is the daemon's."""
 
 
 def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
-    """What comes back for a signed statement; `file` is gone then. Raises MoreSignersError, when the statement lies
-    there for those others, and ApiError."""
+    """Sends a signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError after
+    saving the statement to `file` for other signers."""
     try:
         answer = send(envelope)
     except ApiError as error:
@@ -49,30 +49,30 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
 
 
 class SigningOptions(FrozenModel):
-    """The options of every command that signs."""
+    """Options of every command that signs."""
 
     name: str | None = Field(
         None,
-        description="Whose key signs; otherwise the only one here.",
+        description="Person whose key signs (default: the only key here).",
         json_schema_extra={"flag": "--as", "metavar": "NAME"},
     )
-    key: Path | None = Field(
-        None, description="The key that signs, wherever it lies.", json_schema_extra={"metavar": "FILE"}
-    )
+    key: Path | None = Field(None, description="File of the signing key.", json_schema_extra={"metavar": "FILE"})
     passphrase_file: Path | None = Field(
-        None, description="Read the passphrase there, - for standard input.", json_schema_extra={"metavar": "FILE"}
+        None,
+        description="Read the passphrase from this file, - for standard input.",
+        json_schema_extra={"metavar": "FILE"},
     )
-    agent: bool = Field(False, description="Sign with the key that a running ssh-agent holds.")
+    agent: bool = Field(False, description="Sign with a key in a running ssh-agent.")
     confirm: str | None = Field(
-        None, description="What would be typed to confirm, for a script.", json_schema_extra={"metavar": "TEXT"}
+        None, description="Confirmation text, for scripts.", json_schema_extra={"metavar": "TEXT"}
     )
 
     def person_key(self) -> PersonKey:
-        """The key that the options name. Raises KeyFileError."""
+        """Returns the key that the options name. Raises KeyFileError."""
         return find_key(keys_folder(os.environ), self.key, self.name)
 
     def signer(self, key: PersonKey | None = None) -> Signer:
-        """Opens the key; asks for the passphrase where it is not in a file, up to three times. Raises KeyFileError."""
+        """Unlocks the key; asks for the passphrase up to three times unless a file has it. Raises KeyFileError."""
         key = key or self.person_key()
         if self.agent:
             return agent_signer(key.public, os.environ)
@@ -82,44 +82,45 @@ class SigningOptions(FrozenModel):
             except WrongPassphraseError as error:
                 if left == 1:
                     raise
-                typer.echo(printable(f"{error}; once more, or Ctrl-C"), err=True)
+                typer.echo(printable(f"{error}; try again, or press Ctrl-C"), err=True)
         raise AssertionError("the last try returns or raises")
 
     def confirmed(self, what: str, expected: str) -> None:
-        """As `confirm`, with what the options gave."""
+        """Calls `confirm` with the options' confirmation."""
         confirm(what, expected, self.confirm)
 
 
 def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
-    """From the file's first line, or typed unseen. Raises KeyFileError."""
+    """Reads a passphrase from the file's first line, or typed without echo. Raises KeyFileError."""
     if file is not None:
         try:
             text = sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
+            reason = getattr(error, "strerror", None) or "not text"
             raise KeyFileError(f"{file}: {reason}", hint="name a file with the passphrase in its first line") from error
         return text.split("\n", 1)[0].removesuffix("\r")
     if not sys.stdin.isatty():
         raise KeyFileError(
-            "there is no terminal to type the passphrase at",
-            hint="use --passphrase-file FILE" + ("" if twice else ", or --agent"),
+            "no terminal to type the passphrase", hint="use --passphrase-file FILE" + ("" if twice else ", or --agent")
         )
     typed = getpass.getpass(f"{prompt}: ")
-    if twice and getpass.getpass("Once more: ") != typed:
-        raise KeyFileError("the two were not the same", hint="try again: nothing was written")
+    if twice and getpass.getpass("Repeat: ") != typed:
+        raise KeyFileError("the passphrases differ", hint="try again: nothing was written")
     return typed
 
 
 def confirm(what: str, expected: str, given: str | None, *, script: str = "") -> None:
-    """Raises KeyFileError unless at least the first `DIGITS` characters of `expected` were typed, or given. `script` is
-    the option that a script gives instead, where it is not `--confirm`."""
+    """Raises KeyFileError unless the first `DIGITS` characters of `expected` were typed or given. `script` is the
+    option for scripts if not `--confirm`."""
     wanted = expected[:DIGITS]
     if given is None:
         if not sys.stdin.isatty():
             said = script or f"--confirm {wanted}"
-            raise KeyFileError(f"nobody is there to confirm: {what}", hint=f"a script says {printable(said)}")
+            raise KeyFileError(f"no terminal to confirm: {what}", hint=f"in a script, give {printable(said)}")
         typer.echo(f"Type {printable(wanted)} to {printable(what)}: ", nl=False, err=True)
         given = input()
     typed = given.strip()
     if len(typed) < len(wanted) or not expected.startswith(typed):
-        raise KeyFileError(f"that is not {printable(wanted)}: nothing was done", hint="look again at what is shown")
+        raise KeyFileError(
+            f"wrong confirmation, expected {printable(wanted)}: nothing was done", hint="compare with the text shown"
+        )

@@ -1,17 +1,17 @@
-"""Breaks lines for a terminal between words, never within one: a terminal by itself breaks them anywhere.
+"""Wraps lines for a terminal between words; a terminal alone breaks them anywhere.
 
-What always holds: no character of a text is left out, and where nobody looks at a terminal nothing is broken.
+Invariants: no character of a text is lost, and output to a pipe or file is not wrapped.
 """
 
 from __future__ import annotations
 
 NARROWEST = 30
-"""Columns that are left for a text beside its indent; less of a terminal breaks as it likes."""
+"""Minimum columns for text beside its indent; narrower terminals wrap by themselves."""
 
 
 def wrapped(text: str, columns: int | None, *, indent: int | None = None, used: int = 0) -> str:
-    """The text with its lines broken at `columns`. What goes on begins `indent` columns in, as far as its line does
-    unless given; `used` columns of the first line are taken already."""
+    """Wraps a text at `columns`. Continuation lines start at `indent`, by default that of their line; `used` columns of
+    the first line are already taken."""
     if columns is None or all(len(line) + used <= columns for line in text.split("\n")):
         return text
     return "\n".join(

@@ -1,4 +1,4 @@
-"""`assay logs`: what the daemon did, and what its worker, its broker and its gateway wrote."""
+"""`assay logs`: events of the daemon, and logs of its worker, broker and gateway."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ OF_A_STEP = {
     "learning_seconds": "learning {:.0f} s",
 }
 PROGRESS = frozenset({"step", "steps"})
-"""The text of an event says these."""
+"""Figures that an event's text already contains."""
 SAID = {"watch": frozenset({"success"})}
-"""And these, by its kind."""
+"""Further such figures by kind of event."""
 
 
 class LogSource(StrEnum):
@@ -42,12 +42,12 @@ class LogSource(StrEnum):
 
 def logs(
     context: typer.Context,
-    source: Annotated[LogSource, typer.Argument(help="Whose.")] = LogSource.DAEMON,
+    source: Annotated[LogSource, typer.Argument(help="Source.")] = LogSource.DAEMON,
     limit: Limit = 50,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with what comes, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow new lines until Ctrl-C.")] = False,
     data: Data = None,
 ) -> None:
-    """The last lines of what the daemon, its worker, its broker or its gateway did.
+    """Show the last lines of the daemon, its worker, its broker or its gateway.
 
     Example: assay logs worker --follow
     """
@@ -61,7 +61,7 @@ def logs(
             raise
         lines = _on_disk(folder, source, limit)
         first = next(lines)
-        typer.echo("the daemon is not running: this is what lies in its data folder", err=True)
+        typer.echo("the daemon is not running: reading its data folder", err=True)
     shown = 0
     for line in chain((first,), lines):
         if line is not None:
@@ -69,14 +69,14 @@ def logs(
             show_line(line)
         elif not follow:
             if not shown:
-                typer.echo(f"the {source.value} has written nothing yet", err=True)
+                typer.echo(f"the {source.value} has logged nothing yet", err=True)
             return
         else:
             time.sleep(FOLLOW_SECONDS)
 
 
 def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iterator[str | None]:
-    """The newest events and all that follow, one line each; None whenever there is no further one now."""
+    """Yields the newest events and all later ones, one line each; None whenever no further one exists yet."""
     after = max(0, api.status().last_event - limit) if after is None else after
     while True:
         found = api.events(after=after)
@@ -88,7 +88,7 @@ def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iter
 
 
 def event_line(event: Event) -> str:
-    """One event as a line: of the forty figures of a step those that say how it went. The screen *Learning* has all."""
+    """Formats an event as a line; a training step shows only its main figures, the screen *Learning* all."""
     if event.kind == "step":
         told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
     else:
@@ -98,7 +98,7 @@ def event_line(event: Event) -> str:
 
 
 def _on_disk(data: Path, source: LogSource, limit: int) -> Iterator[str | None]:
-    """The same without the daemon. Raises LedgerError."""
+    """Yields the same lines without the daemon. Raises LedgerError."""
     from appliance.daemon.processes.child_log import log_part
     from appliance.ledger.read_only import ReadOnlyLedger
 

@@ -1,4 +1,4 @@
-"""How results look: JSON for programs, plain tables for people. Everything shown passes through `printable`."""
+"""Prints results: JSON for programs, plain tables for people. All text passes through `printable`."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound=BaseModel)
 NARROWEST = 8
-"""Characters of a column of a table."""
+"""Minimum characters of a table column."""
 READABLE = 16
-"""Characters below which a cut cell says nothing any more."""
+"""Characters below which a cut cell is useless."""
 NO_CHANGES: Mapping[str, Callable[[str], str] | None] = MappingProxyType({})
 _PROGRESS = LiveLine()
 _TIME = re.compile(r"(?:[a-z]+ )?(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
-"""A time, or a night by its kind and its time."""
+"""Matches a time, or a night's kind and time."""
 _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
 
 
 def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
-    """One JSON document; ASCII only, so that no text in it can steer a terminal."""
+    """Prints one JSON document; ASCII only, so that no text in it can control a terminal."""
     if isinstance(value, BaseModel):
         content: object = value.model_dump(mode="json", by_alias=True)
     else:
@@ -41,24 +41,24 @@ def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
 
 
 def show_json_line(value: BaseModel) -> None:
-    """One line of JSON among several; ASCII only, too."""
+    """Prints one line of JSON among several; ASCII only."""
     typer.echo(json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=True))
 
 
 def show_progress(text: str) -> None:
-    """One line on standard error that is written over, where that is a terminal; without text it is cleared."""
+    """Overwrites a line on standard error if that is a terminal; an empty text clears it."""
     columns = columns_of(sys.stderr)
     if columns is not None:
         _PROGRESS.show(sys.stderr, text, columns)
 
 
 def show_line(text: str, *, indent: int | None = None, used: int = 0) -> None:
-    """One line; on a terminal it is broken between words, and goes on as `wrapped` says."""
+    """Prints one line, wrapped between words on a terminal."""
     typer.echo(wrapped(printable(text), columns_of(sys.stdout), indent=indent, used=used))
 
 
 def age_text(seconds: float) -> str:
-    """`42 s`, `12 min`, `30 h`, `4 d`."""
+    """Formats seconds as `42 s`, `12 min`, `30 h` or `4 d`."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -66,7 +66,7 @@ def age_text(seconds: float) -> str:
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """`name  value` lines, values aligned; a value of None or "" is left out."""
+    """Prints aligned `name  value` lines; skips None and ""."""
     rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
     width = max((len(name) for name, _ in rows), default=0)
     columns = columns_of(sys.stdout)
@@ -83,12 +83,13 @@ def show_table(
     narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
     whole: bool = False,
 ) -> None:
-    """A line for each row. On a terminal (`screen` columns wide, asked of it unless given) the widest cells are cut
-    until a line fits, but never the first, which is what other commands ask for, and never a time: where that leaves
-    too little, the last of the other columns is left out. In a pipe nothing is cut.
+    """Prints a line per row. In a pipe nothing is cut.
 
-    Before that, `narrow` gives shorter cells by heading, or None for a column that is then left out. With `whole`
-    nothing is ever cut: the last column goes below each line instead."""
+    On a terminal of `screen` columns (default: its own) the widest cells are cut until a line fits, but never the first
+    column, which other commands take as input, nor times; if that leaves too little, the last other column is dropped.
+    Before that, `narrow` gives shorter cells by heading, or None to drop a column. With `whole` nothing is cut: the
+    last column moves below its line instead.
+    """
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     if not cells:
         typer.echo(empty)
@@ -122,7 +123,7 @@ def _line_width(widths: Sequence[int]) -> int:
 def _narrowed(
     lines: list[list[str]], narrow: Mapping[str, Callable[[str], str] | None], screen: int
 ) -> list[list[str]]:
-    """With the shorter cells, and without columns in their order until what remains can say something."""
+    """Returns the lines with shorter cells, dropping columns in order until the rest is readable."""
     headings = lines[0]
     shorter = {headings.index(name): short for name, short in narrow.items() if short is not None}
     made = [
@@ -139,8 +140,8 @@ def _narrowed(
 
 
 def _fitted(lines: list[list[str]], screen: int) -> tuple[list[list[str]], list[int]]:
-    """The lines, and widths for their columns: the widest but the first, and but times, are made narrower, to no less
-    than `NARROWEST`."""
+    """Returns lines and column widths; the widest columns, except the first and times, shrink to at least
+    `NARROWEST`."""
     while True:
         widths, columns = _widths(lines), list(zip(*lines[1:], strict=True))
         times = {at for at, column in enumerate(columns) if _are_times(column)}
@@ -169,7 +170,7 @@ def show_records(
     as_json: bool,
     narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
 ) -> None:
-    """The records as JSON, or a line of a table for each."""
+    """Prints records as JSON or as a table."""
     if as_json:
         show_json(records)
     else:
@@ -177,22 +178,22 @@ def show_records(
 
 
 def cycle_state(cycle: Cycle) -> str:
-    """Its state, and the phase that it is in or that it failed in."""
+    """Formats a cycle's state, and the phase it is in or failed in."""
     return f"{cycle.id} {cycle.state.value}" + ("" if cycle.phase == cycle.state.value else f", {cycle.phase}")
 
 
 def short(digest: str | None) -> str:
-    """The first 12 digits: enough to name a model, and accepted wherever one is asked for."""
+    """Returns the first 12 digits of a digest, which are accepted wherever a model is named."""
     return "-" if digest is None else digest[:12]
 
 
 def short_time(at: str) -> str:
-    """An ISO 8601 time without its year and its seconds: 11-24 02:00."""
+    """Formats an ISO 8601 time without year and seconds: 11-24 02:00."""
     return at[5:16].replace("T", " ")
 
 
 def short_cycle(name: str) -> str:
-    """A cycle's id as its kind, day and minute: night 11-24 02:00."""
+    """Formats a cycle's id as kind, day and minute: night 11-24 02:00."""
     found = _NIGHT.fullmatch(name)
     return name if found is None else "{} {}-{} {}:{}".format(*found.groups())
 

@@ -1,4 +1,4 @@
-"""`assay schema`: the JSON Schema of what a command prints with `--json`."""
+"""`assay schema`: the JSON Schema of a command's `--json` output."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from appliance.cli.shell.options import Json
 
 def schema(
     command: Annotated[
-        list[str] | None, typer.Argument(metavar="COMMAND...", help="Its words; without any, the commands are listed.")
+        list[str] | None,
+        typer.Argument(metavar="COMMAND...", help="Words of the command; without any, list the commands."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Print the JSON Schema of what a command prints with --json, or list the commands that have one.
+    """Print the JSON Schema of a command's --json output, or list the commands that have one.
 
     Fields are only added. `assay docs build` writes all of them on one page.
 
@@ -42,7 +43,7 @@ def schema(
 
         near = difflib.get_close_matches(words, OUTPUTS, n=2, cutoff=0.6)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise UsageError(f"no command {words!r} prints JSON", f"{hint}`assay schema` lists those that do")
+        raise UsageError(f"no command {words!r} prints JSON", f"{hint}list those that do with `assay schema`")
     show_records(
         listed,
         ("command", "prints", "model", "when"),

@@ -38,7 +38,7 @@ ENDS = {
     CycleState.SET_ASIDE: ExitCode.INFRASTRUCTURE,
 }
 
-app = typer.Typer(help="Start a cycle now; list, show, watch, cancel or resume one.", no_args_is_help=True)
+app = typer.Typer(help="Start, list, show, watch, cancel and resume cycles.", no_args_is_help=True)
 
 
 @app.command("start")
@@ -46,14 +46,14 @@ def start(
     context: typer.Context,
     seed: Seed = None,
     anew: Annotated[
-        bool, typer.Option("--anew", help="Also while a candidate waits for nothing but a person's approval.")
+        bool, typer.Option("--anew", help="Start even while a candidate only waits for a person's approval.")
     ] = False,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Start a night now. An unfinished cycle continues instead.
 
-    A candidate that was held for want of evidence is asked fresh questions; otherwise another one is trained.
+    A candidate held for lack of evidence is asked fresh questions; otherwise another one is trained.
 
     Example: assay cycle start --seed 7
     """
@@ -67,15 +67,15 @@ def start(
 def _newest(api: ApiClient) -> str:
     newest = api.cycles(1)
     if not newest:
-        raise UsageError("there is no cycle yet", "`assay cycle start` starts one")
+        raise UsageError("no cycle yet", "start one with `assay cycle start`")
     return newest[0].id
 
 
 @app.command("watch")
 def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
-    """Follow a cycle to its end: 0 done, 1 cancelled, 5 failed or set aside.
+    """Follow a cycle to its end. Exit code 0 done, 1 cancelled, 5 failed or set aside.
 
-    Ctrl-C leaves the cycle alone. With --json, one line of JSON whenever it has changed.
+    Ctrl-C leaves the cycle running. With --json, print one line of JSON for each change.
 
     Example: assay cycle watch
     """
@@ -103,7 +103,7 @@ def watch(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None
 
 @app.command("cancel")
 def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
-    """Call a cycle off. What it has trained stays on record, and none of it gets into service. 4 when it has ended.
+    """Cancel a cycle. Its training stays on record, but never enters service. Exit code 4 if it has ended.
 
     Example: assay cycle cancel night-20261124t020000-9c1d
     """
@@ -113,17 +113,17 @@ def cancel(context: typer.Context, cycle: CycleId, data: Data = None, as_json: J
 
 @app.command("resume")
 def resume(context: typer.Context, cycle: CycleId, data: Data = None, as_json: Json = False) -> None:
-    """Have a cycle go on that was set aside because its worker died three times in a row. 4 for any other.
+    """Resume a cycle that was set aside because its worker died three times in a row. Exit code 4 for any other.
 
     Example: assay cycle resume night-20261124t020000-9c1d
     """
     found = client_of(context, data).resume_cycle(cycle)
-    show_json(found) if as_json else show_line(f"cycle {found.id} goes on in phase {found.phase}; see `assay status`")
+    show_json(found) if as_json else show_line(f"cycle {found.id} continues in phase {found.phase}; see `assay status`")
 
 
 @app.command("show")
 def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None, as_json: Json = False) -> None:
-    """One cycle: where it is, where its time went, how it learned, what was decided, and what came of each taskset.
+    """Show one cycle: state, time spent, learning, decision, and the outcome of each taskset.
 
     Example: assay cycle show --json
     """
@@ -153,9 +153,7 @@ def show(context: typer.Context, cycle: CycleOrNewest = None, data: Data = None,
     )
     if tasksets:
         typer.echo()
-        show_table(
-            ("taskset", "groups", "rollouts", "passed", "sealed", "what came of it"), map(_row, tasksets), empty=""
-        )
+        show_table(("taskset", "groups", "rollouts", "passed", "sealed", "outcome"), map(_row, tasksets), empty="")
 
 
 def _row(one: TasksetOutcome) -> tuple[str, ...]:
@@ -172,7 +170,7 @@ def _row(one: TasksetOutcome) -> tuple[str, ...]:
 
 @app.command("ls")
 def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Json = False) -> None:
-    """The cycles, newest first.
+    """List the cycles, newest first.
 
     Example: assay cycle ls --limit 7
     """
@@ -180,7 +178,7 @@ def ls(context: typer.Context, limit: Limit = 20, data: Data = None, as_json: Js
         client_of(context, data).cycles(limit),
         ("cycle", "kind", "seed", "state", "phase", "seconds", "failure"),
         lambda c: (c.id, c.kind, c.seed, c.state.value, c.phase, f"{sum(c.seconds.values()):.0f}", c.failure),
-        empty="no cycle yet: `assay cycle start` starts one",
+        empty="no cycle yet: start one with `assay cycle start`",
         as_json=as_json,
         narrow={"seed": None, "kind": None, "seconds": None, "phase": None},
     )

@@ -1,4 +1,4 @@
-"""`assay rollouts`: what the model tried, in its own words, and what was said of it."""
+"""`assay rollouts`: the model's attempts in its own words, with their verdicts."""
 
 from __future__ import annotations
 
@@ -18,27 +18,23 @@ from verifiers.contract.verdict import Outcome
 
 CALL_CHARS = 400
 
-app = typer.Typer(help="List what the model tried, and read one attempt.", no_args_is_help=True)
+app = typer.Typer(help="List and show the model's attempts.", no_args_is_help=True)
 
 
 @app.command("ls")
 def ls(
     context: typer.Context,
-    cycle: Annotated[
-        str | None, typer.Option("--cycle", help="Of this cycle, by its id or the beginning of it.")
-    ] = None,
-    job: Annotated[str | None, typer.Option("--job", help="At this job, likewise.")] = None,
-    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="What it was made for.")] = None,
-    family: Annotated[str | None, typer.Option("--family", help="Of this family of tasks.")] = None,
-    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="With this verdict.")] = None,
-    before: Annotated[
-        str | None, typer.Option("--before", metavar="ID", help="The page after the one that ended there.")
-    ] = None,
+    cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")] = None,
+    job: Annotated[str | None, typer.Option("--job", help="Only this job, by its id or a prefix.")] = None,
+    purpose: Annotated[Purpose | None, typer.Option("--purpose", help="Only this purpose.")] = None,
+    family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
+    verdict: Annotated[Outcome | None, typer.Option("--verdict", help="Only this verdict.")] = None,
+    before: Annotated[str | None, typer.Option("--before", metavar="ID", help="Continue after this rollout.")] = None,
     limit: Limit = 20,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """The rollouts, newest first; all that is given has to hold.
+    """List the rollouts that match all given options, newest first.
 
     Example: assay rollouts ls --verdict fail --family linear --limit 10
     """
@@ -53,13 +49,13 @@ def ls(
         as_json=as_json,
     )
     if len(found) == limit and limit and not as_json:
-        show_line(f"older ones: the same with --before {found[-1].id}")
+        show_line(f"for older ones add --before {found[-1].id}")
 
 
 def _nothing(api: ApiClient, where: RolloutFilter) -> str:
-    """Why none is listed; where a family was named, which ones there are."""
+    """Returns the reason for an empty list, with the known tasksets if one was named."""
     if where == RolloutFilter():
-        return "no rollout yet: `assay cycle start` makes some"
+        return "no rollout yet: start a cycle with `assay cycle start`"
     if where.family is None:
         return "no such rollout"
     newest = api.cycles(1)
@@ -67,12 +63,12 @@ def _nothing(api: ApiClient, where: RolloutFilter) -> str:
     if where.family in known:
         return "no such rollout"
     names = f"the newest cycle has {', '.join(known)}" if known else "the newest cycle has none"
-    return f"no rollout of a family {where.family}: {names}"
+    return f"no rollout of taskset {where.family}: {names}"
 
 
 @app.command("show")
 def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json: Json = False) -> None:
-    """One attempt: the question, the model's own text, what its tool said, and the verdict.
+    """Show one attempt: question, model text, tool results, and verdict.
 
     Example: assay rollouts show night-20261124t020000-9c1d.train.3.5be1.0
     """
@@ -81,7 +77,7 @@ def show(context: typer.Context, rollout: RolloutId, data: Data = None, as_json:
 
 
 def show_detail(detail: RolloutDetail) -> None:
-    """Writes one attempt out for people; what the model and its tool said is escaped."""
+    """Prints one attempt for people; text of the model and its tools is escaped."""
     one = detail.rollout
     show_fields(
         [
@@ -105,7 +101,7 @@ def show_detail(detail: RolloutDetail) -> None:
 
 
 def _tokens(one: RolloutView) -> str:
-    """How many there are; nothing where they are not kept any more, which is said beside it."""
+    """Formats the number of tokens; empty if they are no longer kept."""
     return f"{one.tokens} tokens, " if one.tokens else ""
 
 
@@ -123,7 +119,7 @@ def _show_tree(detail: RolloutDetail) -> None:
 
 
 def _show_calls(one: RolloutView) -> None:
-    """Each call with how it ended; the code of one of Python stands in its turn."""
+    """Prints each call with its status; Python code is already part of its turn."""
     if any(call.asks_world for call in one.calls):
         typer.echo("\n--- calls")
         for call in one.calls:

@@ -1,4 +1,4 @@
-"""`assay schedule`: when nights are, what became of them, and a pause."""
+"""`assay schedule`: coming and past nights, and pauses."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from appliance.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from appliance.client.nights import ScheduleView
 
-app = typer.Typer(help="When nights are, what became of the last ones; pause and resume.", no_args_is_help=True)
+app = typer.Typer(help="Show, pause and resume the schedule of nights.", no_args_is_help=True)
 
 
 @app.command("show")
 def show(
     context: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="How many nights, of each.")] = 7,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=100, help="Number of coming and of past nights.")] = 7,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """The next nights, and the last ones: in the schedule's own time zone."""
+    """Show the next and the last nights, in the schedule's time zone."""
     from appliance.client.nights import schedule
 
     found = schedule(connection_of(context, data), limit)
@@ -37,12 +37,12 @@ def pause(
     context: typer.Context,
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="TIME", help="8h, 3d, or a time in ISO 8601; otherwise until you resume."),
+        typer.Option("--until", metavar="TIME", help="8h, 3d, or an ISO 8601 time (default: until you resume)."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Let no night work. One that does stops at the end of its step; its cycle goes on when nights do.
+    """Pause all nights. A running one stops at the end of its step; its cycle continues when nights resume.
 
     Example: assay schedule pause --until 3d
     """
@@ -55,7 +55,9 @@ def pause(
         show_json(found)
     else:
         show_line(
-            f"nights are paused until {found.until}" if found.until else "nights are paused: `assay schedule resume`"
+            f"nights are paused until {found.until}"
+            if found.until
+            else "nights are paused: end it with `assay schedule resume`"
         )
 
 
@@ -69,18 +71,18 @@ def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> 
         show_json(found)
     else:
         next_one = found.coming[0].opens if found.coming else ""
-        show_line(f"nights go on; the next opens at {next_one}" if next_one else "nights go on; none is scheduled")
+        show_line(f"nights resume; the next opens at {next_one}" if next_one else "nights resume; none is scheduled")
 
 
 @app.command("notify")
 def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
-    """Send a trial notice each way that `[report]` configures. 0 when all arrived, 2 when none is configured, 5 when
-    one did not."""
+    """Send a test notice each way that `[report]` configures. Exit code 0 if all arrived, 2 if none is configured, 5 if
+    one failed."""
     from appliance.client.nights import try_notices
 
     failed = try_notices(connection_of(context, data))
     if not failed:
-        raise UsageError("[report] names no way to tell anybody", "docs/nights.md, Notices, has an example of each")
+        raise UsageError("[report] configures no notices", "see docs/nights.md, Notices, for examples")
     if as_json:
         from appliance.cli.documents.data import NoticesDocument
 
@@ -97,16 +99,16 @@ def _show(found: ScheduleView) -> None:
     paused = "until a person resumes them" if found.paused and not found.until else _local(found.until, zone)
     show_fields(
         [
-            ("nights", found.calendar if found.enabled else "switched off: schedule.enabled is false"),
+            ("nights", found.calendar if found.enabled else "disabled: schedule.enabled is false"),
             ("paused", paused if found.paused else ""),
             ("now", "nights are paused" if found.paused else found.holds or "a night works"),
-            ("cannot be known", "; ".join(found.unknown)),
+            ("not measurable", "; ".join(found.unknown)),
         ]
     )
     show_table(
         ("next", "opens", "closes"),
         [(one.key, _local(one.opens, zone), _local(one.closes, zone) or "when its cycle ends") for one in found.coming],
-        empty="no night is coming: nights are paused" if found.paused else "no night is coming",
+        empty="no night scheduled: nights are paused" if found.paused else "no night scheduled",
     )
     show_table(
         ("night", "state", "hours", "kWh", "cycle", "reason"),

@@ -22,33 +22,32 @@ if TYPE_CHECKING:
     from appliance.records.cycles import Cycle
 
 RECENT = 200
-"""Cycles among which one to go on with is looked for."""
+"""Cycles searched for one to resume."""
 ELSEWHERE = "learners are on a host of the cluster"
 
 
 def train(
     context: typer.Context,
     recipe: Annotated[
-        str, typer.Option("--recipe", metavar="FILE", help="A file, or a shipped recipe: seedling, rstar2-agent.")
+        str, typer.Option("--recipe", metavar="FILE", help="Recipe file, or a shipped recipe: seedling, rstar2-agent.")
     ],
     stage: Annotated[
-        int | None, typer.Option("--stage", min=1, metavar="N", help="This stage alone, from the model in service.")
+        int | None, typer.Option("--stage", min=1, metavar="N", help="Only this stage, from the model in service.")
     ] = None,
     resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Go on with the training of this recipe that is unfinished or was set aside."),
+        bool, typer.Option("--resume", help="Resume the unfinished training of this recipe, or the one set aside.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages, and start nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan of the stages without starting.")] = False,
     seed: Seed = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """Train in stages: SFT, RL with growing budgets, distillation.
 
-    The daemon runs it as a cycle: what the last stage made is evaluated and decided on like a night's candidate. A
-    stage that collapses ends the training at its last good checkpoint. 1: with --dry-run, a stage does not fit; 2: the
-    recipe or a file of conversations cannot be used, or it has no such stage; 3: no daemon; 4: another cycle is
-    unfinished, or none of this recipe to go on with.
+    The daemon runs it as a cycle: the last stage's model is evaluated and decided on like a night's candidate. A stage
+    that collapses ends the training at its last good checkpoint. Exit code 1: with --dry-run, a stage does not fit; 2:
+    unusable recipe or conversations, or unknown stage; 3: no daemon; 4: another cycle is unfinished, or none of this
+    recipe can be resumed.
 
     Example: assay train --recipe seedling --dry-run
     """
@@ -56,7 +55,9 @@ def train(
     from appliance.planning.training_recipes import read_recipe, scaled, too_large
 
     if resume and seed is not None:
-        raise UsageError("a training that goes on has the seed that it began with", "leave out --seed, or --resume")
+        raise UsageError(
+            "--seed and --resume cannot be combined: a resumed training keeps its seed", "omit one of them"
+        )
     settings = settings_of(context, data)
     found = read_recipe(recipe, settings.recipe)
     elsewhere = settings.placement.learners == "cluster"
@@ -79,12 +80,14 @@ def train(
     if as_json:
         show_json(cycle)
     else:
-        show_line(f"cycle {cycle.id} {'goes on' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})")
-        show_line("`assay cycle watch` follows it, `assay cycle cancel ID` calls it off")
+        show_line(
+            f"cycle {cycle.id} {'continues' if resume else 'is running'} (seed {cycle.seed}, phase {cycle.phase})"
+        )
+        show_line("follow it with `assay cycle watch`, cancel it with `assay cycle cancel ID`")
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
-    """Raises TraceError for a line that a stage could not read when its turn comes."""
+    """Raises TraceError for a line that a later stage could not read."""
     named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
     if not named:
         return
@@ -109,20 +112,20 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
     cycle = api.start_training(StartTraining(**plan_json(recipe), seed=seed))
     if before and before[0].state is CycleState.SET_ASIDE:
         aside = before[0].id
-        said = f"{aside}, by this recipe, was set aside; to go on with it instead: `assay cycle cancel {cycle.id}`, "
+        said = f"{aside}, by this recipe, was set aside; to resume it instead, run `assay cycle cancel {cycle.id}`, "
         said += f"then `assay cycle resume {aside}`"
         typer.echo(printable(said), err=True)
     return cycle
 
 
 def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
-    """Those by this recipe as it is written now."""
+    """Returns the cycles of this recipe in its present form."""
     return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """The unfinished cycle of this recipe; a daemon goes on with it by itself, and is told to do so now. Otherwise the
-    newest one of this recipe, where it was set aside."""
+    """Resumes the unfinished cycle of this recipe, which a daemon also does by itself, or else the newest one that was
+    set aside."""
     from appliance.errors import AssayError, ExitCode
     from appliance.records.cycles import CycleState
 
@@ -131,8 +134,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     own = _own(recent, recipe)
     if unfinished is not None and unfinished not in own:
         raise AssayError(
-            f"{unfinished.id} is unfinished and is no training by this recipe as it is written now",
-            "resume with the recipe that it began with, or cancel it: `assay cycle cancel`",
+            f"{unfinished.id} is unfinished and does not use this recipe in its present form",
+            "resume it with its original recipe, or cancel it with `assay cycle cancel`",
             ExitCode.REFUSED,
         )
     if unfinished is not None:
@@ -140,15 +143,15 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
     if own and own[0].state is CycleState.SET_ASIDE:
         return api.resume_cycle(own[0].id)
     raise AssayError(
-        f"no training of {recipe.name} as it is written now is unfinished or was set aside",
-        "leave --resume out to begin one; `assay cycle ls` shows how earlier ones ended",
+        f"no training of {recipe.name} in its present form is unfinished or set aside",
+        "omit --resume to start one; see `assay cycle ls` for earlier ones",
         ExitCode.REFUSED,
     )
 
 
 def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
-    """On standard error, one line of what was scaled, by the memory that is free now, and one where a stage does not
-    fit; the daemon may read a model that this user may not."""
+    """Reports scaling by free memory, and stages that do not fit, on standard error. The daemon may read models that
+    this user cannot."""
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.planning.training_recipes import too_large
@@ -159,13 +162,12 @@ def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
         return
     with suppress(AssayError, ModelError):
         if large := too_large(recipe.stages, *_where(settings, recipe)):
-            said = f"more than this machine holds: {', '.join(large)}; `assay train --dry-run` shows the plan"
+            said = f"too large for this machine: {', '.join(large)}; see `assay train --dry-run`"
             typer.echo(printable(said), err=True)
 
 
 def _where(settings: Settings, recipe: StagedRecipe) -> tuple[Shape, Hardware, Layout, dict[str, Shape]]:
-    """The shape of the model that a training would begin from, this machine, how its GPUs are shared out, and the
-    shapes of the models that score, where they are known."""
+    """Returns the starting model's shape, this machine, the GPU layout, and the shapes of scoring models, if known."""
     from appliance.cli.machine.plan import layout_of, machine_of, shape_named
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
@@ -194,7 +196,7 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     show_fields(
         [
             ("recipe", f"{recipe.name}: {recipe.about}" if recipe.about else recipe.name),
-            ("begins from", name),
+            ("starts from", name),
             ("scaled", "; ".join(recipe.notes)),
             ("then", f"{evaluation.sealed_items} sealed questions, and a decision by the policy in force"),
         ]
@@ -203,5 +205,5 @@ def _show_plan(recipe: StagedRecipe, settings: Settings, as_json: bool) -> None:
     show_table(COLUMNS, rows_of(recipe.stages, *_where(settings, recipe)), empty="no stage")
     show_line("")
     if settings.placement.learners == "cluster":
-        show_line(f"{ELSEWHERE}, and the memory is this machine's: `assay train --dry-run` there says what fits there")
+        show_line(f"{ELSEWHERE}, but the memory shown is this machine's: run `assay train --dry-run` there")
     show_line("A stage that collapses ends the training at its last good checkpoint. Nothing was started.")

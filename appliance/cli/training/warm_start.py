@@ -1,7 +1,7 @@
-"""`assay warm-start`: a set of verified conversations to begin a training with, and a manifest of what was dropped.
+"""`assay warm-start`: a set of verified conversations to start a training with, and a manifest of the dropped ones.
 
-What always holds: every conversation in the set was run in our sandboxes and passed its check here; a stage that learns
-from the file verifies it once more, and nothing of it is a rollout that a step of RL could rest on.
+Invariants: every conversation in the set ran in our sandboxes and passed its check here. A stage that learns from the
+file verifies it again, and none of it counts as a rollout for a step of RL.
 """
 
 from __future__ import annotations
@@ -25,35 +25,37 @@ def warm_start(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="The teacher: an OpenAI-compatible API on this machine.")
     ],
-    model: Annotated[str, typer.Option("--model", metavar="NAME", help="Its name there.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the set goes; not replaced.")],
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The teacher's model name at the endpoint.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the set; must not exist.")],
     tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Repeatable; the recipe's unless given.")
+        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
     ] = None,
-    tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions that it is asked.")] = 64,
-    samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Tries at each.")] = 4,
-    answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept of a question.")] = 4,
+    tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions for the teacher.")] = 64,
+    samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Attempts at each question.")] = 4,
+    answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept per question.")] = 4,
     questions: Annotated[
-        int, typer.Option("--questions", min=0, help="Keep those with the longest answers; 0 for all.")
+        int, typer.Option("--questions", min=0, help="Keep this many questions with the longest answers; 0 for all.")
     ] = 0,
     sources: Annotated[
-        int, typer.Option("--sources", min=0, help="Keep the tasksets that it answers best; 0 for all.")
+        int, typer.Option("--sources", min=0, help="Keep this many of the best answered tasksets; 0 for all.")
     ] = 0,
     against: Annotated[
         list[Path] | None,
-        typer.Option("--against", metavar="DIR", help="What this evaluation asks is kept out; repeatable."),
+        typer.Option("--against", metavar="DIR", help="Exclude this evaluation's questions (repeatable)."),
     ] = None,
-    temperature: Annotated[float, typer.Option("--temperature", min=0, help="0 is greedy.")] = 1.0,
-    tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Of a turn.")] = 1024,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions.")] = 0,
+    temperature: Annotated[
+        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
+    ] = 1.0,
+    tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Have a teacher answer training questions, verify it, and keep a set for a stage of SFT.
+    """Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.
 
-    The teacher may be the champion, served on this machine. 0 for a set, 1 when nothing was verified, 2 for what cannot
-    be asked, 5 when the teacher gives no answer, or nothing was verified and answers were lost to the infrastructure.
-    A conversation that is lost takes no other with it; 5 also for the set of what a teacher said before it went down.
+    The teacher may be the champion, served on this machine. Exit code 0 for a set, 1 if nothing was verified, 2 for an
+    invalid request, 5 if the teacher does not answer, or nothing was verified and answers were lost to the
+    infrastructure. A lost conversation does not affect others; 5 also for a set from a teacher that went down.
 
     Example: assay warm-start --endpoint http://127.0.0.1:8000/v1 --model teacher --out traces --taskset tables
     """
@@ -80,7 +82,7 @@ def warm_start(
 
     settings = settings_of(context, data)
     if out.exists():
-        raise UsageError(f"{out} is there already", "name another folder")
+        raise UsageError(f"{out} already exists", "name another folder")
     named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
     if missing := [reason for name in named if (reason := taskset_named(name).missing())]:
         raise UsageError(f"a taskset cannot be checked here: {missing[0]}", "name others with --taskset")
@@ -89,7 +91,9 @@ def warm_start(
         try:
             plan = EvaluationPlan.model_validate_json((folder / PLAN).read_bytes())
         except (OSError, ValueError) as error:
-            raise UsageError(f"{folder} holds no evaluation", "--against names a folder of `assay evaluate`") from error
+            raise UsageError(
+                f"{folder} contains no evaluation", "set --against to a folder of `assay evaluate`"
+            ) from error
         open_questions += [one.task for one in questions_of(plan)]
     asked = {one.key for one in open_questions}
     recipe = TeacherRecipe(
@@ -139,10 +143,10 @@ def warm_start(
         show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
         show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
         if tried.lost:
-            show_line(f"{tried.lost} conversations with the teacher were lost, the last one to this: {tried.failure}")
+            show_line(f"{tried.lost} conversations with the teacher were lost; last error: {tried.failure}")
         if kept:
-            show_line(f'{out / CONVERSATIONS}: a stage of `assay train` learns from it with data = "file"')
+            show_line(f'{out / CONVERSATIONS}: use it in a stage of `assay train` with data = "file"')
         else:
-            show_line("nothing was verified, and nothing was written")
+            show_line("nothing was verified or written")
     broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
     raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)

@@ -76,7 +76,7 @@ def test_a_folder_restored_under_another_home_is_one_that_its_daemon_starts_on(r
     said = assay(restored, tmp_path / "home", "backup", "restore", str(tmp_path / "store"))
     assert f"the head of its audit log is kept in {places(restored)[0]}" in said
     assert not (tmp_path / "home" / ".local").exists()
-    assert f"kept outside in  {places(restored)[0]}" in assay(restored, tmp_path / "home", "audit", "verify")
+    assert f"head kept in  {places(restored)[0]}" in assay(restored, tmp_path / "home", "audit", "verify")
     with Core(Settings(data=restored)) as core:
         assert core.ledger.audit.entries()
 

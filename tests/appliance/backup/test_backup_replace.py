@@ -44,12 +44,12 @@ def gone_on(tmp_path: Path) -> tuple[Path, Path]:
 def test_each_secret_of_a_new_backup_stands_on_a_line_and_no_more_than_ten(gone_on: tuple[Path, Path]) -> None:
     data, store = gone_on
     lines = assay(data, "backup", "create", str(store)).stdout.decode().splitlines()
-    at = lines.index("secret keys are in it, so keep it as you keep them:")
+    at = lines.index("it contains secret keys; protect it accordingly:")
     assert lines[at + 1 :] == ["  gateway/tokens.json", "  keys/daemon.pem", "  keys/trainer.pem"]
     for number in range(9):
         (data / "keys" / f"{number}.key").write_text("x")
     lines = assay(data, "backup", "create", str(store)).stdout.decode().splitlines()
-    assert lines[-1] == "  and 2 more (--json has all)"
+    assert lines[-1] == "  and 2 more (see --json)"
     assert len(lines) == at + 12
 
 

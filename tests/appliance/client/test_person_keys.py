@@ -73,7 +73,7 @@ def test_no_key_is_written_over_another_and_none_without_a_passphrase(folder) ->
 
 
 def test_which_key_is_meant_is_said_or_is_the_only_one(folder, tmp_path) -> None:
-    with pytest.raises(KeyFileError, match="no key of yours") as met:
+    with pytest.raises(KeyFileError, match="no key in") as met:
         find_key(tmp_path / "nowhere", None, None)
     assert "assay key new" in met.value.hint
     assert find_key(folder, folder / "ada.pub", None).path == folder / "ada"

@@ -26,11 +26,11 @@ def cycle(*named: str, **plan: object) -> Cycle:
 
 def test_the_two_commonest_ways_are_named_the_commonest_first() -> None:
     assert why_unsolved([count(cut=5, no_room=2, formless=1)], LIMITS) == (
-        "5 of 8: ran out of 448 tokens; 2 of 8: the question has no room in 448 tokens"
+        "5 of 8: ran out of 448 tokens; 2 of 8: the question exceeds 448 tokens"
     )
     assert why_unsolved([count(), count(1, turns=3, malformed=2)], LIMITS) == (
-        "13 of 16: a wrong answer; 3 of 16: asked for more than the 4 tool calls that there are; "
-        "2 with a call that cannot be read"
+        "13 of 16: a wrong answer; 3 of 16: used more than 4 tool calls; "
+        "2 with an invalid tool call"
     )
 
 
@@ -47,7 +47,7 @@ def test_what_broke_was_not_asked_or_was_left_out_is_neither_solved_nor_unsolved
         cycle("digits", "linear", "powers", left_out={"powers": "no tool"}), [count(rollouts=0, broken=3)], []
     )
     assert [one.state for one in found] == [OutcomeState.BROKEN, OutcomeState.NOT_ASKED, OutcomeState.LEFT_OUT]
-    assert found[0].reason.startswith("the infrastructure failed all 3 rollouts")
+    assert found[0].reason.startswith("all 3 rollouts were lost")
     assert found[2].said == "left out: no tool"
 
 
@@ -57,8 +57,8 @@ def test_why_nothing_was_asked_is_said_when_training_is_over_and_not_before() ->
         return one.said
 
     assert said(CycleState.RUNNING) == said(CycleState.SET_ASIDE) == "not yet asked"
-    assert "no task of it came up in training" in said(CycleState.RUNNING, candidate="c" * 64)
-    assert said(CycleState.CANCELLED) == "not asked: the cycle was cancelled before a task of it came up"
+    assert "none of its tasks was drawn" in said(CycleState.RUNNING, candidate="c" * 64)
+    assert said(CycleState.CANCELLED) == "not asked: the cycle was cancelled before one of its tasks was drawn"
 
 
 def test_sealed_questions_count_for_both_models_or_for_none() -> None:

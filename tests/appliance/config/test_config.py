@@ -127,15 +127,15 @@ def test_an_unknown_key_in_a_file_names_the_file_the_key_and_the_nearest(
     file = places.xdg / "config.toml"
     file.write_text(text)
     error = places.error()
-    assert str(error) == f"{file}: there is no key {key}"
+    assert str(error) == f"{file}: unknown key {key}"
     assert error.hint == f"did you mean {meant}?"
 
 
 def test_an_unknown_variable_or_flag_is_named_as_it_was_written(places: Places) -> None:
-    assert str(places.error({"sandbox.pid": 1})).startswith("--sandbox-pid: there is no key")
+    assert str(places.error({"sandbox.pid": 1})).startswith("--sandbox-pid: unknown key")
     places.environ["ASSAY_LOG__LEVL"] = "debug"
     error = places.error()
-    assert str(error) == "ASSAY_LOG__LEVL: there is no key log.levl"
+    assert str(error) == "ASSAY_LOG__LEVL: unknown key log.levl"
     assert "log.level" in error.hint
 
 
@@ -153,11 +153,11 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
         ("[schedule]\ncron = '99 2 * * *'\n", "schedule.cron"),
         ("[schedule]\ntimezone = 'Mars/Olympus'\n", "no time zone"),
         ("[log]\nformat = 'xml'\n", "'console' or 'json'"),
-        ("sandbox = 3\n", "sandbox is a section and no value"),
-        ("[threads]\nmany = 3\n", "threads is a value and no section"),
-        ("data = '~nobodyatall/x'\n", "does not exist"),
-        ("data = ''\n", "data = '': it names no file and no folder"),
-        ('[api]\nsocket = "a\\u0000b"\n', "it names no file and no folder"),
+        ("sandbox = 3\n", "sandbox is a section, not a value"),
+        ("[threads]\nmany = 3\n", "threads is a value, not a section"),
+        ("data = '~nobodyatall/x'\n", "unknown user"),
+        ("data = ''\n", "data = '': not a file or folder name"),
+        ('[api]\nsocket = "a\\u0000b"\n', "not a file or folder name"),
         ("[gateway]\nredact = ['a', 1]\n", "gateway.redact.1 = 1"),
         ("[recipe.training]\nlearning_rate = inf\n", "recipe.training.learning_rate = inf: Input should be a finite"),
         ("[sandbox]\ncpu_seconds = inf\n", "sandbox.cpu_seconds"),

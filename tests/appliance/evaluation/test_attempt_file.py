@@ -28,11 +28,11 @@ def test_a_run_goes_on_with_what_is_whole_and_the_last_line_of_an_attempt_counts
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
-    with AttemptFile(tmp_path, PLAN, resume=False), pytest.raises(UsageError, match="another run writes"):
+    with AttemptFile(tmp_path, PLAN, resume=False), pytest.raises(UsageError, match="another run is writing"):
         AttemptFile(tmp_path, PLAN, resume=True)
-    with pytest.raises(UsageError, match="holds a run"):
+    with pytest.raises(UsageError, match="already contains a run"):
         AttemptFile(tmp_path, PLAN, resume=False)
-    with pytest.raises(UsageError, match="plan of another run"):
+    with pytest.raises(UsageError, match="belongs to a different run"):
         AttemptFile(tmp_path, PLAN.model_copy(update={"repeats": 3}), resume=True)
     (tmp_path / ATTEMPTS).write_text("{}\n")
     with pytest.raises(UsageError, match="no attempt"):

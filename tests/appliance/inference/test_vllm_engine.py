@@ -293,7 +293,7 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     sampled = engine.tokens_sampled
     turns = played(engine, requests(ROWS), {200: strike})
     assert len(engine.supervisor.quarantined) == 1
-    said = "no processor time was used for 2 s" if number == signal.SIGSTOP else "asked to step"
+    said = "no CPU time used for 2 s" if number == signal.SIGSTOP else "asked to step"
     assert said in engine.supervisor.quarantined[0]
     assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
     assert furthest(turns, {"a": pushed}) < CLOSE

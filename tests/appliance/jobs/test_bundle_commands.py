@@ -85,7 +85,7 @@ def test_a_word_that_lies_beside_the_folder_is_not_forgotten(bundle: Path) -> No
     bundle.with_name("job-1.meaning.json").write_bytes(b"{}")
     packed = RUN.invoke(app, ["bundle", "pack", str(bundle)])
     assert (packed.exit_code, packed.stdout) == (0, "job-1.zip\n")
-    assert packed.stderr.startswith("a person signed later")
+    assert packed.stderr.startswith("a later signature is not included")
     assert "job-1.meaning.json" in packed.stderr
 
 

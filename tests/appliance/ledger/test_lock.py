@@ -81,7 +81,7 @@ def test_a_demonstration_is_named_by_the_lock_and_by_whoever_asks_for_the_daemon
         with pytest.raises(DaemonNotRunning, match="a demonstration") as silent:
             ApiConnection(tmp_path / "run" / "assay.sock").get("/v1/status", dict)
     for caught in (locked, silent):
-        assert "it ends by itself" in caught.value.hint
+        assert "wait until it ends" in caught.value.hint
         assert "use it" not in caught.value.hint
         assert "start it" not in caught.value.hint
     with pytest.raises(DaemonNotRunning) as silent:

@@ -101,7 +101,7 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
         return _report(configured.model_copy(update={"recipe": recipe}), shape, machine).share
 
     share = share_of(settings(ASLEEP), SMALL, ways_of(Recipe(training=ADAPTER)))
-    assert said(ASLEEP).endswith(f"% of a GPU, and vLLM is given {100 * share:.0f} %")
+    assert said(ASLEEP).endswith(f"% of a GPU, vLLM gets {100 * share:.0f} %")
     assert said(VllmSettings(memory_share=0.3)).endswith("vLLM is given 30 %")
     assert said(VllmSettings(), machine=FOUR).endswith("vLLM is given 92 %")
     assert said(VllmSettings(), engine="torch", machine=LAPTOP).endswith("% of the memory")
@@ -120,4 +120,4 @@ def test_each_way_of_training_is_planned_with_what_it_leaves_itself() -> None:
 
 def test_memory_beside_a_gpu_that_is_too_little_is_not_laid_to_vllm() -> None:
     report = _report(settings(), llama(8.0), replace(WORKSTATION, memory=16 * GIB))
-    assert _advice(report).endswith("a machine with more memory beside the GPU")
+    assert _advice(report).endswith("a machine with more main memory")

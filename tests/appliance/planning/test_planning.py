@@ -378,7 +378,7 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
     apart = layout_of(settings(VllmSettings(gpus=(1, 2, 3)), engines=3), FOUR)
     assert (apart, apart.together) == (Layout(1, 3, 1, 3, Vllm()), 1)
-    assert "3 engines, held by 1 GPU each (vLLM, 92 % of each), apart from learners" in _assumed(
+    assert "3 engines, held by 1 GPU each (vLLM, 92 % of each), separate from learners" in _assumed(
         replace(apart, vllm=Vllm(0.92)), 4
     )
     assert "2 engines on the same, held by 1 GPU" in _assumed(layout_of(settings(one, engines=2), FOUR), 4)

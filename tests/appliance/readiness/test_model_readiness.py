@@ -137,7 +137,7 @@ def test_a_path_that_looks_like_a_name_on_the_hub_is_said_to_be_one(name: str) -
 
 @pytest.mark.parametrize("path", ["/models/qwen", "./qwen", "../models/qwen", "~/qwen", "a/b/c", "models/my model"])
 def test_a_path_that_is_none_is_only_not_there(path: str) -> None:
-    assert "there is no such folder" in str(refused(path))
+    assert "no such folder" in str(refused(path))
     assert "hub" not in str(refused(path))
 
 
@@ -203,7 +203,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     monkeypatch.setattr(model_readiness, "find_gpus", lambda: (gpu,))
     with pytest.raises(ConfigError, match="GiB of a GPU, and this machine has") as met:
         ConfiguredModel(settings, MEMORY).require(TOKENS)
-    assert "method to lora, or take a smaller model, or a GPU with more memory" in met.value.hint
+    assert "method to lora, or use a smaller model, or a GPU with more memory" in met.value.hint
     found = ConfiguredModel(settings, MEMORY, lora).require(TOKENS)
     assert found is not None
     vllm = Layout(vllm=Vllm(0.92))

@@ -18,13 +18,13 @@ def test_processes_are_waited_for_by_what_they_do_and_not_by_the_clock() -> None
     effort[0] = Effort(effort[0].seconds, 4096)  # it reads
     assert wait.over() == ""
     now[0] += 61
-    assert wait.over() == "no processor time was used for 60 s"
+    assert wait.over() == "no CPU time used for 60 s"
     effort[0] = Effort(effort[0].seconds, 4096, on_disk=True)  # it flushes what it wrote
     for _ in range(10):
         now[0] += 61
         assert wait.over() == ""
     effort[0] = Effort(2000.0, 4096)
-    assert "2000 s of processor time were used, and 1000 are allowed" in wait.over()
+    assert "2000 s of CPU time used (1000 allowed)" in wait.over()
 
 
 def test_who_only_wakes_up_now_and_then_does_nothing() -> None:

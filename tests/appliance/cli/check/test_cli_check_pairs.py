@@ -98,19 +98,19 @@ def test_blank_lines_a_mark_of_unicode_and_a_missing_last_line_end_are_no_faults
         (b'{"id": "b", "gold": "1"}\n', "`prediction` is missing"),
         (b'{"id": true, "gold": "1", "prediction": "1"}\n', "neither text nor a whole number"),
         (b'{"id": "", "gold": "1", "prediction": "1"}\n', "empty"),
-        (b'{"id": "b", "gold": null, "prediction": "1"}\n', "`gold` is no text"),
-        (b'{"id": "b", "gold": "1", "prediction": ["1"]}\n', "`prediction` is no text"),
+        (b'{"id": "b", "gold": null, "prediction": "1"}\n', "`gold` is not text"),
+        (b'{"id": "b", "gold": "1", "prediction": ["1"]}\n', "`prediction` is not text"),
         (b'{"id": "b", "gold": "1", "prediction": NaN}\n', "NaN is not JSON"),
         (b'{"id": "b", "gold": "1", "gold": "2", "prediction": "1"}\n', "a name occurs twice"),
         (b'{"id": "b", "gold": "1", "prediction": ' + b"9" * 9_999 + b"}\n", "more digits"),
         (b'{"id": "b", "gold": "1", "prediction": ' + b"[" * 200_000 + b"\n", "nested too deeply"),
         (b'{"id": "b", "gold": "1", "prediction": "\xff"}\n', "not UTF-8 at byte"),
-        (b'{"id": "b", "gold": "1", "prediction": "1", "spec": 3}\n', "`spec` is no object"),
+        (b'{"id": "b", "gold": "1", "prediction": "1", "spec": 3}\n', "`spec` is not an object"),
         (b'{"id": "b", "gold": "1", "prediction": "1", "spec": {"kind": "exact"}}\n', "kind"),
         (b'{"id": "b", "gold": "1", "prediction": "1", "spec": {"expected": "2"}}\n', "`expected`"),
         (b'{"id": "b", "gold": "1", "prediction": "1", "spec": {"from": "same"}}\n', "spec: from"),
         (b'{"id": "b", "gold": "1", "prediction": "1", "spec": {"form": "nice"}}\n', "spec: form"),
-        (b'{"id": "a", "gold": "1", "prediction": "1"}\n', "is that of line 1 too"),
+        (b'{"id": "a", "gold": "1", "prediction": "1"}\n', "(also on line 1)"),
     ],
 )
 def test_a_faulty_line_is_named_and_nothing_is_checked(line: bytes, fault: str) -> None:
@@ -141,7 +141,7 @@ def test_a_line_without_end_is_named_and_never_held_in_memory(monkeypatch: pytes
 
 
 def test_a_file_without_pairs_is_refused() -> None:
-    assert "holds no pairs" in refused(pairs(b"\n\n"))
+    assert "contains no pairs" in refused(pairs(b"\n\n"))
 
 
 def test_the_digest_is_that_of_the_bytes() -> None:

@@ -75,7 +75,7 @@ def test_what_is_not_the_end_of_the_file_is_never_cut_off(tmp_path: Path) -> Non
     out = tmp_path / "out.jsonl"
     write(out, 0, 1)
     out.write_bytes(out.read_bytes() + b"a note of mine\n" + json.dumps(result(2)).encode() + b"\n")
-    assert "line 3 is no result" in refused(out)
+    assert "line 3 is not a result" in refused(out)
 
 
 def test_other_pairs_or_options_are_refused_and_named(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_what_comes_after_zeros_is_never_cut_off(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     write(out, 0)
     out.write_bytes(out.read_bytes() + b"\0\0\n" + json.dumps(result(2)).encode() + b"\n")
-    assert "others come after it" in refused(out)
+    assert "more lines follow" in refused(out)
 
 
 def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ def test_two_runs_at_once_are_refused(tmp_path: Path) -> None:
 def test_what_is_no_file_and_the_pairs_themselves_are_refused(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.jsonl"
     pairs.write_text("{}\n")
-    with pytest.raises(AssayError, match="the pairs themselves"):
+    with pytest.raises(AssayError, match="name the same file"):
         Results(pairs, ABOUT, pairs)
-    with pytest.raises(AssayError, match="no plain file"):
+    with pytest.raises(AssayError, match="not a regular file"):
         Results(Path("/dev/null"), ABOUT)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(AssayError, match="no plain file"):
+    with pytest.raises(AssayError, match="not a regular file"):
         Results(fifo, ABOUT)
     loop = tmp_path / "loop"
     loop.symlink_to(loop)

@@ -47,9 +47,9 @@ def test_the_list_can_be_narrowed_by_word_domain_and_check() -> None:
     assert [line.split()[0] for line in lines] == ["taskset", "program_tracing"]
     assert "derivatives" in curriculum("ls", "tangents")
     assert "number_bases" in curriculum("ls", "bases")
-    assert "no taskset fits" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
+    assert "no taskset matches" in curriculum("ls", "own"), "an owner's own, and nothing unknown or known"
     for nothing in (("nothing-of-the-sort",), ("--domain", "foo"), ("--check", "foo")):
-        assert "no taskset fits: `assay curriculum ls` lists all" in curriculum("ls", *nothing)
+        assert "no taskset matches: list all with `assay curriculum ls`" in curriculum("ls", *nothing)
 
 
 def test_every_taskset_says_what_it_asks_for() -> None:
@@ -83,8 +83,8 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
     ("asked", "code", "said"),
     [
         (("sample", "digits", "--seed", "6"), 4, "seed 6 is sealed"),
-        (("sample", "digits", "--level", "0", "--seed", "0"), 4, "what seed 0 asks at level 0 is sealed"),
-        (("export", "terminal_repairs", "task", "--seed", "4"), 4, "what seed 4 asks at level 0 is sealed"),
+        (("sample", "digits", "--level", "0", "--seed", "0"), 4, "seed 0 at level 0 is sealed"),
+        (("export", "terminal_repairs", "task", "--seed", "4"), 4, "seed 4 at level 0 is sealed"),
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
         (("sample", "digit"), 2, "unknown taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),
@@ -155,6 +155,6 @@ def test_a_task_of_the_terminal_goes_out_as_a_harbor_folder_and_is_read_back(tmp
     assert refusal("export", "terminal_repairs", other, "--seed", "2")[0] == 4
     assert "only terminal tasks" in refusal("export", "derivatives", other)[1]
     (tmp_path / "one/tests/assay.json").unlink()
-    assert "a foreign reward, no verdict" in curriculum("harbor", folder)
+    assert "a foreign reward, not a verdict" in curriculum("harbor", folder)
     (tmp_path / "one/environment/Dockerfile").write_text("FROM debian\nRUN apt-get install -y make\nWORKDIR /work\n")
     assert "apt-get" in refusal("harbor", folder)[1]

@@ -45,7 +45,7 @@ def test_the_tools_of_a_world_are_called_by_name_and_the_world_gives_the_answer(
     assert (shown.returncode, "fail (unfinished)" in shown.stdout) == (1, True)
     assert "level 1 of 3" in shown.stdout
     assert "refused: act has no argument `action`" in shown.stdout
-    for said in ("no tool 'fly'", "no JSON", "no Python", "the answer is what the world holds"):
+    for said in ("no tool 'fly'", "no JSON", "no Python", "the answer is the state of the world"):
         assert said in shown.stderr, said
 
 
@@ -63,11 +63,11 @@ def test_an_answer_may_be_given_at_once_and_leaving_is_no_pass(served: Path, tmp
     ("arguments", "code", "said"),
     [
         (("knights", "--seed", "2"), 4, "seed 2 is sealed"),
-        (("knights", "--seed", "8"), 4, "what seed 8 asks at level 0 is sealed"),
+        (("knights", "--seed", "8"), 4, "seed 8 at level 0 is sealed"),
         (("knights", "--level", "7"), 2, "no level 7"),
         (("knight",), 2, "unknown taskset"),
         (("knights", "--answer", "T", "--file", "x"), 2, "leave one of them out"),
-        (("hidden_rules", "--answer", "T"), 2, "what its world holds"),
+        (("hidden_rules", "--answer", "T"), 2, "the state of its world"),
     ],
 )
 def test_what_cannot_be_tried_says_what_to_do(served: Path, arguments: tuple[str, ...], code: int, said: str) -> None:

@@ -51,7 +51,7 @@ def test_a_line_that_says_a_name_twice_is_told_and_the_next_one_read(tmp_path: P
     ("text", "encoding"), [('q,answer\na,1\n"never closed,2\n', "utf-8"), ("q,a\n\xe9,1\n", "latin-1")]
 )
 def test_a_table_that_cannot_be_read_on_says_behind_which_line(tmp_path: Path, text: str, encoding: str) -> None:
-    with pytest.raises(UsageError, match=r"is no CSV in UTF-8 behind line \d"):
+    with pytest.raises(UsageError, match=r"is not UTF-8 CSV after line \d"):
         list(rows_in(written(tmp_path, "t.csv", text, encoding)))
 
 

@@ -27,7 +27,7 @@ def test_it_names_the_users_file_and_lines_that_keep_what_is_asked_now(
     (tmp_path / "xdg").mkdir()
     (tmp_path / "xdg" / "config.toml").write_text("\n".join(lines[2:4]))
     assert loaded(tmp_path).recipe.tasksets[-1] == "own/mine"
-    assert "in the place of what it asks now" in lines[4]
+    assert "replaces the present one" in lines[4]
 
 
 def test_where_the_list_is_written_already_that_place_is_named(tmp_path: Path) -> None:

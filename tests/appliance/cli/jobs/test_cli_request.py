@@ -103,7 +103,7 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b'question = "q"\nchek = "x==1"\n', "chek: there is no such key; did you mean check?"),
+        (b'question = "q"\nchek = "x==1"\n', "chek: unknown key; did you mean check?"),
         (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
         (b'question = ""\n', "question: it is empty"),
     ],

@@ -103,7 +103,7 @@ def test_what_the_daemon_of_the_data_folder_started_is_nobody_else(tmp_path: Pat
         seen = doctor.daemon_processes(tmp_path)
         engine.kill()
     assert {os.getpid(), engine.pid} <= seen
-    assert others(f"{engine.pid}, python, 100\n", own=seen).figure == "nobody but the daemon computes on them"
+    assert others(f"{engine.pid}, python, 100\n", own=seen).figure == "only the daemon uses them"
 
 
 @pytest.mark.parametrize(("available", "grade"), [(512 << 10, CheckGrade.WARNING), (3 << 20, CheckGrade.OK)])
@@ -220,7 +220,7 @@ def test_a_broker_that_runs_is_asked_and_one_that_was_killed_is_not_missed(tmp_p
     with socket_module.socket(socket_module.AF_UNIX, socket_module.SOCK_SEQPACKET) as dead:
         dead.bind(str(socket))
     checks = {check.name: check for check in doctor.isolation(mine, selftest=False)}
-    assert "none runs here" in checks["broker"].figure
+    assert "none is running" in checks["broker"].figure
     assert checks["sandbox"].grade is CheckGrade.OK
 
 

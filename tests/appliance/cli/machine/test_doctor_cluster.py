@@ -43,6 +43,6 @@ def test_who_is_there_and_who_is_gone_is_said_with_what_runs_there() -> None:
     assert found.advice == "sandboxes run there"
     found = line([host("a"), host("b", alive=False), host("a", alive=False)], "10.0.0.1:6379", "sandboxes")
     assert (found.grade, found.figure) == (CheckGrade.WARNING, "at 10.0.0.1:6379: a; gone: b")
-    assert found.advice == "sandboxes run on those that are left"
+    assert found.advice == "sandboxes run on the remaining ones"
     found = line([host("a", draining=True)], "10.0.0.1:6379", "sandboxes")
-    assert (found.grade, found.advice) == (CheckGrade.FAILED, "`assay cluster join` adds one")
+    assert (found.grade, found.advice) == (CheckGrade.FAILED, "add one with `assay cluster join`")

@@ -41,7 +41,7 @@ def test_whoever_computes_on_a_gpu_is_named_without_what_he_could_do_to_a_termin
 def test_a_tool_that_does_not_answer_is_no_machine_without_gpus_and_none_whose_gpus_are_free() -> None:
     lines = {line.name: line for line in gpus((), 2, shown=0, learners=1, engine="torch")}
     assert lines["gpus"].grade is CheckGrade.WARNING
-    assert lines["gpus"].figure == "the driver lists 2, and nvidia-smi finds none or does not answer"
+    assert lines["gpus"].figure == "the driver lists 2, but nvidia-smi finds none or does not answer"
     assert "shared memory" in lines
     for program in ("a tool that is not there", "false"):
         found = others(ask("--query-compute-apps=pid", program), own={12})
@@ -53,7 +53,7 @@ def test_a_tool_that_does_not_answer_is_no_machine_without_gpus_and_none_whose_g
 def test_whoever_computes_with_memory_that_the_driver_does_not_know_is_named() -> None:
     found = others("77, /usr/bin/python a,b, [N/A]\n", own={12})
     assert found.grade is CheckGrade.WARNING
-    assert found.figure == "/usr/bin/python a,b (process 77, memory not known)"
+    assert found.figure == "/usr/bin/python a,b (process 77, memory unknown)"
 
 
 def test_shared_memory_and_ptrace_are_read_where_they_are(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_shared_memory_and_ptrace_are_read_where_they_are(tmp_path: Path) -> Non
     assert shared_memory(tmp_path / "nothing").grade is CheckGrade.WARNING
     free = os.statvfs(tmp_path).f_bavail * os.statvfs(tmp_path).f_frsize
     tight = shared_memory(tmp_path, weights=free)
-    assert (tight.grade, "hand over the configured model takes" in tight.figure) == (CheckGrade.WARNING, True)
+    assert (tight.grade, "passing the configured model's weights takes" in tight.figure) == (CheckGrade.WARNING, True)
     assert shared_memory(tmp_path, weights=1).grade is CheckGrade.OK
     (tmp_path / "scope").write_text("1\n")
     assert "ptrace_scope is 1" in ptrace(tmp_path / "scope").figure
@@ -77,7 +77,7 @@ def test_a_copy_between_gpus_that_hangs_is_ended_and_one_that_fails_says_why() -
     assert (hung.usable, peers(hung).grade) == (2, CheckGrade.WARNING)
     assert "Environment=NCCL_P2P_DISABLE=1" in peers(hung).advice
     fails = probe(python("print('2 12.8', flush=True); raise ValueError('no device')"))
-    assert peers(fails).figure == "it could not be tried: ValueError: no device"
+    assert peers(fails).figure == "the test failed: ValueError: no device"
     wrong = peers(probe(python("print('2 12.8\\n0 to 1: wrong bytes')")))
     assert (wrong.grade, wrong.figure) == (CheckGrade.WARNING, "0 to 1: wrong bytes")
     assert peers(probe(python("print('2 12.8\\n')"))).figure == "each GPU reads each other one"
@@ -90,9 +90,9 @@ OLD_DRIVER = "print('0 12.8'); import warnings; warnings.warn('CUDA: the driver 
     ("program", "found", "advice"),
     [
         (OLD_DRIVER, "torch can use none", "is here); torch says: CUDA: the driver is too old"),
-        ("print('0 None')", "torch can use none", "a build for CPU only: run install.sh again"),
-        ("print('1 12.8')", "torch can use 1", "built for CUDA 12.8, which needs a driver as new"),
-        ("raise ValueError('no libcuda')", "torch could not be asked: ValueError: no libcuda", "look at the driver"),
+        ("print('0 None')", "torch can use none", "CPU-only build: run install.sh again"),
+        ("print('1 12.8')", "torch can use 1", "built for CUDA 12.8, which needs a matching driver"),
+        ("raise ValueError('no libcuda')", "the torch test failed: ValueError: no libcuda", "check the driver"),
     ],
 )
 def test_gpus_that_torch_cannot_use_are_a_warning_and_nothing_is_said_of_what_they_reach(

@@ -56,7 +56,7 @@ def test_a_model_is_imported_with_its_licence_planned_for_and_exported(tmp_path:
     assert report["shape"]["parameters"] == 657_024
     assert report["configured"]["fits"]
     assert report["configured"]["needed"] == max(report["configured"]["phases"].values())
-    assert "context: the longest" in assay(tmp_path, "plan").stdout, "without a name it is the embedded model"
+    assert "context: maximum tokens" in assay(tmp_path, "plan").stdout, "without a name it is the embedded model"
 
     out = tmp_path / "out"
     exported = assay(tmp_path, "model", "export", str(folder), str(out))
@@ -152,7 +152,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (beside, 2, "holds an adapter and no model"),
         ((*beside, "--base", "nothing-of-this-name"), 2, "unknown base model nothing-of-this-name"),
         ((*beside, "--base", "seedling"), 5, "has no manifest"),
-        (("model", "export", str(part), str(tmp_path / "out")), 5, "is not as long as its header says"),
+        (("model", "export", str(part), str(tmp_path / "out")), 5, "is shorter or longer than its header says"),
         (("model", "export", "champion", str(tmp_path / "out"), "--data", str(spoiled)), 5, "cannot be read: file is"),
         (("plan", "--data", str(spoiled)), 5, "cannot be read: file is not a database"),
         (("plan", str(deep)), 0, ""),

@@ -53,7 +53,7 @@ def test_a_persons_own_call_has_more_time_than_a_models_and_a_timeout_says_how_i
     slow = here(served, "run", "-c", f"import time; time.sleep({Limits().call_seconds + 0.5}); print('done')")
     assert (slow.returncode, slow.stdout) == (0, "done\n")
     ended = here(served, "run", "-c", "while True: pass", "--seconds", "0.3")
-    assert "--seconds S gives a call more time" in ended.stderr
+    assert "give a call more time with --seconds S" in ended.stderr
 
 
 def test_what_it_printed_cannot_steer_a_terminal_unless_that_is_wanted(served: Path) -> None:

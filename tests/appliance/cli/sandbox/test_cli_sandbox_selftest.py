@@ -31,7 +31,7 @@ def test_every_backend_of_the_policy_is_examined_on_one_screen(served: Path) -> 
     assert lines[0].split() == ["area", "gvisor", "nsjail"]
     assert "pass" in next(line for line in lines if line.startswith("snapshots"))
     assert any(line.startswith("refused") and "nsjail" in line for line in lines)
-    assert lines[-1] == "all 3 checks hold here, and 3 are refused as documented"
+    assert lines[-1] == "all 3 checks passed, and 3 are refused as documented"
     assert len(lines) < 24
 
 

@@ -51,12 +51,12 @@ def test_a_script_from_a_pipe_shows_what_a_prompt_would_and_no_prompt(served: Pa
     lines = summary.stdout.splitlines()
     assert summary.returncode == 0
     assert lines[:6] == ["21", "8", "0", "1", "end", "'\\x1b[2J'"]
-    assert lines[6:10] == ["snapshot first; `:rollback first` goes back to it", "back at snapshot first", "20",
-                           "back to before the last block"]  # fmt: skip
-    assert lines[10:13] == ["2 branches, 1 to 2; `:use 1` goes to the first", "20", "nothing below /work"]
+    assert lines[6:10] == ["snapshot first; return with `:rollback first`", "back at snapshot first", "20",
+                           "undid the last block"]  # fmt: skip
+    assert lines[10:13] == ["2 branches, 1 to 2; switch with `:use 1`", "20", "nothing below /work"]
     assert lines[13].startswith("calls  ")
     assert "  line 1, in <module>: 1 / 0\nZeroDivisionError: division by zero\n" in summary.stderr
-    assert "there is no `:nonsense`" in summary.stderr
+    assert "unknown command `:nonsense`" in summary.stderr
 
 
 def test_files_go_in_and_come_out_and_nothing_is_replaced(served: Path, tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_block_that_a_limit_stops_is_taken_back_whole(served: Path) -> None:
     summary = here(served, "shell", "--seconds", "2", typed=script)
     assert summary.stdout.splitlines() == ["2", "         0  /work/f"]
     assert "timeout: the call took longer than 2 seconds" in summary.stderr
-    assert "everything is as it was before this block" in summary.stderr
+    assert "restored the state before this block" in summary.stderr
 
 
 def test_a_state_that_took_seconds_to_keep_as_on_a_busy_machine_is_kept_before_the_next_block_too(
@@ -175,7 +175,7 @@ def test_at_a_terminal_ctrl_c_stops_the_call_and_not_the_shell(served: Path) -> 
             assert time.monotonic() < deadline
             time.sleep(0.02)
         shell.type("\x03")
-        assert "stopped; everything is as it was before this block" in shell.until(">>> ")
+        assert "stopped; restored the state before this block" in shell.until(">>> ")
         shell.type("for i in range(2):\n")
         shell.until("... ")
         shell.until(">>> ", pressing="\x03")  # readline misses one that comes between its prompt and its select(2)

@@ -58,10 +58,10 @@ def test_a_gate_s_figure_is_said_with_what_it_counts(finding: GateFinding, figur
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("submit --seed abc", "'abc': this is no whole number"),
-        ("cycle start --seed=-1", "'-1': it must be 0 or more"),
-        ("model approve candidate --hours soon", "'soon': this is no number"),
-        ("jobs ls --limit 2000", "'2000': it must be 1000 or less"),
+        ("submit --seed abc", "'abc': not a whole number"),
+        ("cycle start --seed=-1", "'-1': must be 0 or more"),
+        ("model approve candidate --hours soon", "'soon': not a number"),
+        ("jobs ls --limit 2000", "'2000': must be 1000 or less"),
     ],
 )
 def test_a_value_that_cannot_be_is_said_in_words(line: str, said: str) -> None:
@@ -133,5 +133,5 @@ def test_a_family_without_a_rollout_is_said_with_those_of_the_newest_cycle() -> 
     counted = [SimpleNamespace(family=name) for name in ("linear", "gcd", "gcd")]
     api: Any = SimpleNamespace(cycles=lambda limit: [SimpleNamespace(id="n")], pass_counts=lambda cycle: counted)
     said = no_rollout(api, RolloutFilter(family="linaer"))
-    assert said == "no rollout of a family linaer: the newest cycle has gcd, linear"
+    assert said == "no rollout of taskset linaer: the newest cycle has gcd, linear"
     assert no_rollout(api, RolloutFilter(family="gcd", cycle="m")) == "no such rollout"

@@ -150,7 +150,7 @@ def test_a_key_an_approval_and_the_way_back_as_readme_has_them(assay: Assay, dem
     decision = shown.stdout.split()[-1]
     signed = assay(f"{approve} --as ben --decision {decision} {phrase}")
     assert signed.returncode == 0, signed.stdout + signed.stderr
-    assert "`assay model rollback` takes it out of service again" in signed.stdout
+    assert "undo this with `assay model rollback`" in signed.stdout
     goes = re.findall(r"([0-9a-f]{12}) is tried beside it|champion is ([0-9a-f]{12})", signed.stdout)
     going = next((tried for tried, _ in goes if tried), goes[0][1])
     assert "`assay model rollback`" in (ROOT / "README.md").read_text()

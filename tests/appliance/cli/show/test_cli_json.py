@@ -219,7 +219,7 @@ FILES = (
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("jobs ls --limit x --json", "this is no whole number"),
+        ("jobs ls --limit x --json", "not a whole number"),
         ("jobs ls --json --nothing", "No such option: --nothing"),
         ("jobs show --json", "Missing argument"),
         ("jobs lss --json", "Did you mean 'ls'?"),

@@ -193,13 +193,13 @@ def test_what_learners_on_a_cluster_hold_is_not_judged_by_this_machine(tmp_path:
     assert plan["notes"] == ["not scaled: learners are on a host of the cluster"]
     assert plan["stages"][1]["recipe"]["agent"]["max_tokens"] == 100_000
     said = assay(tmp_path, *asked, ASSAY_PLACEMENT__LEARNERS="cluster")
-    assert (said.returncode, "the memory is this machine's" in said.stdout) == (0, True), said.stderr
+    assert (said.returncode, "the memory shown is this machine's" in said.stdout) == (0, True), said.stderr
 
 
 def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(TWO.replace("[agent]", "[agent]\nconcurrent = 100000000"))
     begun = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
-    assert (begun.returncode, "more than this machine holds: one, two;" in begun.stderr) == (3, True), begun.stderr
+    assert (begun.returncode, "too large for this machine: one, two;" in begun.stderr) == (3, True), begun.stderr
     (tmp_path / "r.toml").write_text(TWO)
     fitting = assay(tmp_path, "train", "--recipe", str(tmp_path / "r.toml"))
     assert (fitting.returncode, "this machine" in fitting.stderr) == (3, False), fitting.stderr
@@ -242,7 +242,7 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (('name = "two"', 'name = "one"'), "two stages are named 'one'", ""),
         (('objective = "gspo"', 'objective = "luck"'), "unknown objective 'luck'", ""),
         (("[stages.agent]", "[stages.agents]"), "there is no key agents", "did you mean agent?"),
-        (("max_tokens = 120", "zzz = 120"), "there is no key agent.zzz", "it has the keys concurrent"),
+        (("max_tokens = 120", "zzz = 120"), "there is no key agent.zzz", "use one of its keys: concurrent"),
         (("[training]", "[training]\nkeep = 17"), "training.keep = 17: only 16 are sampled", "correct training.keep"),
         (("[training]", "[training]\nrollouts_per_task = 4"), "training.keep = 8: only 4 are sampled", ""),
         (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),
@@ -284,7 +284,7 @@ def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(
     begun = assay(tmp_path, "train", "--recipe", "seedling")
     assert begun.returncode == 3, begun.stderr
     both = assay(tmp_path, "train", "--recipe", "seedling", "--resume", "--seed", "7")
-    assert (both.returncode, "the seed that it began with" in both.stderr) == (2, True)
+    assert (both.returncode, "keeps its seed" in both.stderr) == (2, True)
 
 
 def test_stages_are_planned_with_the_learners_that_are_configured(tmp_path: Path) -> None:

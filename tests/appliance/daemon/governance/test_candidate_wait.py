@@ -133,7 +133,7 @@ def test_a_night_that_trained_nothing_is_reported_with_its_figures_and_its_decis
     assert "before" in said
     assert "80 %" in said
     assert "decision: hold: approval: 0 of 1 people approved" in said
-    assert "what would change it: the approval of 1 more person" in said
+    assert "would change it: the approval of 1 more person" in said
     assert "\n\n\n" not in said
 
 

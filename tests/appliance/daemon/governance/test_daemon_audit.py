@@ -40,7 +40,7 @@ def test_an_export_is_checked_elsewhere_and_nothing_is_overwritten(logged, tmp_p
     head = write_export(logged, file)
     public = logged / "keys" / "daemon.pub"
     assert verified(tmp_path, file, public, []).found.head == head
-    assert "the log itself names" in verified(tmp_path, file, None, []).notes[0]
+    assert "comes from the log itself" in verified(tmp_path, file, None, []).notes[0]
     other = logged / "keys" / "trainer.pub"
     assert verified(tmp_path, file, other, []).found.bad == 0
     with pytest.raises(AssayError, match="exists"):
@@ -56,7 +56,7 @@ def test_a_cut_end_is_seen_by_the_ledger_or_by_a_head_that_was_noted(logged, cut
     assert verified(logged, None, None, []).found.bad == len(lines) - cut
     assert verified(logged, path, None, [head]).found.bad == len(lines) - cut
     blind = verified(logged, path, None, [])
-    assert (blind.found.holds, "missing at its end" in " ".join(blind.notes)) == (True, True)
+    assert (blind.found.holds, "missing entries at its end" in " ".join(blind.notes)) == (True, True)
 
 
 def test_a_log_that_does_not_hold_is_neither_exported_nor_gone_on_with_until_it_is_begun_anew(logged, tmp_path) -> None:

@@ -142,7 +142,7 @@ def test_the_policy_is_checked_explained_tried_out_and_simulated_at_the_command_
     assert "assay policy migrate" in old.stdout
     assert "assay policy migrate" in assay("policy", "check", "--data", str(tmp_path / "new"), str(earlier)).stderr
     in_force_file(data).write_bytes(before)
-    assert "the policy in force without it" in " ".join(assay("policy", "backtest", "--help").stdout.split())
+    assert "default: the policy in force" in " ".join(assay("policy", "backtest", "--help").stdout.split())
     simulated = assay("policy", "simulate", "--quarters", "2", "--nights", "4", "--json")
     assert {"null_promoted_share", "power"} <= json.loads(simulated.stdout).keys()
     impossible = assay("policy", "simulate", "--gain", "30")
@@ -150,10 +150,10 @@ def test_the_policy_is_checked_explained_tried_out_and_simulated_at_the_command_
     start().ready()
     explained = assay("policy", "explain", "candidate")
     assert explained.returncode == 0, explained.stderr
-    assert "no rule of [promotion] fits, so the candidate is held" in explained.stdout
+    assert "no rule of [promotion] applies, so the candidate is held" in explained.stdout
     assert "to 1 against 'no better' after 1 night" in explained.stdout
     backtested = assay("policy", "backtest", "--json")
     assert [row["candidate"] for row in json.loads(backtested.stdout)["rows"]] == [candidate]
-    assert "1 hold; 0 differ from what was decided" in assay("policy", "backtest").stdout
+    assert "1 hold; 0 differ from recorded decisions" in assay("policy", "backtest").stdout
     budget = assay("policy", "budget")
     assert (budget.returncode, "candidates left" in budget.stdout, candidate[:12] in budget.stdout) == (0, True, True)

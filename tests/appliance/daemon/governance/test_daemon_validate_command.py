@@ -43,7 +43,7 @@ def test_a_job_is_shown_and_validated_and_its_bundle_says_both(start, assay, dat
     assert [one["id"] for one in json.loads(assay("jobs", "validate", "--json").stdout)] == [job]
 
     unconfirmed = assay("jobs", "validate", job, *signs)
-    assert (unconfirmed.returncode, "nobody is there to confirm" in unconfirmed.stderr) == (2, True)
+    assert (unconfirmed.returncode, "no terminal to confirm" in unconfirmed.stderr) == (2, True)
     for text in (
         "What is 2 * 3?",
         "the whole number 6",

@@ -50,7 +50,7 @@ def test_it_says_that_nights_begin_by_themselves_and_ctrl_c_stops_it_cleanly_too
     daemon = start(ASSAY_SCHEDULE__ENABLED="true", **window)
     daemon.ready()
     logs = assay("logs", "worker")
-    assert (logs.stdout, logs.stderr) == ("", "the worker has written nothing yet\n")
+    assert (logs.stdout, logs.stderr) == ("", "the worker has logged nothing yet\n")
     output = daemon.end(signal.SIGINT)
     assert (daemon.process.returncode, "Traceback" in output) == (0, False)
     said = rf"nights of training begin automatically .*assay schedule pause.* next=\S+T{later}"

@@ -194,7 +194,7 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     assert ask("gateway", "sessions", "delete", "gs-aaaaaaaa").returncode == 0
     assert ask("gateway", "sessions", "show", f"gs-{'a' * 16}").returncode == 2
     unsure = ask("gateway", "sessions", "delete", "--all")
-    assert (unsure.returncode, "say --yes" in unsure.stderr) == (2, True)
+    assert (unsure.returncode, "add --yes" in unsure.stderr) == (2, True)
     assert json.loads(ask("gateway", "sessions", "delete", "--all", "--yes", "--json").stdout) == {"deleted": 1}
     assert ask("curriculum", "rm", "own/sessions").returncode == 0
 

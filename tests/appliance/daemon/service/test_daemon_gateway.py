@@ -98,7 +98,7 @@ def test_the_command_serves_a_model_in_service_to_the_openai_client(data: Path) 
             process.send_signal(signal.SIGTERM)
         output = process.communicate(timeout=120)[0].decode()
     assert process.returncode == 0, output
-    assert "is served at" in output
+    assert "serving the gateway at" in output
 
 
 def test_what_the_machine_failed_at_is_tried_again_after_a_pause_and_the_one_before_answers_on(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
     installed = assay(*install)
     assert installed.returncode == 0, installed.stderr
     assert not list((sets_folder() / str(set_named(NAME)) / "ledger_server").glob("tasks*"))
-    for more, why in ((("--tasks", "3"), "these are yours"), (("--batch", "1"), "these are yours")):
+    for more, why in ((("--tasks", "3"), "do not apply to your own tasks"), (("--batch", "1"), "do not apply to your own tasks")):
         refused = assay(*add, *more)
         assert (refused.returncode, why in refused.stderr) == (2, True)
     added = assay(*add, "--json")
@@ -69,7 +69,7 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
     scored = folder / "scored.jsonl"
     scored.write_text(TASKS[-1])
     alone = assay(*add[:3], "mcp", str(scored), "--package", "ledger_server", "--name", "scored")
-    assert "nobody trains on a foreign reward" in alone.stdout, alone.stderr
+    assert "scored by a foreign reward" in alone.stdout, alone.stderr
     assert assay("curriculum", "certify", "own/scored", "--seeds", "1").returncode == 1
 
 

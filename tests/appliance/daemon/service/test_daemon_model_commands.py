@@ -49,7 +49,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     assert shown.returncode == 0, shown.stderr
     assert "improvement" in shown.stdout
     assert "now          waits for your decision" in shown.stdout
-    assert "stays on record, and counts for this evaluation alone" in shown.stdout
+    assert "is recorded, and valid for this evaluation alone" in shown.stdout
     assert f"{candidate[:12]}, waits for your decision" in assay("status").stdout
     decision = json.loads(assay("model", "show", candidate[:6], "--json").stdout)[0]
     assert decision["outcome"] == "hold"
@@ -62,7 +62,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     other = person("model", "approve", "candidate", "--decision", "0" * 64)
     assert (other.returncode, "is no decision about" in other.stderr) == (4, True)
     unclear = person("model", "approve", "candidate", "--decision", "abc")
-    assert (unclear.returncode, "'abc' does not name a decision" in unclear.stderr) == (2, True)
+    assert (unclear.returncode, "invalid decision digest 'abc'" in unclear.stderr) == (2, True)
     unconfirmed = person("model", "approve", "candidate")
     assert (unconfirmed.returncode, digest in unconfirmed.stdout, candidate in unconfirmed.stdout) == (2, True, True)
     approved = person("model", "approve", candidate[:8], "--decision", digest)

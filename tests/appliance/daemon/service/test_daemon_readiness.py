@@ -63,8 +63,8 @@ def no_json(folder: Path) -> None:
         (without_config, "no config.json"),
         (no_json, "not JSON"),
         (without_weights, "no safetensors"),
-        (cut_short, "not as long as its header says"),
-        (no_header, "not as long as its header says"),
+        (cut_short, "shorter or longer than its header says"),
+        (no_header, "shorter or longer than its header says"),
     ],
 )
 def test_a_model_folder_that_cannot_be_one_is_refused_with_what_it_lacks(data, tmp_path, harm, message) -> None:
@@ -116,7 +116,7 @@ def test_a_taskset_that_is_not_there_is_said_before_a_night_with_the_nearest_nam
             core.cycles.start("night")
         assert "did you mean own/physics?" in refused.value.hint
         assert core.ledger.cycles() == []
-        assert "there is no such taskset" in core.cycles.misconfigured()
+        assert "names unknown tasksets" in core.cycles.misconfigured()
         waiting = core.cycles.start("night", scheduled=True)
         blocked = core.readiness.blocked(waiting)
         assert blocked is not None
@@ -131,7 +131,7 @@ def test_serve_doctor_and_cycle_start_say_that_a_taskset_is_not_there(start, ass
     environ = {"XDG_CONFIG_HOME": str(tmp_path)}
     daemon = start(**environ)
     daemon.ready()
-    sentence = "recipe.tasksets names 'own/foo', and there is no such taskset"
+    sentence = "recipe.tasksets names unknown tasksets: 'own/foo'"
     refused = assay("cycle", "start")
     assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
     assert sentence in assay("status").stdout

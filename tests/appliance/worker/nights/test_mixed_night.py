@@ -178,8 +178,8 @@ def test_what_was_learned_from_says_from_how_many_groups(outcomes: dict[str, Tas
 def test_what_was_never_solved_says_how_its_rollouts_ended(outcomes: dict[str, TasksetOutcome]) -> None:
     programs, mail, research = (outcomes[name] for name in ("programs", "mail_search", "research"))
     assert {one.state for one in (programs, mail, research)} == {OutcomeState.UNSOLVED}
-    assert programs.reason == f"{programs.rollouts} of {programs.rollouts}: no answer in the form that is asked for"
+    assert programs.reason == f"{programs.rollouts} of {programs.rollouts}: no answer in the required form"
     assert (
-        mail.reason == f"{mail.rollouts} of {mail.rollouts}: asked for more than the 1 to 2 tool calls that there are"
+        mail.reason == f"{mail.rollouts} of {mail.rollouts}: used more than 1 to 2 tool calls"
     )
-    assert research.reason.endswith(f"{research.rollouts} with a call that cannot be read")
+    assert research.reason.endswith(f"{research.rollouts} with an invalid tool call")
