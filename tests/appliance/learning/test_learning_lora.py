@@ -348,9 +348,7 @@ def test_an_update_without_memory_is_not_tried_again_on_weights_that_may_have_mo
 
 
 def test_moments_of_8_bits_are_refused_where_they_do_not_run() -> None:
-    with pytest.raises(
-        LearningError, match=r"adamw_8bit, but 8-bit moments are not available: .*on cpu"
-    ) as caught:
+    with pytest.raises(LearningError, match=r"adamw_8bit, but 8-bit moments are not available: .*on cpu") as caught:
         trainer_of(LORA.model_copy(update={"optimizer": "adamw_8bit"}))
     assert "training.optimizer" in caught.value.hint
 

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import ledger_records as made
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import URL, create_engine
+from sqlalchemy import create_engine
 
 from appliance.ledger import schema
 from appliance.ledger.database import Database
@@ -29,11 +28,8 @@ from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
 from appliance.records.events import Event
-from appliance.records.rollouts import Purpose
-from appliance.records.training import RolloutFilter
 
 HERE = Path(__file__).parent
-OF_BEFORE = HERE.parents[1] / "fixtures" / "ledger_0003.sql"
 
 
 @pytest.fixture
@@ -120,58 +116,6 @@ def test_an_older_ledger_is_backed_up_and_then_migrated(path: Path, later_script
         assert old.cycles() == [made.cycle()]
 
 
-@pytest.fixture
-def of_before(path: Path) -> Path:
-    """A ledger that schema 0003 wrote, with a record of each kind."""
-    with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(OF_BEFORE.read_text())
-        connection.execute(f"PRAGMA application_id={schema.APPLICATION_ID}")
-    path.chmod(0o600)
-    return path
-
-
-def test_a_ledger_of_before_is_backed_up_and_its_rollouts_say_who_drew_their_tokens(of_before: Path) -> None:
-    with closing(sqlite3.connect(of_before)) as connection:
-        before = connection.execute("SELECT payload FROM rollouts ORDER BY sequence").fetchall()
-    with SqliteLedger(of_before) as ledger:
-        record = ledger.step("night-1", 0)
-        assert record is not None
-        (evaluated,) = ledger.rollouts(RolloutFilter(cycle="night-1", purpose=Purpose.EVALUATION))
-        (tried,) = ledger.rollouts(RolloutFilter(job="job-1"))
-        for rollout in (*(one.rollout for one in record.judged), evaluated.rollout, tried.rollout):
-            assert rollout.weights == made.digest(1)
-            drawn = [(node.sampled, [(span.start, span.end) for span in node.weights]) for node in rollout.nodes]
-            assert drawn == [(False, []), (True, [(0, len(rollout.nodes[1].ids))]), (False, [])]
-        ledger.commit_step(record)
-        ledger.put_rollouts([evaluated])
-        assert ledger.rollout_counts("night-1") == {"evaluation": 1, "train": 2}
-    with closing(sqlite3.connect(of_before)) as connection:
-        assert connection.execute("SELECT payload FROM rollouts ORDER BY sequence").fetchall() == before
-    assert len(list(of_before.parent.glob("ledger.sqlite3.before-migration-from-0003-*T*"))) == 1
-
-
-def test_every_record_of_a_ledger_of_before_is_read(of_before: Path) -> None:
-    with SqliteLedger(of_before) as ledger:
-        assert ledger.cycles() == [made.cycle()]
-        assert {one.manifest for one in ledger.checkpoints()} == {
-            made.checkpoint(1).manifest,
-            made.checkpoint(2).manifest,
-        }
-        assert ledger.alias("champion") == made.checkpoint(1).manifest
-        assert [one.id for one in ledger.evaluations()] == [made.evaluation().id]
-        assert [one.id for one in ledger.decisions()] == ["decision-1"]
-        assert [(one.person, one.candidate) for one in ledger.approvals()] == [("ada", made.approval().candidate)]
-        assert [one.id for one in ledger.canaries()] == ["canary-1"]
-        job = ledger.job("job-1")
-        assert job is not None
-        assert job.validation is not None
-        assert (job.validation.verdict, job.validation.person) == ("meant", "ada")
-        artifact = ledger.artifact("artifact-1")
-        assert artifact is not None
-        assert [(part.part, part.by) for part in artifact.statement] == [("that it holds", "smt 1")]
-        assert [event.text for _, event in ledger.events()] == ["t"]
-
-
 def test_a_migration_that_fails_leaves_the_ledger_as_it_was(path: Path, later_scripts: Path) -> None:
     with SqliteLedger(path) as ledger:
         ledger.put_cycle(made.cycle())
@@ -198,7 +142,7 @@ def test_after_kills_in_the_middle_one_copy_lies_there_and_the_next_start_migrat
     script = later_scripts / "versions" / "r9999_source.py"
     whole = script.read_text()
     script.write_text(f"{whole}    op.execute('DELETE FROM cycles')\n    import os\n    os.kill(os.getpid(), 9)\n")
-    path.with_name(f"{path.name}.before-migration-from-0001-20260101T000000.partial-journal").write_text("half")
+    path.with_name(f"{path.name}.before-migration-from-1000-20260101T000000.partial-journal").write_text("half")
     for _ in range(2):
         assert run(program, path, later_scripts).returncode == -9
         time.sleep(1.1)  # names have seconds
@@ -211,53 +155,44 @@ def test_after_kills_in_the_middle_one_copy_lies_there_and_the_next_start_migrat
     assert len(list(path.parent.glob("*.before-migration-*"))) == 1
 
 
-def test_a_copy_that_cannot_be_written_is_not_left_half(of_before: Path) -> None:
-    before = of_before.read_bytes()
+def test_a_copy_that_cannot_be_written_is_not_left_half(path: Path, later_scripts: Path) -> None:
+    SqliteLedger(path).close()
+    before = path.read_bytes()
     program = "import resource, signal, sys; from pathlib import Path; from appliance.ledger.database import Database\n"
     program += "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-    program += "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\nDatabase(Path(sys.argv[1]))"
-    done = run(program, of_before)
+    program += "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
+    program += "Database(Path(sys.argv[1]), Path(sys.argv[2]))"
+    done = run(program, path, later_scripts)
     assert "nothing of this record was written" in done.stderr.splitlines()[-1]
-    assert of_before.read_bytes() == before
-    assert list(of_before.parent.glob("*.before-migration-*")) == []
+    assert path.read_bytes() == before
+    assert list(path.parent.glob("*.before-migration-*")) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
-def test_a_migration_without_room_is_refused_before_anything_is_written(of_before: Path, small_disk: Path) -> None:
-    path = small_disk / of_before.name
-    shutil.copy2(of_before, path)
-    before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"from schema 0003 to \d+ needs \d+ MiB, and \d are free") as caught:
-        Database(path)
+def test_a_migration_without_room_is_refused_before_anything_is_written(
+    path: Path, later_scripts: Path, small_disk: Path
+) -> None:
+    SqliteLedger(path).close()
+    small = small_disk / path.name
+    shutil.copy2(path, small)
+    before = small.read_bytes()
+    with pytest.raises(LedgerError, match=r"from schema 1000 to 9999 needs \d+ MiB, and \d are free") as caught:
+        Database(small, later_scripts)
     assert "free some space" in caught.value.hint
-    assert (path.read_bytes(), [one.name for one in small_disk.iterdir()]) == (before, [path.name])
+    assert (small.read_bytes(), [one.name for one in small_disk.iterdir()]) == (before, [small.name])
 
 
-@pytest.mark.parametrize("revision", ["0001", "0002", "0003", "0004", "0005"])
-def test_a_ledger_of_every_earlier_schema_is_brought_up_to_date(path: Path, of_before: Path, revision: str) -> None:
-    if revision < "0003":
-        of_before.unlink()
-    _bring_to(path, revision)
-    with SqliteLedger(path) as ledger:
-        assert len(ledger.rollouts(RolloutFilter(family="divisors"), limit=9)) == (0 if revision < "0003" else 4)
-        ledger.put_cycle(made.cycle("night-7"))
-    (backup,) = path.parent.glob(f"{path.name}.before-migration-from-{revision}-*")
-    with closing(sqlite3.connect(backup)) as connection:
-        assert connection.execute("SELECT version_num FROM alembic_version").fetchone() == (revision,)
-    Database(path).close()
-    assert len(list(path.parent.glob("*.before-migration-*"))) == 1
-
-
-def _bring_to(path: Path, revision: str) -> None:
-    """As a version with that schema would have left it."""
-    config = Config()
-    config.set_main_option("script_location", str(schema.SCRIPTS))
-    engine = create_engine(URL.create("sqlite", database=str(path)))
-    with engine.begin() as connection:
-        connection.exec_driver_sql(f"PRAGMA application_id={schema.APPLICATION_ID}")
-        config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-    engine.dispose()
+def test_a_ledger_from_before_schema_1_is_refused_and_left_alone(path: Path) -> None:
+    SqliteLedger(path).close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num='0006'")
+        connection.commit()
+    before = path.read_bytes()
+    for opened in (SqliteLedger, ReadOnlyLedger):
+        with pytest.raises(LedgerError) as caught:
+            opened(path)
+        assert "start fresh with another data folder" in caught.value.hint
+    assert path.read_bytes() == before
 
 
 def test_a_ledger_of_a_newer_version_is_refused_and_left_alone(path: Path, later_scripts: Path) -> None:

@@ -229,7 +229,11 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
     ("change", "message", "hint"),
     [
         (("steps = 4", "stepz = 4"), "there is no key training.stepz", "training.steps"),
-        (('kind = "rl"\nadvance', 'kind = "sft"\nadvance'), "unknown key advance_at in a stage of kind sft", "leave it out"),
+        (
+            ('kind = "rl"\nadvance', 'kind = "sft"\nadvance'),
+            "unknown key advance_at in a stage of kind sft",
+            "leave it out",
+        ),
         (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "kind = 'magic'", "sft, rl, distil"),
         (('kind = "rl"\nadvance', "kind = []\nadvance"), "kind = []", "sft, rl, distil"),
         (("steps = 4", "gradient_norm = inf"), "gradient_norm = inf", "correct"),
@@ -247,7 +251,11 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (("[training]", "[training]\nrollouts_per_task = 4"), "training.keep = 8: only 4 are sampled", ""),
         (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),
         (("[[stages]]", "[stages]"), "not TOML", ""),
-        (('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'), "unknown key data in a stage of kind rl", ""),
+        (
+            ('name = "two"\nkind = "rl"', 'name = "two"\nkind = "rl"\ndata = "file"'),
+            "unknown key data in a stage of kind rl",
+            "",
+        ),
     ],
 )
 def test_what_is_wrong_with_a_recipe_is_said_with_its_place(

@@ -55,7 +55,9 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     assert reasons.keys() == {f"sums.jsonl:{number}" for number in (13, 14, 15, 16, 18)}
     assert "exists already" in reasons["sums.jsonl:13"]
     assert "its check rejects its own answer" in reasons["sums.jsonl:15"]
-    assert "its check rejects its own answer" in reasons["sums.jsonl:16"], "and the right row with its question is taken"
+    assert "its check rejects its own answer" in reasons["sums.jsonl:16"], (
+        "and the right row with its question is taken"
+    )
     shown = ask("curriculum", "show", "own/sums")
     assert "CC0" in shown.stdout
     (row,) = json.loads(ask("curriculum", "ls", "--domain", "own", "--json").stdout)
