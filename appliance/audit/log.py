@@ -187,7 +187,7 @@ class AuditLog:
         entries: list[AuditEntry] = []
         found = audit.check(content, self._key.public_key(), known=[known], signatures=False, entries=entries)
         if found.bad is not None:
-            # The chain alone is quick, and may find a changed entry only by the one after it.
+            # The chain alone is fast, but may detect a changed entry only at the next one.
             found = audit.check(content, self._key.public_key(), known=[known])
         if found.bad is not None:
             raise self._broken(found.bad, found.problem)

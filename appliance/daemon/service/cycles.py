@@ -291,7 +291,7 @@ class Cycles:
         except ConfigError as error:
             return f"{error}; {error.hint}"
         except (BrokenError, LedgerError):
-            pass  # said elsewhere, and no fault of the configuration
+            pass  # reported elsewhere; not a configuration fault
         return ""
 
     def _renew(self, cycle: Cycle) -> None:

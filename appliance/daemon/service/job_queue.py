@@ -204,7 +204,7 @@ class JobQueue:
         try:
             wanted = datetime.fromisoformat(deadline)
             in_utc = wanted.astimezone(UTC).isoformat(timespec="seconds")
-        except (ValueError, OverflowError):  # the last and the first hours of all years have no UTC
+        except (ValueError, OverflowError):  # years 1 and 9999 can overflow in UTC
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(

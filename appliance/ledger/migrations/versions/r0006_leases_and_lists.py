@@ -19,7 +19,7 @@ def upgrade() -> None:
         sa.Column("deadline", sa.Float(), nullable=True),
         sa.Column("deaths", sa.Integer(), nullable=False),
     )
-    # What lists of rollouts are asked for stands beside the payload, and a page of any of them is read from an index.
+    # Columns that lists of rollouts filter by, so that a page is read from an index.
     for name in ("family", "outcome"):
         op.add_column("rollouts", sa.Column(name, sa.String(), nullable=False, server_default=""))
     op.execute(
