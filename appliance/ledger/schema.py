@@ -64,7 +64,7 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {path} was written by a newer version of Assay (schema {found}, this one knows {known[0]})",
-            hint="use the newer version, or put back a backup from before it: `assay backup restore FOLDER --replace`",
+            hint="use the newer version, or restore a backup from before it: `assay backup restore FOLDER --replace`",
         )
     if found == known[0]:
         return

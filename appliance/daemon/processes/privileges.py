@@ -100,7 +100,7 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
         _do(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "set no_new_privs")
     except OSError as error:
         raise BrokenError(
-            f"root's rights cannot be given up: {error.strerror}",
+            f"root's rights cannot be dropped: {error.strerror}",
             hint="start it as an ordinary user with the broker as a service, or with CAP_SETPCAP, CAP_SETUID and "
             "CAP_SETGID, which are needed to give the others up",
         ) from error

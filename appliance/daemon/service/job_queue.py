@@ -148,7 +148,7 @@ class JobQueue:
         job = job_named(self.ledger, name)
         if job.state is not JobState.SET_ASIDE:
             raise RefusedByPolicyError(
-                f"{job.id} was not set aside: it is {job.state.value}", hint=f"see `assay jobs show {job.id}`"
+                f"{job.id} is not parked: it is {job.state.value}", hint=f"see `assay jobs show {job.id}`"
             )
         self.ledger.leases.revive(work_of(job.id))
         update = {"state": JobState.QUEUED, "reason": "", "updated": self.now()}

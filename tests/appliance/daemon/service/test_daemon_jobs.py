@@ -333,7 +333,7 @@ def test_whatever_takes_a_job_takes_the_first_digits_of_its_id(tmp_path: Path) -
             assert job_detail(running, name).job.id == job.id
         assert running.jobs.cancel(digits[:8]).state is JobState.CANCELLED
         assert running.jobs.retry(digits[:8]).retry_of == job.id
-        with pytest.raises(RefusedByPolicyError, match=f"{job.id} was not set aside"):
+        with pytest.raises(RefusedByPolicyError, match=f"{job.id} is not parked"):
             running.jobs.resume(digits[:8])
         with pytest.raises(NotThereError, match="5 digits are too few, 6 are needed"):
             running.jobs.cancel(digits[:5])
