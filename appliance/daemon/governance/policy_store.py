@@ -112,7 +112,7 @@ class PolicyStore:
             raise PolicyError(
                 f"the policy in force is of version {old}, which this version of the program does not read any more",
                 hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
-                "anew: `assay audit renew --reason upgrade`; keys are then admitted anew",
+                "again: `assay audit renew --reason upgrade`; keys must then be admitted again",
             )
         self._content = content
         found = _digest(path.read_bytes()) if path.exists() else ""

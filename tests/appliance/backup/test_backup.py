@@ -172,7 +172,7 @@ def test_a_used_folder_is_moved_aside_when_asked_for_and_never_under_a_daemon(us
     data = tmp_path / "data"
     data.mkdir()
     (data / "mine").write_text("precious")
-    with pytest.raises(BackupError, match="is used"):
+    with pytest.raises(BackupError, match="is in use"):
         restore(store, manifest, data, stamp=STAMP, replace=False)
     with data_lock(data), pytest.raises(DataLockedError):
         restore(store, manifest, data, stamp=STAMP, replace=True)
@@ -343,7 +343,7 @@ def test_a_log_is_cut_where_the_copied_ledger_ends_and_completed_where_a_kill_le
 
 def test_a_store_is_never_made_of_a_folder_of_something_else_nor_in_the_data_folder(used, tmp_path) -> None:
     (tmp_path / "thesis").write_text("years of work")
-    with pytest.raises(BackupError, match="no store"):
+    with pytest.raises(BackupError, match="not a backup folder"):
         backed_up(used, tmp_path)
     with pytest.raises(BackupError, match="in the data folder"):
         backed_up(used, used / "backups")

@@ -151,7 +151,7 @@ def test_a_key_that_resembles_none_is_answered_with_those_that_there_are(places:
         ("[sandbox]\ncpus = 'many'\n", "sandbox.cpus = 'many'"),
         ("[schedule]\ncron = 'at night'\n", "Wrong number of fields"),
         ("[schedule]\ncron = '99 2 * * *'\n", "schedule.cron"),
-        ("[schedule]\ntimezone = 'Mars/Olympus'\n", "no time zone"),
+        ("[schedule]\ntimezone = 'Mars/Olympus'\n", "unknown time zone"),
         ("[log]\nformat = 'xml'\n", "'console' or 'json'"),
         ("sandbox = 3\n", "sandbox is a section, not a value"),
         ("[threads]\nmany = 3\n", "threads is a value, not a section"),
