@@ -273,7 +273,9 @@ def test_c1_a_stock_reload_leaves_a_tied_head_as_it_was_and_is_found(
     engine.push(model(45, tied=tied), "before")
     faults.once("stock")
     engine.push(model(46, tied=tied), "after")
-    assert ["differ from the trainer's" in reason for reason in engine.supervisor.quarantined] == ([True] if tied else [])
+    assert ["differ from the trainer's" in reason for reason in engine.supervisor.quarantined] == (
+        [True] if tied else []
+    )
 
 
 @pytest.mark.long_vllm

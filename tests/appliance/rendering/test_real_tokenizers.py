@@ -34,8 +34,7 @@ FOUND = {
     "gptoss": "gpt-oss (named)",
     "gemma3": "its own chat template (found: turns extend their prefix)",
     "deepseek_v3": "deepseek-v3 (found: identical to the model's chat template)",
-    "mistral_nemo": "its own chat template (found: turns extend their prefix; "
-    "a system text goes before the question)",
+    "mistral_nemo": "its own chat template (found: turns extend their prefix; a system text goes before the question)",
     "command_r_plus": "its own chat template (found: turns extend their prefix)",
 }
 NO_TOOLS = {

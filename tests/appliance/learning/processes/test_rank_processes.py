@@ -55,7 +55,7 @@ def test_one_that_a_signal_holds_ends_all_and_one_that_goes_on_does_not(
     processes = ranks(2)
     monkeypatch.setattr(rank_processes, "STOPPED_SECONDS", 1.0)
     os.kill(processes.pids[1], signal.SIGSTOP)
-    with pytest.raises(InfrastructureError, match="was stopped by a signal and did not go on") as met:
+    with pytest.raises(InfrastructureError, match="was stopped by a signal and did not continue") as met:
         processes.ask("step", step=0, judged=[], groups=[], told=[[0.5] * (1 << 18)])  # more than a socket holds
     assert "from the last checkpoint" in met.value.hint
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)

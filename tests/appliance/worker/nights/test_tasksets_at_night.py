@@ -198,7 +198,7 @@ def test_a_night_with_nothing_left_to_ask_is_refused_with_the_reasons(
     night: Callable[..., WorkContext], ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAN_TOOLCHAIN", "/nothing")
-    with pytest.raises(CurriculumError, match="nothing to ask: theorems: no Lean"):
+    with pytest.raises(CurriculumError, match="no usable taskset: theorems: no Lean"):
         run_night(night(), "n", recipe=RECIPE.model_copy(update={"tasksets": ("theorems",)}))
     assert ledger.evaluations() == []
     alone = RECIPE.model_copy(update={"tasksets": ("programs",), "agent": SHORT.agent})
