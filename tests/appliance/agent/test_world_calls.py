@@ -445,7 +445,7 @@ def test_a_task_whose_environment_nobody_knows_or_has_no_such_tool_is_refused(
     chat: Renderer, pool: SessionPool
 ) -> None:
     agent = Agent(ScriptedEngine({0: [chat.answer("x")]}), pool, chat, BUDGET, time.monotonic)
-    with pytest.raises(RenderingError, match="'nowhere' has no tool 'add'"):
+    with pytest.raises(RenderingError, match="unknown tool 'add' of environment 'nowhere'"):
         agent.roll([assigned(0, world_task("nowhere"))])
     agent = Agent(ScriptedEngine({0: [chat.answer("x")]}), pool, chat, BUDGET, time.monotonic)
     with pytest.raises(CurriculumError, match="unknown environment"):

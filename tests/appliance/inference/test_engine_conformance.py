@@ -280,7 +280,7 @@ def test_the_digest_of_weights_tells_a_changed_number_and_a_changed_name() -> No
 
 
 def test_an_unknown_engine_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ModelError, match="no engine 'nobody'") as caught:
+    with pytest.raises(ModelError, match="unknown engine 'nobody'") as caught:
         make_engine("nobody", rows=1, slots=8)
     assert "torch" in caught.value.hint
 

@@ -183,7 +183,7 @@ def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_befo
 
 def test_moments_of_8_bits_are_refused_of_several_learners_before_a_night() -> None:
     training = TrainingRecipe(optimizer="adamw_8bit")
-    with pytest.raises(ConfigError, match="there are 2 learners"):
+    with pytest.raises(ConfigError, match="with 2 learners"):
         ConfiguredModel(ModelSettings(learners=2), MEMORY, training).require(TOKENS)
     assert ConfiguredModel(ModelSettings(), MEMORY, training).require(TOKENS) is None
 

@@ -104,7 +104,7 @@ def test_a_tool_that_the_format_cannot_call_is_refused(renderer: Renderer) -> No
 
 
 def test_a_tokenizer_without_a_token_that_ends_a_turn_is_refused() -> None:
-    with pytest.raises(RenderingError, match="no token"):
+    with pytest.raises(RenderingError, match="lacks the end token"):
         MarkerRenderer(train_tokenizer(TEXTS, SEEDLING), CHATML)
 
 
@@ -132,7 +132,7 @@ def test_a_folder_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "message"),
-    [('{"format": "nobody"}', "none of markers"), ('{"user": "u"}', "does not fit"), ("[]", "no table")],
+    [('{"format": "nobody"}', "unknown format"), ('{"user": "u"}', "does not fit"), ("[]", "not a JSON object")],
 )
 def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, message: str) -> None:
     shutil.copytree(FOLDER, tmp_path / "model")

@@ -72,7 +72,9 @@ def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_c
         monkeypatch.setattr(rank_processes, "subprocess", SimpleNamespace(Popen=inside, **known))
         ledger.put_cycle(cycle_of("n"))
         policy = load_policy(tmp_path)
-        with pytest.raises(InfrastructureError, match="asked to step: memory ran out, and the kernel killed it") as met:
+        with pytest.raises(
+            InfrastructureError, match="the request to step: memory ran out, and the kernel killed it"
+        ) as met:
             run_cycle("train", "n", tmp_path, settings, ledger, policy)
         assert "from the last checkpoint" in met.value.hint
         assert _rewards(ledger) == rewards != []

@@ -146,7 +146,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
         (("model", "import", f"..@{source}"), 2, "is no name of a model"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
-        (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is no regular file"),
+        (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is not a regular file"),
         (("model", "export", "champion", str(tmp_path / "out")), 2, "no model is champion"),
         (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "has no adapter"),
         (beside, 2, "holds an adapter and no model"),
@@ -156,7 +156,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "export", "champion", str(tmp_path / "out"), "--data", str(spoiled)), 5, "cannot be read: file is"),
         (("plan", "--data", str(spoiled)), 5, "cannot be read: file is not a database"),
         (("plan", str(deep)), 0, ""),
-        (("plan", "nothing-of-this-name"), 2, "there is no model nothing-of-this-name"),
+        (("plan", "nothing-of-this-name"), 2, "unknown model nothing-of-this-name"),
         (("plan", str(cut)), 2, "no tokenizer.json"),
         (("plan", str(huge)), 1, ""),
     ):

@@ -65,7 +65,7 @@ def test_a_ratio_is_in_the_gradient_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"reinforce"}))
 def test_what_a_ratio_corrects_already_is_not_corrected_again(name: str) -> None:
-    with pytest.raises(ValidationError, match="would count it twice"):
+    with pytest.raises(ValidationError, match="would apply it twice"):
         TrainingRecipe(objective=name, mismatch=MismatchRecipe(rule="truncate"))
     assert TrainingRecipe(objective=name, mismatch=MismatchRecipe(rule="mask")).mismatch.rule == "mask"
 

@@ -241,7 +241,7 @@ def test_a_host_that_is_killed_while_the_learners_on_it_take_a_step_is_done_with
 
     monkeypatch.setattr(PlacedLearners, "ask", ask)
     night = trained(tmp_path, runtime, nodes)
-    assert night.starts == 2, "it goes on from the last checkpoint"
+    assert night.starts == 2, "it resumes from the last checkpoint"
     assert night.said("resume") == ["resumes from step 1"]
     placed = [text for text in night.said("placed") if not text.startswith(("sandboxes are", "host host-1"))]
     assert placed[:2] == ["engine 1 of 1 samples on host-0", "the learners train on host-1"]
