@@ -29,8 +29,7 @@ def test_the_two_commonest_ways_are_named_the_commonest_first() -> None:
         "5 of 8: ran out of 448 tokens; 2 of 8: the question exceeds 448 tokens"
     )
     assert why_unsolved([count(), count(1, turns=3, malformed=2)], LIMITS) == (
-        "13 of 16: a wrong answer; 3 of 16: used more than 4 tool calls; "
-        "2 with an invalid tool call"
+        "13 of 16: a wrong answer; 3 of 16: used more than 4 tool calls; 2 with an invalid tool call"
     )
 
 

@@ -54,7 +54,10 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
     installed = assay(*install)
     assert installed.returncode == 0, installed.stderr
     assert not list((sets_folder() / str(set_named(NAME)) / "ledger_server").glob("tasks*"))
-    for more, why in ((("--tasks", "3"), "do not apply to your own tasks"), (("--batch", "1"), "do not apply to your own tasks")):
+    for more, why in (
+        (("--tasks", "3"), "do not apply to your own tasks"),
+        (("--batch", "1"), "do not apply to your own tasks"),
+    ):
         refused = assay(*add, *more)
         assert (refused.returncode, why in refused.stderr) == (2, True)
     added = assay(*add, "--json")

@@ -55,7 +55,9 @@ def test_problems_are_checked_added_shown_and_removed(standing, ask, tmp_path: P
     assert reasons.keys() == {f"sums.jsonl:{number}" for number in (13, 14, 15, 16, 18)}
     assert "there already" in reasons["sums.jsonl:13"]
     assert "its check rejects its own answer" in reasons["sums.jsonl:15"]
-    assert "its check rejects its own answer" in reasons["sums.jsonl:16"], "and the right row with its question is taken"
+    assert "its check rejects its own answer" in reasons["sums.jsonl:16"], (
+        "and the right row with its question is taken"
+    )
     shown = ask("curriculum", "show", "own/sums")
     assert "CC0" in shown.stdout
     (row,) = json.loads(ask("curriculum", "ls", "--domain", "own", "--json").stdout)
@@ -130,8 +132,8 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
         (("add", "/etc/hostname"), "ends with"),
         (("add", "/no/such.jsonl"), "there is no"),
         (("add", "{folder}"), "no file of problems"),
-        (("add", "{folder}", "--kind", "magic"), "no kind"),
-        (("add", "{folder}", "--name", "A B"), "no name"),
+        (("add", "{folder}", "--kind", "magic"), "unknown kind"),
+        (("add", "{folder}", "--name", "A B"), "invalid taskset name"),
         (("rm", "own/../../etc"), "no name"),
         (("rm", "own/nothing"), "no taskset"),
     ],

@@ -179,7 +179,5 @@ def test_what_was_never_solved_says_how_its_rollouts_ended(outcomes: dict[str, T
     programs, mail, research = (outcomes[name] for name in ("programs", "mail_search", "research"))
     assert {one.state for one in (programs, mail, research)} == {OutcomeState.UNSOLVED}
     assert programs.reason == f"{programs.rollouts} of {programs.rollouts}: no answer in the required form"
-    assert (
-        mail.reason == f"{mail.rollouts} of {mail.rollouts}: used more than 1 to 2 tool calls"
-    )
+    assert mail.reason == f"{mail.rollouts} of {mail.rollouts}: used more than 1 to 2 tool calls"
     assert research.reason.endswith(f"{research.rollouts} with an invalid tool call")
