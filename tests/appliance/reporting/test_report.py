@@ -251,7 +251,7 @@ def test_an_evaluation_that_the_infrastructure_lost_is_said_to_be_lost_and_rollo
     made = night_report(detail, ())
     assert made.families == ()
     for form in (as_text, as_markdown, as_page):
-        assert "None of 6 questions was answered by both models" in form(made)
+        assert "Both models answered none of 6 questions" in form(made)
         assert "1,200" in form(made)
 
 
@@ -348,7 +348,7 @@ def test_a_report_is_not_written_over_another_one(report, tmp_path) -> None:
     other = night_report(
         CycleDetail.model_construct(cycle=CYCLE, rollouts={}, steps=(), evaluations=(), decisions=()), ()
     )
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_report(other, tmp_path / "morning")
     assert {file: file.read_bytes() for file in written} == before
 

@@ -96,7 +96,7 @@ def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
         (["--gold", "1", "--pairs", "x"], "both"),
         (["--pairs", "/no/such/file"], "No such file"),
         (["--pairs", "/"], "directory"),
-        (["--pairs", "x", "--out", "/no/such/folder/x"], "no folder"),
+        (["--pairs", "x", "--out", "/no/such/folder/x"], "no such folder"),
         (["--gold", "1", "--answer", "1", "--spec", "/no/such/spec.toml"], "No such file"),
         (["--gold", "1", "--answer", "1", "--seconds", "0"], "--seconds"),
         (["--gold", "1", "--answer", "1", "--frobnicate"], "--frobnicate"),
@@ -282,7 +282,7 @@ def test_without_a_broker_programs_are_refused_and_answers_are_read_in_a_process
     source.write_text("def f(x): return x\n")
     result = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
     assert (result.returncode, result.stdout.split()[0]) == (0, "pass"), result.stderr
-    assert result.stderr.count("process that confines itself") == 1
+    assert result.stderr.count("self-confined process") == 1
     refused = checked("code", "--spec", spec, "--submission", source, shared=False)
     assert refused.returncode == 3
     assert "only root can start one" in refused.stderr

@@ -144,11 +144,11 @@ def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
     [
         ({"claim": "none.smt2"}, "none.smt2"),
         ({"statement": "."}, "Is a directory"),
-        ({"spec": "a\0b", "question": "q"}, "no name of a file"),
+        ({"spec": "a\0b", "question": "q"}, "invalid file name"),
         ({"spec": "not.toml", "question": "q"}, "is not TOML"),
         ({"spec": {"functions": "f"}}, "functions"),
         ({"spec": "tests.toml"}, "no question"),
-        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "no name for"),
+        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "invalid file name"),
         ({"question": "q", "expect": "1", "file": ("x.csv", "sub/x.csv")}, "two files"),
         ({"question": "q", "expect": "1", "file": ("x.csv",) * 17}, "at most 16"),
         ({"question": "q", "expect": "1", "file": ("large.csv",)}, "larger than 8 MiB"),

@@ -71,7 +71,7 @@ def test_a_value_that_cannot_be_is_said_in_words(line: str, said: str) -> None:
 
 def test_a_folder_that_was_named_and_is_not_there_is_said_to_be_missing(tmp_path) -> None:
     ran = CliRunner().invoke(app, ["status", "--data", str(tmp_path / "x")])
-    assert f"there is no folder {tmp_path}/x" in str(ran.exception)
+    assert f"no such data folder: {tmp_path}/x" in str(ran.exception)
     assert ran.exception.exit_code == 3
     there = CliRunner().invoke(app, ["status", "--data", str(tmp_path)])
     assert "the daemon is not running" in str(there.exception)
