@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from curriculum.checklists.written import MOST_CHARACTERS, WrittenListError, read_written
 from curriculum.contract.errors import CurriculumError
@@ -104,7 +105,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(VALUES, max_size=4))
 def test_whatever_a_model_writes_becomes_a_list_or_an_error_of_ours(items: list[Any]) -> None:
     try:

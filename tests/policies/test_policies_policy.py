@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from pydantic import ValidationError
 
 import policies
@@ -223,6 +224,7 @@ def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.binary(max_size=200))
 def test_whatever_the_bytes_they_are_refused_and_never_crash(content: bytes) -> None:
     with pytest.raises(PolicyError):

@@ -3,8 +3,9 @@ r"""One answer or none: a box, a fenced block or the whole turn, whatever a host
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from appliance.agent.answers import Final, blocks, final_answer, written
 from appliance.agent.prompt import task_of
@@ -66,6 +67,7 @@ def test_no_block_two_blocks_and_one_that_never_closes_are_no_answer(text: str, 
 LINES = st.lists(st.sampled_from(["```", "````", "~~~", "a", "", " ```", "``` b"]), max_size=10).map("\n".join)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(alphabet="`~ab\n\r \t", max_size=60) | LINES)
 def test_a_block_is_found_again_inside_a_longer_fence(text: str) -> None:
     assert all(not block.closed or block.content.endswith("\n") or not block.content for block in blocks(text))

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 from forked_commands import run_forked
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from appliance.bug_report.collect import cut_lines, last_lines, parts, write
 from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
@@ -144,6 +145,7 @@ def test_what_cannot_be_had_is_said_in_its_place(tmp_path) -> None:
         assert archive.extractfile("assay-bug-report/b.txt").read() == b"there"  # type: ignore[union-attr]
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(
     st.text(st.characters(exclude_characters="[]"), min_size=6, max_size=40), st.text(max_size=60), st.text(max_size=60)
 )

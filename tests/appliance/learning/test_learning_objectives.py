@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
 from torch import Tensor
 
@@ -213,7 +214,7 @@ def reference(logprobs: Tensor, sampled: Tensor, advantages: Tensor, mask: Tenso
     return loss
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 9))
 def test_loss_and_gradient_are_those_of_the_reference(seed: int, rows: int, width: int) -> None:
     torch.manual_seed(seed)

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
 
 from appliance.nights.calendar import WEEKDAYS, NightlyWindow, coming, machine_zone, occasions_at
@@ -53,7 +54,7 @@ def test_a_date_that_a_zone_left_out_has_no_night() -> None:
     assert keys == ["2011-12-29", "2011-12-31", "2012-01-01"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     begins=TIMES,
     ends=TIMES,

@@ -7,8 +7,9 @@ import time
 from fractions import Fraction
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.rational import integer_root, rational
@@ -194,6 +195,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=30).map("".join)))
 @example("x2\\frac12")
 @example("\\log_")

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
 
 from verifiers.answers.algebra.equality import Truth
@@ -154,7 +155,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(EXPRESSIONS)
 def test_equality_is_reflexive_and_adding_one_is_always_different(text: str) -> None:
     spec = AnswerSpec(notation="plain", expected=text, variables=("x", "y"))

@@ -7,6 +7,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from verifiers.lean.reading import commands
 from verifiers.lean.reading.lexer import without_comments, without_room, words
@@ -168,13 +169,13 @@ def test_where_is_said_and_how_many_is_bounded() -> None:
     assert (found[0].line, found[0].column) == (2, 3)
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text: str) -> None:
     screen(text)
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(st.lists(st.sampled_from(["@[", "]", "(", "set_option", "attribute", "[", "notation", '"x"', ",", "simp"])))
 def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
     screen(" ".join(pieces))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_kit import SPECS
+from property_budget import examples
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
@@ -148,7 +149,7 @@ def fits(generator: Generator, value: Value) -> bool:
 
 
 @given(generators, st.integers(0, 1_000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_generated_and_what_it_shrinks_to_is_what_was_declared(generator: Generator, seed: int) -> None:
     assert fits(generator, simplest(generator))
     value = draw(generator, Random(seed), 1.0)
@@ -163,7 +164,7 @@ def test_what_is_generated_and_what_it_shrinks_to_is_what_was_declared(generator
 
 
 @given(generators)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_shrinking_ends(generator: Generator) -> None:
     value, steps = draw(generator, Random(1), 1.0), 0
     while (simpler := next(smaller(generator, value), None)) is not None:

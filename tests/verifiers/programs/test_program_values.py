@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
 
 from verifiers.programs.data.compare import CompareRule, agree, printed
 from verifiers.programs.data.values import (
@@ -37,7 +38,7 @@ natives = st.recursive(
 
 
 @given(natives)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_what_is_written_is_read_again(native: object) -> None:
     value = of_native(native)
     again = eval(literal(value), {"nan": math.nan, "inf": math.inf, "complex": complex, "set": set})
@@ -45,7 +46,7 @@ def test_what_is_written_is_read_again(native: object) -> None:
 
 
 @given(st.one_of(st.text(max_size=60), natives.map(repr)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 def test_any_text_is_a_literal_or_refused(text: str) -> None:
     try:
         value = read(text)
@@ -185,7 +186,7 @@ def test_what_is_no_reply_is_none(text: str) -> None:
 
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), lambda inner: st.one_of(
     st.lists(inner), st.dictionaries(st.sampled_from(list("tdsbifcvrxlmq")), inner)), max_leaves=20))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 def test_no_reply_breaks_its_reader(found: object) -> None:
     parse(json.dumps(found))
     parse(json.dumps({"v": found}))

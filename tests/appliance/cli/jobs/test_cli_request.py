@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from appliance.cli.jobs.request import JobRequest, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
@@ -176,6 +177,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
     assert met.value.hint
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(), st.integers(0, 40))
 def test_what_is_printed_can_neither_steer_a_terminal_nor_hide(text: str, limit: int) -> None:
     shown = printable(text, limit=limit)

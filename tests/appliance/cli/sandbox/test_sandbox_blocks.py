@@ -6,8 +6,9 @@ import contextlib
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from appliance.cli.sandbox.blocks import Blocks, as_typed, shown_value
 
@@ -56,6 +57,7 @@ def test_words_of_the_shell_may_come_between_blocks_only() -> None:
     assert blocks.between
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(), st.booleans())
 def test_no_text_breaks_it_and_no_line_is_lost(text: str, patient: bool) -> None:
     found = blocks_of(text, patient=patient)
