@@ -14,7 +14,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -57,10 +56,6 @@ ASKED_FOR = {
     "decision",
     "bundle",
 }
-
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "appliance.cli.main", "demo", *arguments]
 
 
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
