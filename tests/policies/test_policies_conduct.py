@@ -6,6 +6,7 @@ import math
 
 import pytest
 from good_evidence import good_measurements
+from tables import table
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import Budget, CostReport, Evidence, Measurements, PairedItem, ProbeReport
@@ -67,7 +68,7 @@ def test_good_evidence_passes(gate: str) -> None:
     assert asked(gate, evidence()).outcome is GateOutcome.PASSED
 
 
-@pytest.mark.parametrize(
+@table(
     ("gate", "changes", "outcome"),
     [
         ("selftest", {"accepted": 1}, GateOutcome.FAILED),

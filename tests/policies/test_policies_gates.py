@@ -9,6 +9,7 @@ import pytest
 from good_evidence import good_measurements
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, RecordedApproval, pairs
@@ -237,7 +238,7 @@ def test_times_without_a_zone_are_utc() -> None:
 # approval
 
 
-@pytest.mark.parametrize(
+@table(
     ("approvals", "outcome"),
     [
         ((), GateOutcome.UNDECIDED),
@@ -350,7 +351,7 @@ QUARANTINED = {"approval", "integrity", "contamination", "hacks", "egress"}
 """Their rules stand above that of the self-test; a person's rejection rejects."""
 
 
-@pytest.mark.parametrize("missing", GATES)
+@table("missing", GATES)
 def test_a_gate_that_was_not_asked_holds(missing: str) -> None:
     findings = [finding(gate, GateOutcome.PASSED) for gate in GATES if gate.split("/")[0] != missing.split("/")[0]]
     assert outcome_of(findings, POLICY) is DecisionOutcome.HOLD

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
 from pydantic import ValidationError
+from tables import table
 
 import policies
 from policies.errors import PolicyError
@@ -60,7 +61,7 @@ def test_an_unknown_section_is_named() -> None:
     assert "promotoin: there is no such key" in str(refused(DEFAULT + "\n[promotoin]\nx = 1\n"))
 
 
-@pytest.mark.parametrize(
+@table(
     "key",
     ["min_items", "required", "allow_unsandboxed", "model_code", "tools", "evaluation", "version", "max_age_hours"],
 )
@@ -184,7 +185,7 @@ def test_isolation_cannot_be_switched_off() -> None:
     assert "without isolation" in error.hint
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "value"),
     [
         ("alpha", "0.9"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from policies.errors import PolicyError
 from policies.policy import MOST_BYTES, load, parse, version_of
@@ -30,7 +31,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+@table("text", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str) -> None:
     with pytest.raises(TomlError) as caught:
         read_toml(text)

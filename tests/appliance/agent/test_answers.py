@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.agent.answers import Final, blocks, final_answer, written
 from appliance.agent.prompt import task_of
@@ -37,7 +38,7 @@ def test_the_one_closed_block_is_the_answer_and_what_stands_around_it_is_not_rea
     assert final_answer(text, AnswerForm.BLOCK) == Final(answer, 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "answers"),
     [
         ("", 0),
@@ -118,8 +119,8 @@ def test_a_plain_question_is_asked_as_it_stands_and_others_say_files_and_form() 
     assert task_of(job(TEXT)).question == "What?\nYour last turn is the text, and nothing else."
 
 
-@pytest.mark.parametrize("form", [AnswerForm.BOXED, AnswerForm.BLOCK, AnswerForm.WHOLE])
-@pytest.mark.parametrize("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
+@table("form", [AnswerForm.BOXED, AnswerForm.BLOCK, AnswerForm.WHOLE])
+@table("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
 def test_what_is_written_in_a_form_is_read_back(form: AnswerForm, answer: str) -> None:
     read = final_answer(written(answer, form), form)
     assert (read.answer or "").removesuffix("\n") == answer

@@ -17,6 +17,7 @@ from forked_commands import run_forked
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.bug_report.collect import cut_lines, last_lines, parts, write
 from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
@@ -156,7 +157,7 @@ def test_a_known_secret_is_never_left_whatever_stands_around_it(secret: str, bef
     assert encoded not in Redactor([secret]).text(f"{before} {encoded} {after}")
 
 
-@pytest.mark.parametrize(
+@table(
     "shape",
     [
         "AWS_SECRET_ACCESS_KEY=VALUE",

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import examples
 from pydantic import ValidationError
+from tables import table
 
 from appliance.nights.calendar import WEEKDAYS, NightlyWindow, coming, machine_zone, occasions_at
 from appliance.nights.cron import CronTimes, calendar_of
@@ -29,7 +30,7 @@ def local(moment: datetime, zone: str) -> str:
     return moment.astimezone(ZoneInfo(zone)).strftime("%d %H:%M%z")
 
 
-@pytest.mark.parametrize(
+@table(
     ("zone", "day", "text", "opens", "closes"),
     [
         ("Europe/Berlin", date(2026, 3, 29), "02:10-02:50", "29 03:00+0200", "29 03:50+0200"),

@@ -11,6 +11,7 @@ from chat_models import MARKS, files_of, qwen3_template, tokenizer_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.rendering import chat
 from appliance.rendering.chat import FAMILIES, HARMONY, ChatRenderer
@@ -160,7 +161,7 @@ QWEN_TURNS = {
 }
 
 
-@pytest.mark.parametrize("turn", QWEN_TURNS)
+@table("turn", QWEN_TURNS)
 def test_a_call_that_cannot_be_run_is_told_as_such(turn: str) -> None:
     tokenizer, renderer = made("qwen3")
     read = renderer.read((*tokenizer.encode(turn), renderer.stop), renderer.prompt(ASKED))

@@ -19,6 +19,7 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.client import ApiError, DaemonNotRunning
 from appliance.config.configuration import Settings
@@ -34,7 +35,7 @@ from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from verifiers.contract.errors import SpecError
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "code"),
     [
         (ConfigError("m", hint="h"), ExitCode.USAGE),

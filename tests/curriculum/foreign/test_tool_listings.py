@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.mcp.listing import (
@@ -91,7 +92,7 @@ def test_names_become_such_as_tools_have_here_and_the_servers_own_are_kept() -> 
     assert [one.called for one in found] == ["getSum", "read-file", "files/list", "v1.ask"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("tools", "why"),
     [
         ([tool(), tool(name="Fact")], "two tools 'fact'"),

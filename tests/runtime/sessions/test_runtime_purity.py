@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from runtime.sandbox import Tier
 from runtime.sessions.purity import Need, classify
@@ -209,12 +210,12 @@ TRICKS = [
 ]
 
 
-@pytest.mark.parametrize("source", CALCULATIONS)
+@table("source", CALCULATIONS)
 def test_what_a_calculator_is_asked_for_is_pure(source: str) -> None:
     assert classify(source) is Need.PURE
 
 
-@pytest.mark.parametrize("source", TRICKS)
+@table("source", TRICKS)
 def test_a_trick_is_never_pure(source: str) -> None:
     assert classify(source).tier is not Tier.SHARED
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import examples
+from tables import table
 
 from verifiers.answers.algebra import magnitude, modular
 from verifiers.answers.algebra.equality import Truth
@@ -31,7 +32,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+@table(("first", "second"), DIFFERENT)
 def test_two_huge_numbers_are_told_apart(first: str, second: str) -> None:
     finding = SCALARS.compare(parse_expression(first), parse_expression(second))
     assert finding.truth is Truth.DIFFERENT

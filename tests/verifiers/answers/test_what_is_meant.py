@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError
@@ -70,17 +71,17 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), CASE + REAL + UNITS + NAMES)
+@table(("gold", "answer", "ground"), CASE + REAL + UNITS + NAMES)
 def test_an_answer_says_what_it_means_and_nothing_else(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold), answer).ground is ground
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), SUMS + FUNCTIONS + UNKNOWN_FUNCTIONS)
+@table(("gold", "answer", "ground"), SUMS + FUNCTIONS + UNKNOWN_FUNCTIONS)
 def test_a_value_that_is_left_to_be_computed_is_the_value_that_it_has(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold, form="equal"), answer).ground is ground
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), COMPLEX)
+@table(("gold", "answer", "ground"), COMPLEX)
 def test_a_complex_symbol_is_not_its_conjugate(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold, domain="complex"), answer).ground is ground
 

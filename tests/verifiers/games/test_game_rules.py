@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome
@@ -41,7 +42,7 @@ def played(map_: str, moves: str, *, movement: str = "step", wrap: bool = False,
     return [play.act(move) for move in moves][-1], play
 
 
-@pytest.mark.parametrize(
+@table(
     ("map_", "winning", "failing"),
     [
         pytest.param("#######\n#PkD.G#\n#######", "rrrr", "lrrr", id="a key opens one door"),
@@ -135,7 +136,7 @@ def test_a_game_whose_solution_does_not_win_it_is_no_spec(change: dict[str, obje
         check_spec(spec)
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
     [
         {"effects": ["left", "right", "dig"]},

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from verifiers.lean.reading import commands
 from verifiers.lean.reading.lexer import without_comments, without_room, words
@@ -17,7 +18,7 @@ from verifiers.lean.statement import read_statement
 from verifiers.lean.submission import assemble
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "theorem x : p := by aesop\nunsafe def y := 1",
@@ -55,7 +56,7 @@ def test_a_cheat_is_called_one(text: str) -> None:
     assert any(finding.cheat for finding in screen(text)), screen(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "by native_decide",
@@ -79,7 +80,7 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
     assert not any(finding.cheat for finding in found), found
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "-- sorry axiom set_option debug.skipKernelTC true",
@@ -132,7 +133,7 @@ def test_what_honest_proofs_have_is_left_alone(text: str) -> None:
     assert screen(text) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "runs"),
     [
         ("theorem x : p := by simp (maxSteps := evil)", True),

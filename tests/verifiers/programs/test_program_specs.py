@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_kit import SPECS
 from property_budget import examples
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
@@ -41,7 +42,7 @@ NUMBER = Integers()
 RIGHT = "def f(x):\n    return x\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "why"),
     [
         ({}, "no tests"),
@@ -75,7 +76,7 @@ def test_a_spec_that_decides_nothing_is_refused(change: dict[str, Any], why: str
         checking.check(ProgramSpec(**change))
 
 
-@pytest.mark.parametrize("name", SPECS)
+@table("name", SPECS)
 def test_every_spec_of_the_canaries_can_be_used_stored_and_hashed(name: str) -> None:
     spec = SPECS[name]
     checking.check(spec)
@@ -218,7 +219,7 @@ def test_a_spec_is_read_from_toml() -> None:
     assert spec.inputs == (Lists(of=Integers(low=-5, high=5)),)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "why"),
     [
         ("function = ", "not TOML"), ("colour = 'red'", "colour"), ("function = 5", "function"), ("", "no tests"),
@@ -248,7 +249,7 @@ def test_signals_are_seen_in_names_texts_and_assignments() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ['\\"""' * 50_000, "'''" + "\\" * 199_999, "def __eq__(" * 18_000, '"' * 200_000, "'\\" * 100_000,
      "sys.modules[" * 16_000,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS, examples
+from tables import table
 
 from verifiers.programs.data.compare import CompareRule, agree, printed
 from verifiers.programs.data.values import (
@@ -56,7 +57,7 @@ def test_any_text_is_a_literal_or_refused(text: str) -> None:
     assert "complex(" in written or literal(read(written)) == written
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["__import__('os')", "open('x')", "[x for x in y]", "1 if 2 else 3", "f'{1}'", "a.b", "{**{}}", "lambda: 1",
      "1 + 1", "{1: 2, 1: 3}", "{1: 2, True: 3}", "{(0, 1): 2, (0.0, 1): 3}", "{1, 1.0}", "{[1]: 2}", "{(1, {}): 2}",
@@ -77,7 +78,7 @@ def test_arguments_have_positions_and_names() -> None:
             read_arguments(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("expected", "got", "rules"),
     [
         ("1", "1", "exact equal close"), ("1", "1.0", "equal close"), ("1", "True", ""),
@@ -150,7 +151,7 @@ def test_sets_in_sets_and_keys_are_written_so_that_python_takes_them(text: str) 
     assert literal(read(literal(value))) == literal(value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "expected", "got", "same"),
     [
         ("exact", "1\n", "1\n", True), ("exact", "1\n", "1", False), ("lines", "1 \n2\n", "1\n2  \n\n", True),
@@ -173,7 +174,7 @@ def test_a_reply_is_read_behind_its_own_mark_only() -> None:
     assert (twice.kind, twice.forged) == ("lost", True)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["", "[]", "null", '{"w": 1}', '{"v": {"t": 1}}', '{"v": {"q": []}}', '{"v": {"d": [[1]]}}', '{"v": {"i": 5}}',
      '{"v": {"i": "zz"}}', '{"v": {"f": "1"}}', '{"v": {"t": [], "s": []}}', '{"v": NaN}', '{"v": Infinity}',

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS, examples
+from tables import table
 
 from verifiers.smt.language.errors import ClaimError
 from verifiers.smt.language.reader import CLAIM, SUBMISSION, Atom, Form, Node, read
@@ -40,7 +41,7 @@ def test_brackets_are_read_as_they_nest() -> None:
     assert shape(read("(a (b) ())", CLAIM)[0]) == [("symbol", "a"), [("symbol", "b")], []]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         *"()#[",

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.cli.jobs.request import JobRequest, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
@@ -52,7 +53,7 @@ def test_a_family_brings_its_question_and_its_check() -> None:
     assert submission != submission_of(JobRequest(family="divisors", level=0, item=4))
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "message"),
     [
         ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect both"),
@@ -80,7 +81,7 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         b"\xff\xfe",
