@@ -114,11 +114,13 @@ def test_no_hack_in_190_tries_bounds_the_rate_by_two_percent() -> None:
 
 
 def test_requests_that_are_not_refused_fail() -> None:
-    def probed(held: int) -> Evidence:
-        return evidence(GOOD.model_copy(update={"refusal": ProbeReport(tried=100, held=held)}))
+    def probed(held: int, *unknown: str) -> Evidence:
+        report = ProbeReport(tried=100, held=held, unknown=unknown)
+        return evidence(GOOD.model_copy(update={"refusal": report}))
 
     assert asked("refusal", probed(99)).outcome is GateOutcome.PASSED
     assert asked("refusal", probed(98)).outcome is GateOutcome.FAILED
+    assert asked("refusal", probed(99, "mail")).outcome is GateOutcome.UNDECIDED
 
 
 @pytest.mark.parametrize(

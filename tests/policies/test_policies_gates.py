@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from tables import table
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
-from policies.contract.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, RecordedApproval, pairs
+from policies.contract.evidence import (
+    Budget,
+    CostReport,
+    EarlierNight,
+    Evidence,
+    PairCounts,
+    PairedItem,
+    RecordedApproval,
+    pairs,
+)
 from policies.contract.rules import OutcomeRule, PromotionRules
 from policies.decide import decide, must_be_found, outcome_of
 from policies.gates import approval, freshness, improvement, integrity, non_regression
@@ -138,6 +147,12 @@ def test_improvement_never_passes_where_the_interval_does_not(both: int, gained:
         assert both + gained + lost + neither >= RULES.improvement.min_items
     else:
         assert finding.would_change
+
+
+def test_a_gain_that_chance_explains_is_not_shown_although_the_interval_reaches_it() -> None:
+    rules = RULES.improvement.model_copy(update={"min_items": 10, "min_gain": 0.0, "alpha": 0.05})
+    outcomes = [improvement.gain_outcome(PairCounts(10, gained, 0), rules, lambda: (1.0, 1.0)) for gained in (4, 6)]
+    assert outcomes == [GateOutcome.UNDECIDED, GateOutcome.PASSED]
 
 
 # non-regression

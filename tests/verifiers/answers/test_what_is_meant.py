@@ -97,3 +97,8 @@ def test_what_is_not_clear_is_no_expected_answer(gold: str) -> None:
 @pytest.mark.parametrize(("text", "passed"), [(r"So \boxed 5.", True), (r"\boxed 25", True), (r"\boxed 5^2", False)])
 def test_a_box_without_braces_holds_the_digits_behind_it(text: str, passed: bool) -> None:
     assert decide(AnswerSpec(expected="25" if "2" in text else "5", final="boxed"), text).passed is passed
+
+
+def test_an_infinity_is_not_the_other_one() -> None:
+    spec = AnswerSpec(expected=r"-\infty")
+    assert [decide(spec, text).ground for text in (r"-\infty", r"\infty")] == [P, R]
