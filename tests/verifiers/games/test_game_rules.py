@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tables import table
 
 from verifiers.contract.errors import SpecError
-from verifiers.contract.verdict import Outcome
+from verifiers.contract.verdict import Ground, Outcome
 from verifiers.games.rules import SHOWN, Game, Play, efficiency
 from verifiers.games.spec import GameSpec
 from verifiers.registry import check_spec, decide, kind_named
@@ -161,3 +161,11 @@ def test_a_play_that_stops_early_has_what_it_won() -> None:
     verdict = decide(CORRIDOR, "2 2 2 2")
     assert (verdict.outcome, verdict.evidence["levels_won"]) == (Outcome.FAIL, 1)
     assert verdict.score == pytest.approx(1 / 3)
+
+
+def test_a_play_with_an_action_that_the_game_does_not_have_is_none_whatever_it_won() -> None:
+    won = "2 2 2 2"
+    assert decide(CORRIDOR, won).ground is not Ground.UNREADABLE
+    for play in (f"{won} dig", f"dig {won}"):
+        verdict = decide(CORRIDOR, play)
+        assert (verdict.ground, verdict.score) == (Ground.UNREADABLE, 0.0)
