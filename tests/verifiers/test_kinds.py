@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
+from tables import table
 
 from verifiers.contract.kinds import Kind, Lazy
 from verifiers.registry import KINDS, kind_named
@@ -16,7 +16,7 @@ def test_every_kind_has_a_name_of_its_own() -> None:
     assert all(kind_named(kind.name) is kind for kind in KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+@table("kind", KINDS, ids=lambda kind: kind.name)
 def test_a_kind_and_its_spec_and_verifier_have_the_same_name(kind: Kind) -> None:
     assert kind.spec.load().model_fields["kind"].default == kind.name
     assert (kind.verifier.load().name, kind.verifier.load().version) == (kind.name, kind.version)

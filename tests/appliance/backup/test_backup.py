@@ -145,7 +145,18 @@ def test_a_backup_that_somebody_changed_is_refused_before_anything_is_put_back(u
 
 
 @pytest.mark.parametrize(
-    "planted", ["ledger.sqlite3-wal", "ledger.sqlite3-journal", ".bashrc", "a/.b/c", "run/broker.sock", "engine.key"]
+    "planted",
+    [
+        "ledger.sqlite3-wal",
+        "ledger.sqlite3-journal",
+        ".bashrc",
+        "a/.b/c",
+        "run/broker.sock",
+        "engine.key",
+        "../x",
+        "a/../x",
+        "/etc/x",
+    ],
 )
 def test_a_manifest_that_names_what_no_backup_has_is_refused(used, tmp_path, planted) -> None:
     store, name = backed_up(used, tmp_path / "store")

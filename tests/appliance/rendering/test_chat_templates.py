@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import pytest
 from chat_models import qwen3_template, tokenizer_of
+from tables import table
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 from appliance.rendering.formats import load_renderer
@@ -98,7 +99,7 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
     assert reason in read.reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("template", "reason"),
     [
         ("", "no chat template|ChatML"),

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from chat_models import tokenizer_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from tokenizers import Tokenizer
 
 from appliance.inference.folder import read_model
@@ -54,6 +55,7 @@ def test_a_call_in_the_middle_of_a_turn_is_malformed_not_an_answer(renderer: Ren
 
 
 @pytest.mark.parametrize("name", RENDERERS)
+@settings(max_examples=FROM_STRANGERS)
 @given(text=hostile)
 def test_text_from_outside_comes_back_and_ends_no_turn(name: str, text: str) -> None:
     renderer = RENDERERS[name]

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from good_evidence import good_measurements
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from property_budget import FROM_STRANGERS
 
 from appliance.cli.models.report import events_between, newest, write_report
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
@@ -262,6 +263,7 @@ def test_a_history_without_a_promotion_says_so() -> None:
 FIGURES = st.floats(-1e9, 1e9) | st.just(float("nan")) | st.just(float("inf"))
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.lists(st.tuples(st.floats(0, 1e4), FIGURES), max_size=20), st.text(max_size=60))
 def test_no_figures_or_names_break_a_chart(points, name) -> None:
     for picture in (curves(name, [Series(name, tuple(points))]), bars(name, [Bar(name, 0.0, name, -1.0, 1.0)])):

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from appliance.scheduling.lengths import RANGES, LengthCurve, LengthTable
 from appliance.scheduling.scheduler import Placed, Scheduler, SchedulerState
@@ -185,7 +186,7 @@ def test_a_rollout_is_submitted_once_and_no_longer_than_the_longest() -> None:
         scheduler.finish("a")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_whatever_happens_each_rollout_runs_on_one_engine_and_ends_once(rng: Random, engines: int) -> None:
     scheduler = fresh(2 * LONGEST, engines=engines)

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import make_task
@@ -41,7 +42,7 @@ def check_of(match: Match | None) -> Check | None:
     return match.check if match is not None else None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "check"),
     [
         (QUESTION, Check.EXACT),

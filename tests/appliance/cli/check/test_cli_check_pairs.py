@@ -6,6 +6,7 @@ import io
 import json
 
 import pytest
+from tables import table
 
 from appliance.cli.check import pairs as check_pairs
 from appliance.cli.check.pairs import PairsFile
@@ -88,7 +89,7 @@ def test_blank_lines_a_mark_of_unicode_and_a_missing_last_line_end_are_no_faults
     assert pairs(b"\xef\xbb\xbf" + line + b"\r\n", b"\n", b"  \n", line.replace(b'"a"', b'"b"')).scan().total == 2
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "fault"),
     [
         (b"{", "not JSON at column 2"),

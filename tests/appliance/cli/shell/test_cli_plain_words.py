@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tables import table
 from typer.testing import CliRunner
 
 from appliance.cli.curriculum.stats import _nothing
@@ -31,7 +32,7 @@ def found(gate: str, figure: float | None, unit: str, **more: float) -> GateFind
     return GateFinding(gate=gate, outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r", **more)
 
 
-@pytest.mark.parametrize(
+@table(
     ("finding", "figure", "needed"),
     [
         (found("selftest", 0.0, "cases", threshold=0.0), "none wrong", ""),
