@@ -275,14 +275,8 @@ def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], m
         ({"question": "model", "claim": "(declare-const x Int)(assert (= x x))"}, "every value is valid"),
         ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "unsatisfiable"),
         ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "unsatisfiable"),
-        (
-            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"},
-            "any definition",
-        ),
-        (
-            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"},
-            "any definition",
-        ),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "for any"),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"}, "for any"),
         (
             {"question": "equivalent", "claim": "(declare-const x Int)(define-fun reference () Int (div 1 x))"},
             "divide by zero",
