@@ -206,7 +206,7 @@ def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> 
 
 
 def test_a_training_that_begins_says_what_was_scaled_and_one_that_goes_on_does_not(tmp_path: Path) -> None:
-    said = "rstar2-agent: tokens times 0.0208: the longest conversation that fits is 256 of 12288"
+    said = "rstar2-agent: tokens scaled by 0.0208: the longest conversation that fits is 256 of 12288"
     for form, shown in (((), True), (("--json",), True), (("--resume",), False)):
         begun = assay(tmp_path, "train", "--recipe", "rstar2-agent", *form)
         assert (begun.returncode, said in begun.stderr) == (3, shown), begun.stderr
