@@ -229,9 +229,7 @@ class AuditLog:
         try:
             self._kept.put(self._first, Head(self._number - 1, self._previous), self._key)
         except OSError as error:
-            self._unsure = (
-                f"its head cannot be written: {error.filename or ''} {error.strerror}"
-            )
+            self._unsure = f"its head cannot be written: {error.filename or ''} {error.strerror}"
 
     def _broken(self, number: int, problem: str) -> AuditBroken:
         return AuditBroken(f"the audit log {self.path} does not hold: entry {number}: {problem}", number, hint=REPAIR)
