@@ -467,4 +467,4 @@ def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:
 
 def test_jobs_that_are_set_aside_stand_on_now_with_what_to_do() -> None:
     said = queue_text(snapshot(jobs={"set_aside": 2, "solved": 1}), None).plain.splitlines()
-    assert said[:3] == ["jobs      none waits", "ended     1 solved", "set aside 2: `assay jobs resume`"]
+    assert said[:3] == ["jobs      none waiting", "ended     1 solved", "set aside 2: `assay jobs resume`"]

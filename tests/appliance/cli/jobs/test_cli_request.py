@@ -56,14 +56,14 @@ def test_a_family_brings_its_question_and_its_check() -> None:
 @table(
     ("fields", "message"),
     [
-        ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect both"),
-        ({"check": "x > 1"}, "no question"),
+        ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect cannot be combined"),
+        ({"check": "x > 1"}, "question: missing"),
         ({"question": "q", "family": "divisors"}, "its own question"),
         ({"family": "astrology"}, "unknown taskset"),
         ({"family": "divisors", "level": 99}, "level"),
-        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "one variable"),
-        ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "cannot be used"),
-        ({"question": "q", "expect": "1.5", "kind": "integer"}, "cannot be used"),
+        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "variable: given more than once"),
+        ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "invalid check"),
+        ({"question": "q", "expect": "1.5", "kind": "integer"}, "invalid check"),
     ],
 )
 def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
@@ -106,8 +106,8 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
     ("content", "message"),
     [
         (b'question = "q"\nchek = "x==1"\n', "chek: unknown key; did you mean check?"),
-        (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
-        (b'question = ""\n', "question: it is empty"),
+        (b'question = "q"\nfile = "a.csv"\n', "file: must be a list"),
+        (b'question = ""\n', "question: must not be empty"),
     ],
 )
 def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, message) -> None:
@@ -149,7 +149,7 @@ def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
         ({"spec": "a\0b", "question": "q"}, "invalid file name"),
         ({"spec": "not.toml", "question": "q"}, "is not TOML"),
         ({"spec": {"functions": "f"}}, "functions"),
-        ({"spec": "tests.toml"}, "no question"),
+        ({"spec": "tests.toml"}, "question: missing"),
         ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "invalid file name"),
         ({"question": "q", "expect": "1", "file": ("x.csv", "sub/x.csv")}, "two files"),
         ({"question": "q", "expect": "1", "file": ("x.csv",) * 17}, "at most 16"),
