@@ -8,6 +8,7 @@ import sys
 from tables import table
 
 from verifiers.contract.kinds import Kind, Lazy
+from verifiers.contract.verdict import Ground, Judgement
 from verifiers.registry import KINDS, kind_named
 
 
@@ -38,3 +39,9 @@ def test_everything_that_a_kind_names_is_there() -> None:
         named += [one.read for one in (*kind.options, *kind.submit) if one.read is not None]
         named += [kind.submission.default] if kind.submission.default is not None else []
         assert all(callable(one.load()) for one in named), kind.name
+
+
+def test_only_what_is_proved_or_tested_passes_and_nothing_suspected_does() -> None:
+    passing = {ground for ground in Ground if Judgement(ground, "", {}).verdict("x", "1").passed}
+    assert passing == {Ground.PROVED, Ground.TESTED}
+    assert not any(Judgement(ground, "", {}, suspected=True).verdict("x", "1").passed for ground in Ground)

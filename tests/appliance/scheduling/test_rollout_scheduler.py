@@ -79,6 +79,13 @@ def test_memory_is_refilled_as_it_frees_in_the_order_of_the_queue() -> None:
     assert first.rollout == "r0"
 
 
+def test_what_had_begun_is_admitted_before_what_waited_longer() -> None:
+    scheduler = fresh(LONGEST)
+    queued(scheduler, 3)
+    scheduler.submit("begun", "g", 5, begun=True)
+    assert [placed.rollout for placed in scheduler.admit()] == ["begun"]
+
+
 def test_an_engine_that_has_none_is_given_one_whatever_the_forecast() -> None:
     scheduler = fresh(LONGEST // 2)
     queued(scheduler, 2)

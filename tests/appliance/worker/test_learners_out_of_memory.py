@@ -33,6 +33,7 @@ ROOM = 32 * MIB
 ASKS = (sys.executable, "-c", "bytes(range(256)) * (1 << 19)")
 
 
+@pytest.mark.slow  # in the suite: test_learner_process.py, and test_out_of_memory.py of the daemon
 def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_checkpoint(
     runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

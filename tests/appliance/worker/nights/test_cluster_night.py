@@ -183,6 +183,7 @@ def test_a_whole_night_on_two_hosts_asks_draws_and_learns_what_it_does_here(
     require_decided(there, settings_of(tmp_path, runtime, nodes, 1), tmp_path)
 
 
+@pytest.mark.slow  # in the suite: test_placed_engines.py, test_engines_apart.py and test_lost_hosts.py, without a night
 def test_c10_a_host_that_is_killed_in_the_middle_of_rollouts_costs_no_rollout_and_no_token(
     here: Night, nodes: Nodes, runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
