@@ -8,7 +8,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,17 +15,10 @@ from pathlib import Path
 
 import pytest
 from broken_models import edit, headed, sound, without
-from forked_commands import run_forked
 from gguf import GGUFReader
+from home_commands import assay
 
 from appliance.learning.folders import verify
-
-
-def assay(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    home["ASSAY_DATA"] = str(folder / "data")
-    result = run_forked(arguments, home | environ)
-    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def licensed(folder: Path) -> Path:

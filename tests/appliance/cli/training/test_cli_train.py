@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_cli_base_models import assay
+from home_commands import assay
 
 from appliance.cli.machine.plan import layout_of
 from appliance.config.configuration import ModelSettings, Settings
