@@ -130,5 +130,5 @@ def test_the_python_of_a_page_is_python_and_runs(page: Path, text: str, capsys: 
 
 
 def test_a_key_that_does_not_exist_would_be_found(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=re.escape("there is no key model.learner")):
+    with pytest.raises(ConfigError, match=re.escape("unknown key model.learner")):
         as_config("[model]\nlearner = 2\n", tmp_path)

@@ -256,7 +256,7 @@ def test_keys_of_the_machine_are_for_its_user_alone(tmp_path) -> None:
     path = tmp_path / "keys" / "daemon.pem"
     assert path.stat().st_mode & 0o777 == 0o600
     path.write_bytes(b"-----BEGIN PRIVATE KEY-----\n")
-    with pytest.raises(AuditError, match="no key"):
+    with pytest.raises(AuditError, match="is not a key of this program"):
         load_or_make(tmp_path, "daemon")
 
 

@@ -96,6 +96,6 @@ def test_a_head_that_cannot_be_written_puts_nothing_back_and_says_what_to_do(res
     words = ("backup", "restore", str(tmp_path / "store"))
     refused = run_forked(words, {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environ})
     assert refused.returncode == 5
-    assert b"nothing was put back" in refused.stderr
+    assert b"nothing was restored" in refused.stderr
     assert b"ASSAY_AUDIT__HEAD" in refused.stderr
     assert not restored.exists()

@@ -57,7 +57,7 @@ def test_a_folder_that_went_on_is_replaced_by_its_backup_and_its_daemon_starts(g
     data, store = gone_on
     put_back = assay(data, "backup", "restore", str(store), "--replace")
     assert put_back.returncode == 0, put_back.stderr
-    assert b"hold no more: 1\n" in put_back.stdout
+    assert b"no longer valid: 1\n" in put_back.stdout
     assert b"laptop" in put_back.stdout
     assert [one.name for one in read_tokens(data) if one.revoked is None] == []
     assert not (data / "gateway" / "sessions").exists()
@@ -138,7 +138,7 @@ def test_what_is_no_store_is_named_and_sizes_are_not_zero(gone_on: tuple[Path, P
     nowhere = assay(data, "backup", "ls", str(data.with_name("nowhere")))
     file = assay(data, "backup", "ls", str(data / "ledger.sqlite3"))
     assert (nowhere.returncode, file.returncode) == (2, 2)
-    assert b"is not there" in nowhere.stderr
-    assert b"is no store" in file.stderr
+    assert b"does not exist" in nowhere.stderr
+    assert b"is not a backup folder" in file.stderr
     size = assay(data, "backup", "ls", str(store)).stdout.splitlines()[-1].split()[4]
     assert float(size) > 0

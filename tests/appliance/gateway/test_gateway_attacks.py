@@ -237,5 +237,5 @@ def test_no_address_but_loopback_is_taken(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="loopback address only"):
             Settings(data=tmp_path, gateway={"address": address})
     assert Settings(data=tmp_path, gateway={"address": "::1"}).gateway.enabled is False
-    with pytest.raises(ValueError, match="no regular expression"):
+    with pytest.raises(ValueError, match="invalid regular expression"):
         Settings(data=tmp_path, gateway={"redact": ["("]})

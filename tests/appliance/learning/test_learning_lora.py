@@ -248,7 +248,7 @@ def drop(files: dict[str, bytes]) -> None:
         (harm_config, "invalid adapter configuration"),
         (harm_tensors, "is broken"),
         (harm_rank, "or another rank"),
-        (drop, "holds no adapter_model"),
+        (drop, "has no adapter_model"),
     ],
 )
 def test_a_broken_adapter_is_an_error_with_a_hint(

@@ -272,7 +272,7 @@ def test_what_did_not_fit_is_not_tried_again_where_a_batch_is_larger_or_after_a_
     assert max(sum(len(one.ids) for one in start._batch(step)) for step in range(8)) > 3 * most
     warned = halving({"pass_tokens": most}, TrainingRecipe(packing=packing))
     assert f"at most {most:.0f} tokens" in warned
-    assert f"lower training.{'micro_batch_tokens' if packing else 'micro_batch'}," in warned
+    assert f"lower training.{'micro_batch_tokens' if packing else 'micro_batch'} so that" in warned
 
 
 def test_a_checkpoint_that_knows_no_size_goes_on_with_half_of_each_batch(tmp_path: Path) -> None:

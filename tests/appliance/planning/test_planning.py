@@ -375,7 +375,7 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
     assert (report.configured.fits, report.fewest_learners) == (False, 3)
     row = report.rows[1]
     assert (row["method"], row["fits"], row["fewest_learners"]) == ("full", False, 3)
-    assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, apart from" in _assumed(Layout(2, 1, 2, 2), 4)
+    assert "2 learners, a GPU each; 1 engine, held by 2 GPUs, separate from" in _assumed(Layout(2, 1, 2, 2), 4)
     apart = layout_of(settings(VllmSettings(gpus=(1, 2, 3)), engines=3), FOUR)
     assert (apart, apart.together) == (Layout(1, 3, 1, 3, Vllm()), 1)
     assert "3 engines, held by 1 GPU each (vLLM, 92 % of each), separate from learners" in _assumed(

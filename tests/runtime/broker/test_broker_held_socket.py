@@ -107,5 +107,5 @@ def test_another_socket_than_the_one_that_is_configured_is_refused(
         )
         _, said = process.communicate(timeout=WAITS)
     assert process.returncode == 1
-    assert (b"Name one path in the socket's unit" if other else b"ListenSequentialPacket=") in said
+    assert (b"Use the same path in the socket's unit" if other else b"ListenSequentialPacket=") in said
     assert not (tmp_path / "elsewhere").exists()

@@ -93,7 +93,7 @@ def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
         (["--gold", "1/0", "--answer", "1"], "expected answer"),
         (["--gold", "1", "--answer", "1", "--form", "nice"], "form"),
         (["--gold", "1", "--answer", "1", "--out", "x"], "--pairs"),
-        (["--gold", "1", "--pairs", "x"], "both"),
+        (["--gold", "1", "--pairs", "x"], "cannot be combined"),
         (["--pairs", "/no/such/file"], "No such file"),
         (["--pairs", "/"], "directory"),
         (["--pairs", "x", "--out", "/no/such/folder/x"], "no such folder"),

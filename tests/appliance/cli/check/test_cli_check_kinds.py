@@ -190,7 +190,7 @@ def judge_that_is_pleased(folder: Path, point: str) -> Path:
 def test_a_judge_that_is_none_or_reads_too_little_is_said(checked, tmp_path) -> None:
     spec, text = file(tmp_path, "list.toml", LIST), file(tmp_path, "t.md", TEXT)
     result = checked("checklist", "--spec", spec, "--submission", text, "--judge", TESTS / "fixtures" / "seedling")
-    assert (result.returncode, "reads 256 tokens" in result.stderr) == (2, True), result.stderr
+    assert (result.returncode, "supports only 256 tokens" in result.stderr) == (2, True), result.stderr
     result = checked("checklist", "--spec", spec, "--submission", text, "--judge", tmp_path / "none")
     assert result.returncode == 2
     assert "no model folder" in result.stderr

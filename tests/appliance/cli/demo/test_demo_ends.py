@@ -86,7 +86,7 @@ def test_a_closed_terminal_ends_it_and_nothing_is_left(terminal: Terminal) -> No
 
 
 def test_one_that_is_closed_while_nights_are_made_leaves_nothing_either(terminal: Terminal) -> None:
-    terminal.until(b"making made-up nights")
+    terminal.until(b"preparing made-up nights")
     os.close(terminal.line)
     assert terminal.ended() == 128 + signal.SIGHUP
     assert terminal.left() == []

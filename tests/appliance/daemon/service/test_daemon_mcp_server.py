@@ -83,7 +83,7 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
         (("add", "mcp", "ledger_server"), "no package is named"),
         (("add", "mcp", "ledger_server", "--package", "../x"), "invalid setup"),
         (("add", "mcp", "ledger_server", "--package", "never_installed"), "is not installed"),
-        (("sets", "mcp"), "they are yours"),
+        (("sets", "mcp"), "makes no tasks of its own"),
     ],
 )
 def test_what_cannot_be_made_says_what_to_do(

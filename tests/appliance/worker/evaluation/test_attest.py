@@ -69,7 +69,7 @@ def test_it_is_shown_and_checked_at_the_command_line(made, tmp_path) -> None:
     with SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
         ledger.put_checkpoint(made)
         ledger.set_aliases({"champion": made.manifest}, "first", AT)
-    assert (missing.exit_code, "there is no champion" in str(missing.exception)) == (1, True)
+    assert (missing.exit_code, "no champion here" in str(missing.exception)) == (1, True)
     named = run("champion")
     assert (named.exit_code, made.manifest in named.stdout) == (0, True), named.exception
     (folder / "config.json").write_bytes(b"[]")

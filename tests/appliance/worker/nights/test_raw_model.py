@@ -48,7 +48,7 @@ def not_finite(found: dict[str, torch.Tensor]) -> None:
         (edit("config.json", rope_parameters={"rope_type": "nobody"}), "."),
         (edit("config.json", model_type=["qwen2"]), "is not a supported model"),
         (edit("config.json", model_type="bert"), "."),
-        (lambda folder: (folder / "rendering.json").write_text("[]"), "holds no table"),
+        (lambda folder: (folder / "rendering.json").write_text("[]"), "is not a JSON object"),
         (lambda folder: (folder / "tokenizer.json").unlink(), "lacks tokenizer.json"),
     ],
 )
