@@ -51,8 +51,7 @@ GATES: tuple[Gate[Any], ...] = (
 def gates_model(registry: tuple[Gate[Any], ...]) -> type[AskedGates]:
     """Returns the type of the `[gates]` table. Gates with `never_missing` are required."""
     fields: dict[str, Any] = {
-        gate.name: (gate.section, ...) if gate.never_missing else (gate.section | None, None)
-        for gate in registry
+        gate.name: (gate.section, ...) if gate.never_missing else (gate.section | None, None) for gate in registry
     }
     made = create_model("AskedGates", __base__=AskedGates, **fields)
     made.registry = registry
