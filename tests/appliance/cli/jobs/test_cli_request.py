@@ -61,7 +61,7 @@ def test_a_family_brings_its_question_and_its_check() -> None:
         ({"family": "divisors", "level": 99}, "level"),
         ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "one variable"),
         ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "cannot be used"),
-        ({"question": "q", "expect": "1.5", "kind": "integer"}, "cannot be used"),
+        ({"question": "q", "expect": "1.5", "kind": "integer"}, "kind"),
     ],
 )
 def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
@@ -73,7 +73,8 @@ def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
 def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     content = b'question = "find x"\ncheck = "7*x+3 == 45"\nattempts = 3\n'
     assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", attempts=3)
-    content = b'question = "double x + 1"\n[spec]\nkind = "expression"\nexpected = "2*x+2"\nvariables = ["x"]\n'
+    content = b'question = "double x + 1"\n[spec]\nkind = "answer"\nexpected = "2*x+2"\nvariables = ["x"]\n'
+    content += b'notation = "plain"\ndomain = "complex"\n'
     assert submission_of(read_request(content, "job.toml")).spec == AnswerSpec(
         notation="plain", domain="complex", expected="2*x+2", variables=("x",)
     )
