@@ -136,7 +136,7 @@ def test_files_of_a_job_are_named_and_not_vouched_for() -> None:
         spec=spec("integer"),
         files=(JobFile(name="table.csv", sha256="0" * 64, bytes=3),),
         state=JobState.SOLVED,
-        meaning=WORD,
+        validation=WORD,
         created="2026-01-02T03:04:05+00:00",
         updated="2026-01-02T03:04:05+00:00",
     )

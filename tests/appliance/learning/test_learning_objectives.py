@@ -194,7 +194,7 @@ def test_the_recipe_names_the_objective_whose_clip_it_has_unless_it_says_otherwi
 
 def test_an_objective_that_nobody_knows_is_refused_with_those_that_there_are() -> None:
     known = "cispo, dapo, dppo, dr_grpo, grpo, gspo, max_rl, reinforce"
-    with pytest.raises(ValidationError, match=f"no objective 'ppo'; there are {known}"):
+    with pytest.raises(ValidationError, match=f"unknown objective 'ppo'; use one of {known}"):
         TrainingRecipe(objective="ppo")
 
 

@@ -54,13 +54,13 @@ def test_a_family_brings_its_question_and_its_check() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect both"),
-        ({"check": "x > 1"}, "no question"),
+        ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect cannot be combined"),
+        ({"check": "x > 1"}, "question: missing"),
         ({"question": "q", "family": "divisors"}, "its own question"),
         ({"family": "astrology"}, "unknown taskset"),
         ({"family": "divisors", "level": 99}, "level"),
-        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "one variable"),
-        ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "cannot be used"),
+        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "given more than once"),
+        ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "invalid check"),
         ({"question": "q", "expect": "1.5", "kind": "integer"}, "kind"),
     ],
 )
@@ -105,8 +105,8 @@ def test_a_file_that_is_no_job_is_refused_with_its_name(content) -> None:
     ("content", "message"),
     [
         (b'question = "q"\nchek = "x==1"\n', "chek: unknown key; did you mean check?"),
-        (b'question = "q"\nfile = "a.csv"\n', "file: this has to be a list"),
-        (b'question = ""\n', "question: it is empty"),
+        (b'question = "q"\nfile = "a.csv"\n', "file: must be a list"),
+        (b'question = ""\n', "question: must not be empty"),
     ],
 )
 def test_what_is_wrong_with_a_key_is_said_in_plain_words(content, message) -> None:
@@ -145,19 +145,19 @@ def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
     [
         ({"claim": "none.smt2"}, "none.smt2"),
         ({"statement": "."}, "Is a directory"),
-        ({"spec": "a\0b", "question": "q"}, "no name of a file"),
+        ({"spec": "a\0b", "question": "q"}, "invalid file name"),
         ({"spec": "not.toml", "question": "q"}, "is not TOML"),
         ({"spec": {"functions": "f"}}, "functions"),
-        ({"spec": "tests.toml"}, "no question"),
-        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "no name for"),
+        ({"spec": "tests.toml"}, "question: missing"),
+        ({"question": "q", "expect": "1", "file": ("a b.csv",)}, "invalid file name"),
         ({"question": "q", "expect": "1", "file": ("x.csv", "sub/x.csv")}, "two files"),
         ({"question": "q", "expect": "1", "file": ("x.csv",) * 17}, "at most 16"),
         ({"question": "q", "expect": "1", "file": ("large.csv",)}, "larger than 8 MiB"),
         ({"checklist": "not.toml"}, "not TOML"),
         ({"claim": "not.toml"}, "not.toml"),
         ({"spec": "long.toml", "question": "q"}, "too many digits"),
-        ({"spec": "pipe", "question": "q"}, "no regular file"),
-        ({"question": "q", "expect": "1", "file": ("pipe",)}, "no regular file"),
+        ({"spec": "pipe", "question": "q"}, "not a regular file"),
+        ({"question": "q", "expect": "1", "file": ("pipe",)}, "not a regular file"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:

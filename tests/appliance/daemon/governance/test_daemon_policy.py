@@ -101,7 +101,7 @@ def test_the_first_rule_on_jobs_that_fits_decides() -> None:
     ).jobs
     assert "rule 1 denies" in job_refused(["answer", "data"], 1, 0, rules)
     assert job_refused(["answer", "question"], 1, 0, rules) == ""
-    assert "1000 may" in job_refused(["program"], 1, 1000, rules)
+    assert "1000 jobs are already queued" in job_refused(["program"], 1, 1000, rules)
     assert job_refused(["program"], 1, 0, load().jobs) == ""
 
 

@@ -188,7 +188,7 @@ def test_a_word_of_nobody_or_too_late_or_twice_is_refused(core, clock) -> None:
 
 def test_jobs_that_are_not_there_or_have_ended_without_an_artifact_are_refused(core) -> None:
     job = submit(core)
-    with pytest.raises(NotThereError, match="no job 'nope'"):
+    with pytest.raises(NotThereError, match="no such job: 'nope'"):
         core.validations.record("nope", validation_envelope(job))
     core.jobs.cancel(job.id)
     with pytest.raises(RefusedByPolicyError, match="is cancelled"):
