@@ -111,6 +111,7 @@ def test_a_renewal_that_was_interrupted_is_not_gone_on_with_and_is_run_again(log
     with pytest.raises(LedgerError, match="does not list the ledger's records") as met, Core(Settings(data=logged)):
         pass
     assert "`assay audit renew` was interrupted" in met.value.hint
+    assert "does not list the ledger's records" in verified(logged, None, None, []).differs[0]
     begin_anew(logged, "again")
     with Core(Settings(data=logged)) as core:
         assert core.ledger.mismatches(None) == []
