@@ -1,6 +1,7 @@
 """Converts every typed error into what a person at the command line sees: a message, a hint and an exit code.
 
-The exit codes are the product's contract with scripts; docs/cli.md lists them. Nothing here imports torch or sympy.
+The exit codes are the product's contract with scripts (page cli.md of `assay docs build`). Nothing here imports torch
+or SymPy.
 """
 
 from __future__ import annotations

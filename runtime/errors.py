@@ -32,7 +32,7 @@ class HintedError(Exception):
     """Expected error of any package but `policies`, with a hint and a command's exit code."""
 
     exit_code = 5
-    """Exit code as in docs/cli.md: 2 for a bad request, 4 for a refusal, 5 for an infrastructure error."""
+    """Exit code of a command: 2 for a bad request, 4 for a refusal, 5 for an infrastructure error."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

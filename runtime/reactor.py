@@ -78,7 +78,7 @@ class Reactor:
         def run() -> None:
             try:
                 done.set_result(callback())
-            except BaseException as error:  # noqa: BLE001 - it is raised again by who waits
+            except BaseException as error:  # noqa: BLE001 - re-raised in the waiting thread
                 done.set_exception(error)
 
         self.call(run)
@@ -90,7 +90,7 @@ class Reactor:
             self.call(callback)
             return
         try:
-            if self._soon:  # it came between the look and the lock, so it goes first
+            if self._soon:  # arrived between the check and the lock, so it goes first
                 self._soon.append(callback)
                 self._wake()
             else:
@@ -148,7 +148,7 @@ class Reactor:
             os.write(self._wake_in, b"x")
 
     def _loop(self) -> None:
-        # They are for the main thread, which may be asleep and is woken only by a signal that comes to itself.
+        # These signals are for the main thread, which wakes only for signals delivered to itself.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         while not self._stopping:
             with self._running:
@@ -163,7 +163,7 @@ class Reactor:
     def _round(self, ready: list[tuple[selectors.SelectorKey, int]]) -> None:
         watched = self._selector.get_map()
         for found, _ in ready:
-            key = watched.get(found.fd)  # as it is now: what ran since may have stopped watching, or closed it
+            key = watched.get(found.fd)  # current entry: an earlier callback may have unwatched or closed it
             if key is None:
                 continue
             if key.data is None:
@@ -181,7 +181,7 @@ class Reactor:
     def _run(self, callback: Callback) -> None:
         try:
             callback()
-        except Exception:  # one session's trouble must not stop the others
+        except Exception:  # one session's failure must not stop the others
             log.exception("a callback of the sandbox reactor failed")
 
     def _until_next(self) -> float | None:

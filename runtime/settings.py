@@ -99,7 +99,7 @@ class RuntimeSettings(FrozenModel):
 
 
 def _interface(text: str) -> str:
-    address = IPv4Address(text)  # Ray's servers choose between 0.0.0.0 and :: by other things than the node's address
+    address = IPv4Address(text)  # Ray's servers do not choose between 0.0.0.0 and :: by the node's address
     if address.is_unspecified or address.is_multicast:
         raise ValueError(f"{text} is not an interface address")
     if text == "127.0.0.1":

@@ -22,6 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # What several folders of tests make up in the same way.
 sys.path.append(str(Path(__file__).parent / "fixtures"))
+import property_budget
 
 # Torch's threads sleep while they wait, as in the product's own worker. Read by the
 # OpenMP library when torch is first loaded; several test processes share the cores.
@@ -35,9 +36,8 @@ if "XDG_STATE_HOME" not in os.environ:
 # As in the product's own processes: at Python's own 700 a tenth of a test's time goes by, a fifth of a screen's.
 gc.set_threshold(20_000, 20, 50)
 
-# What takes long on a busy machine is no fault of what is tested.
-hypothesis.settings.register_profile("busy", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("busy")
+property_budget.register()
+hypothesis.settings.load_profile("quick")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import import_graph
-import pytest
+from tables import table
 
 from appliance.daemon.processes.worker_process import LIBRARIES
 
@@ -72,7 +72,7 @@ def test_a_circle_would_be_found() -> None:
     assert import_graph.circles(graph) == [["a", "b", "c"]]
 
 
-@pytest.mark.parametrize("part", sorted(HEAVY))
+@table("part", sorted(HEAVY))
 def test_a_heavy_part_is_named_only_in_the_folders_that_adapt_it(part: str) -> None:
     elsewhere = [
         str(path.relative_to(ROOT))

@@ -78,6 +78,53 @@ def test_a_class_name_means_one_thing_in_the_whole_product() -> None:
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
 
 
+OPENERS = re.compile(r"(What|Whether|How|Of|Is|Has|Holds|As|Was|Are|Does|Who|Which|Where|By)\b")
+TRANSLATED = re.compile(
+    r"\b(is|are|was) no\b|\bso many\b|\bby now\b|\botherwise than\b|\b(who|what)ever\b|\bis told\b|\bgoes on\b"
+    r"|\bstands for\b|\bsays of\b",
+    re.IGNORECASE,
+)
+MOST = {"docstrings that open so": 53, "docstrings that say so": 73, "other strings that say so": 52}
+"""How often the product still opens or speaks like a translation. These counts may only fall."""
+
+
+def documented(node: ast.AST) -> list[str]:
+    """The docstrings of a module, with those of its classes, functions, constants and fields."""
+    found = []
+    for owner in ast.walk(node):
+        body = getattr(owner, "body", None)
+        if not isinstance(body, list):
+            continue
+        takes = isinstance(owner, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for before, line in zip([None, *body], body, strict=False):
+            is_text = isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant)
+            described = (before is None and takes) or isinstance(before, ast.Assign | ast.AnnAssign)
+            if described and is_text and isinstance(line.value.value, str):
+                found.append(line.value.value)
+    return found
+
+
+def test_the_language_of_the_product_only_gets_plainer() -> None:
+    seen = dict.fromkeys(MOST, 0)
+    places: dict[str, list[str]] = {name: [] for name in MOST}
+    opens, says, other = MOST
+    for path in product():
+        tree = import_graph.parsed(path)
+        texts = set(documented(tree))
+        strings = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        for name, hits in (
+            (opens, [text for text in texts if OPENERS.match(text.strip())]),
+            (says, [text for text in texts if TRANSLATED.search(text)]),
+            (other, [text for text in strings if text not in texts and TRANSLATED.search(text)]),
+        ):
+            seen[name] += len(hits)
+            places[name] += [f"{path.relative_to(ROOT)}: {text.strip()[:90]!r}" for text in hits]
+    more = {name: places[name] for name in MOST if seen[name] > MOST[name]}
+    assert more == {}, "say it plainly: see CONTRIBUTING.md"
+
+
 def test_no_file_knows_where_it_was_written() -> None:
     places = [re.escape(str(ROOT)) + r"(?!\w)", r"/home/[a-z]+/", r"/Users/[A-Za-z]+/", r"(?<![\w\"$/])/root/\w"]
     assert found("|".join(places), tracked()) == []

@@ -52,8 +52,7 @@ WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
 
 
 class ScreensFirst(SystemCommandsProvider):
-    """Lists the palette in command order instead of alphabetically, so that commands that change something come
-    last."""
+    """Lists the palette in command order instead of alphabetically: commands that change something come last."""
 
     async def discover(self) -> Hits:
         for name, about, run, _ in self.app.get_system_commands(self.screen):

@@ -187,7 +187,7 @@ class AuditLog:
         entries: list[AuditEntry] = []
         found = audit.check(content, self._key.public_key(), known=[known], signatures=False, entries=entries)
         if found.bad is not None:
-            # The chain alone is quick, and may find a changed entry only by the one after it.
+            # The chain alone is fast, but may detect a changed entry only at the next one.
             found = audit.check(content, self._key.public_key(), known=[known])
         if found.bad is not None:
             raise self._broken(found.bad, found.problem)
@@ -216,7 +216,7 @@ class AuditLog:
                 return
         except OSError as error:
             raise AuditError(
-                f"the head of the audit log cannot be kept outside the data folder: {error.filename}: {error.strerror}",
+                f"audit.head: the head of the log cannot be written: {error.filename}: {error.strerror}",
                 hint="make its folder writable for the daemon's user, or name another file with audit.head "
                 "(ASSAY_AUDIT__HEAD), the same one for the daemon and for commands",
             ) from error
@@ -229,7 +229,7 @@ class AuditLog:
         try:
             self._kept.put(self._first, Head(self._number - 1, self._previous), self._key)
         except OSError as error:
-            self._unsure = f"its head cannot be kept outside the data folder: {error.filename or ''} {error.strerror}"
+            self._unsure = f"its head cannot be written: {error.filename or ''} {error.strerror}"
 
     def _broken(self, number: int, problem: str) -> AuditBroken:
         return AuditBroken(f"the audit log {self.path} does not hold: entry {number}: {problem}", number, hint=REPAIR)

@@ -56,7 +56,7 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_private(path, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         public, line = public_file(data, machine), f"{PublicKey.of(key.public_key()).line} {machine}\n"
-        if not public.exists() or public.read_text(errors="replace") != line:  # a kill may have come between the two
+        if not public.exists() or public.read_text(errors="replace") != line:  # or a kill came between the two writes
             public.write_text(line)
     except OSError as error:
         subject = error.filename or path

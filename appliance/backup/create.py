@@ -119,7 +119,7 @@ def copy_database(source: Path, target: Path) -> None:
             closing(sqlite3.connect(target)) as made,
         ):
             read.isolation_level = None
-            read.execute("BEGIN")  # one snapshot for all steps: others go on writing
+            read.execute("BEGIN")  # one snapshot for all steps, despite other writers
             read.execute("SELECT count(*) FROM sqlite_schema").fetchone()
             read.backup(made, pages=PAGES, sleep=0)
     except sqlite3.Error as error:

@@ -94,7 +94,7 @@ def _content(name: str, part: Part, redactor: Redactor) -> bytes:
         if not name.endswith(".jsonl"):
             safe = redactor.text(value)
             return (cut_lines(safe) if name.endswith(".log") else safe).encode()
-        # Not splitlines(): a text in JSON may hold what that takes for the end of a line.
+        # Not splitlines(): JSON text may contain characters that it treats as line ends.
         rows = filter(None, value.split("\n"))
         lines = (json.dumps(redactor.value(_row(line)), ensure_ascii=True) for line in rows)
         return "".join(f"{line}\n" for line in lines).encode()
@@ -104,7 +104,7 @@ def _content(name: str, part: Part, redactor: Redactor) -> bytes:
 def _row(line: str) -> object:
     try:
         return json.loads(line)
-    except (ValueError, RecursionError):  # somebody edited the ledger: it is a fault that a report is for
+    except (ValueError, RecursionError):  # an edited ledger; the report should show it
         return {"problem": "this row is not valid JSON"}
 
 

@@ -10,7 +10,7 @@ from runtime.errors import HintedError
 
 
 class ApiError(HintedError):
-    """The daemon refused or failed. `exit_code` is as in docs/cli.md; `refusal` says why a signed statement has no
+    """The daemon refused or failed. `exit_code` is the command's; `refusal` says why a signed statement has no
     effect."""
 
     def __init__(self, message: str, *, hint: str = "", exit_code: int = 5, refusal: Refusal | None = None) -> None:

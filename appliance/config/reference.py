@@ -29,7 +29,7 @@ from runtime.model import UnitName
 
 @cache
 def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
-    """The docstring of each field that has one, by the field's name; a class's own counts before its parents'."""
+    """Returns the docstring of each documented field by name; a class's own docstring wins over its parents'."""
     found: dict[str, str] = {}
     for one in reversed(shape.__mro__):
         if issubclass(one, BaseModel) and one is not BaseModel:
@@ -39,7 +39,7 @@ def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
 
 @cache
 def _bodies(module: str) -> Mapping[str, list[ast.stmt]]:
-    """What stands in each class of a module, by the class's name."""
+    """Returns the statements of each class of a module by class name."""
     source = inspect.getsource(sys.modules[module])
     return {one.name: one.body for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
 
@@ -76,10 +76,10 @@ value is an error that names the place and the nearest key.
 @dataclass(frozen=True)
 class ConfigKey:
     name: str
-    """Dotted."""
+    """Dotted name."""
     type: str
     unit: str
-    """Empty for what is not counted."""
+    """Unit; empty for values that are not counted."""
     default: Any
     description: str
 
@@ -89,19 +89,19 @@ class ConfigKey:
 
 
 def keys() -> dict[str, ConfigKey]:
-    """All of them by name, in the order of the model."""
+    """Returns all keys by name, in the order of the model."""
     home = read_layers(environ={"HOME": "~"}, etc_dir=_NOWHERE, xdg_dir=_NOWHERE)[0].values
     defaults = {**Settings(data=Path("/")).leaves(), **home}
     return {name: _key(name, field, defaults[name], docstrings(shape)) for name, field, shape in _fields(Settings)}
 
 
 def as_written(value: Any) -> str:
-    """A value as TOML would have it."""
+    """Returns a value in TOML notation."""
     return NOT_SET if value is None else json.dumps(value)
 
 
 def explained(wanted: str) -> list[ConfigKey]:
-    """The key of that name, or those of the section. Raises ConfigError with the nearest names for any other."""
+    """Returns the key of that name, or the keys of a section. Raises ConfigError with the nearest names."""
     known = keys()
     found = [key for name, key in known.items() if name == wanted or name.startswith(f"{wanted}.")]
     if found:

@@ -32,7 +32,7 @@ def states_in(plan: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
     """Returns the state of each sampled (taskset, level): at the edge, solved or too hard; empty if unknown."""
     try:
         known = newest_in(plan)
-    except ValidationError:  # of another version: nothing is said rather than something wrong
+    except ValidationError:  # another version: no state is better than a wrong one
         known = None
     if known is None:
         return {}

@@ -41,4 +41,4 @@ def _made_again(cycle: Cycle, catalog: Catalog) -> list[Task]:
     try:
         return list(sealed_set(items, derive("sealed", cycle.seed), tasksets=tasksets, catalog=catalog).tasks)
     except CurriculumError:
-        return []  # one of its tasksets is gone, and what was sealed of it with it
+        return []  # one of its tasksets is gone

@@ -226,7 +226,7 @@ def _made_again(
         exclude = frozenset(key for task in asked for key in (f"task {task.id}", task.key) if key)
     if items < 1 or not tasksets or any(name not in TASKSETS for name in tasksets):
         return ()
-    for divided, apart in ((True, True), (True, False), (False, False)):  # the newest way of drawing first
+    for divided, apart in ((True, True), (True, False), (False, False)):  # newest sampling scheme first
         trained = trained_until(ledger, data, cycle.id) if apart else None
         try:
             made = sealed_set(

@@ -112,7 +112,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             manager.stopping()
             log.info("stopping")
         finally:
-            with contextlib.suppress(OSError):  # a disk that is read-only; the next start takes it away
+            with contextlib.suppress(OSError):  # read-only disk; the next start removes it
                 path.unlink(missing_ok=True)
             close_together(*(one.close for one in (gateway, clock, deadlines, retention, dispatcher)))
         core.events.tell("daemon", "stopped")

@@ -111,7 +111,7 @@ class GatewayApi:
             unforeseen = {"kind": type(error).__name__, "at": _place(error)}
         finally:
             self._under_way -= 1
-        if unforeseen:  # outside of the handler: whatever fails here has no part of that traceback
+        if unforeseen:  # outside the handler, so that a failure here does not chain that traceback
             log.error("unexpected error in the gateway", **unforeseen)
 
     async def _models(self, _: Request) -> Response:
@@ -154,7 +154,7 @@ class GatewayApi:
         known = self._known(token, tools, request.messages[:own]) if own and token.consent else None
         try:
             require_tools(tools, served.renderer, served.marks)
-            # Another model writes and reads otherwise: with that, a session begins anew.
+            # Another model has another format: the session restarts.
             session = known if known is not None and known.version == served.version else None
             prompt = write(request, session, served.renderer)
         except ConversationError as error:
@@ -202,7 +202,7 @@ class GatewayApi:
             yield error_chunk(_nobody_foresaw(error))
             raise
         finally:
-            self._loop.abort(number)  # one that has ended needs nothing
+            self._loop.abort(number)  # no-op once it has ended
             reply.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await reply
@@ -253,13 +253,13 @@ class GatewayApi:
             left=asked.left,
         )
         kept = False
-        with _told():  # a full disk costs nobody their answer
+        with _told():  # a full disk must not lose the answer
             names = tuple(one.name for one in tools)
             keep = partial(self._keeper.keep, complete=turn.ended == "stop")
             kept = await run_in_threadpool(
                 keep, *(asked.token.name, session, said, asked.served.renderer, names, checked)
             )
-            # Also of one that was deleted: what goes on there finds that it was.
+            # Deleted sessions too, so that a continuation sees the deletion.
             session = replace(session, recorded=True)
             turns = await run_in_threadpool(turn_keys, asked.token.sha256, said)
             self._live.wrote(turns, session.id)
@@ -276,7 +276,7 @@ class GatewayApi:
             kept = await run_in_threadpool(self._keeper.files.get, name)
         except KeptSessionError as error:
             raise GatewayError(404, str(error), code="no_session") from error
-        # A token of the same name that was made later is another one's, and one without consent adds nothing.
+        # A later token of the same name has another owner, and one without consent adds nothing.
         if kept.token != token.name or kept.created < token.created or not token.consent:
             raise GatewayError(404, f"no such session: {name!r}", code="no_session")
         if not kept.answer or kept.redacted:

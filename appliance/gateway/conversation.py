@@ -92,7 +92,7 @@ def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer
             call = _recorded(renderer.read(last.ids, last.before, tools), new[0].text)
             node = Message(parent=len(session.nodes) - 1, role=Role.TOOL, ids=forced, sampled=False, call=call)
             return WrittenPrompt(session.context + forced, (*session.nodes, node), session.turns, session)
-    # Anything else is no exact extension in every format: a new sample begins, with the model's turns as they were.
+    # Not an exact extension in every format: begin a new sample, with the model's turns unchanged.
     own = dict(zip(session.places, session.turns, strict=True))
     messages = [
         own[place] if place in own else _rendered(one, renderer, tools) for place, one in enumerate(asked.messages)

@@ -42,7 +42,7 @@ class GatewayError(Exception):
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         if self.status in (401, 403):
-            headers["connection"] = "close"  # a stranger holds no connection
+            headers["connection"] = "close"  # strangers keep no connection
         return JSONResponse(self.body, status_code=self.status, headers=headers)
 
 

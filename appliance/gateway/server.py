@@ -76,7 +76,7 @@ class TimedProtocol(H11Protocol):
         self.loop.call_later(HEAD_SECONDS, self._end_if_closing)
 
     def on_response_complete(self) -> None:
-        # A byte ends uvicorn's own time between two requests, and a head may then never end.
+        # One byte ends uvicorn's keep-alive timeout, and the head may then never end.
         self.loop.call_later(HEAD_SECONDS, self._close_if_silent, self.cycle)
         super().on_response_complete()
 

@@ -230,7 +230,7 @@ class KeptSessions:
         past = [path for place, path in enumerate(paths) if place >= MOST_SESSIONS or is_past(path)]
         with self._changing():
             for left in self.folder.glob(".gs-*.new"):
-                left.unlink()  # of a write that was killed: nobody writes now
+                left.unlink()  # from a killed write; nobody writes now
             gone = [path for path in past if path in paths[MOST_SESSIONS:] or is_past(path)]
             for path in gone:
                 path.unlink(missing_ok=True)

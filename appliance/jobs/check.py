@@ -87,7 +87,7 @@ def _seal(read: BundleRead, key: PublicKey | None, own: PublicKey | None) -> tup
     if layout.SEAL not in read.contents and key is None:
         return None, ""
     if not read.intact:
-        return None, ""  # That is said already, and a seal cannot be about these bytes.
+        return None, ""  # Already reported, and no seal can cover these bytes.
     try:
         found = seal_of(read, key)
         predicate = {name: str(value) for name, value in found.predicate.items()}
@@ -169,7 +169,7 @@ def _decided(
         reasons += disagreements(spec, then, now)
         if statement is not None and now.passed:
             same = made_with is not None and made_with.get("assay") == __version__
-            same = same and then.verifier == now.verifier  # an earlier one may have worded its statement otherwise
+            same = same and then.verifier == now.verifier  # an earlier version may use other wording
             carried = statement_of(spec, now, meaning=signed.inside, files=files)
             reasons += statement_faults(statement.claims, carried, strictly=same, judged=was_judged(spec, then))
     known = report.model_copy(

@@ -109,7 +109,7 @@ def _archive(path: Path, descriptor: int) -> BundleRead:
     read = _held_against_manifest("file", contents, {}, [], (f"the archive: {fault}",) if fault else ())
     if not fault:
         return read
-    # Behind the fault nothing was read: what stands there is not missing.
+    # Nothing after the fault was read, so those files are not missing.
     return replace(read, files=tuple(file for file in read.files if file.state is not FileState.MISSING))
 
 

@@ -151,14 +151,14 @@ class JobSolver:
             if settled is not None:
                 return settled
         if stopped := stop_reason():
-            # Not written: what follows from a stop is for who asked for it to say. Solvers that were stopped are not
-            # done: they begin anew.
+            # Not written: whoever requested the stop decides on the job. Stopped solvers are not
+            # done: they start again.
             return _ended(job, JobState.UNSOLVED, stopped, self.now(), tried=before)
         job = job.model_copy(update={"solvers_done": True})
         if self.agent is None or self.renderer is None:
             if broken:
                 raise InfrastructureError(f"the solvers did not finish: {broken}", hint="try it again")
-            # Not written: the first record of it wakes who works with a model, and takes the lease from here.
+            # Not written: recording it would wake the model's worker, which takes the lease.
             waits = WAITS if self.ledger.alias(CHAMPION) is None else WAITS_FOR_MODEL
             return _ended(job, JobState.QUEUED, waits, self.now(), tried=before)
         given = [replace(each, files=files) for each in assignments] if files else assignments

@@ -97,13 +97,13 @@ class AuditedLedger(SqliteLedger):
         """One transaction that bypasses the log; only for reconciling ledger and log."""
         return self._database.writing()
 
-    # whether rows are as the log says
+    # comparison with the log
     def mismatches(self, texts: int | None = 0) -> list[str]:
         """Returns each difference from the log as a sentence. `texts` is how many of the newest records of each kind
         are compared with their digests, all of them if None."""
         found = list(self._mismatches(texts))
         if found:
-            with self.audit.lock:  # what is being written now is in the ledger first, and then in the log
+            with self.audit.lock:  # a write in progress is in the ledger before the log
                 found = list(self._mismatches(texts))
         return found
 
@@ -210,7 +210,7 @@ class AuditedLedger(SqliteLedger):
         ):
             bound = self.in_force.bound("rollouts", f"{where.cycle}/{where.step}")
             if bound is None:
-                return []  # of an evaluation, only what the log carries counts
+                return []  # only logged answers of an evaluation count
             if _digest_of_all(map(payload_of, found)) != bound.sha256:
                 self._refuse(f"the answers of evaluation {where.cycle}, run {where.step}, were changed")
         return found
@@ -310,7 +310,7 @@ class AuditedLedger(SqliteLedger):
                 connection.execute(delete(tables.ROLLOUTS).where(tables.ROLLOUTS.c.key.in_(keys[start : start + MANY])))
 
         def write(connection: Connection) -> None:
-            remove(connection)  # what was there under these names was not in the log
+            remove(connection)  # unlogged rows under these names
             connection.execute(insert(tables.ROLLOUTS), rows)
 
         with self.audit.lock:
@@ -323,7 +323,7 @@ class AuditedLedger(SqliteLedger):
         updated, ended = self._put_job(job)
         self.tell_waiting()
         if ended:
-            with self.leases.acting(None):  # what follows from it is the core's own
+            with self.leases.acting(None):  # consequences are the core's own writes
                 self.on_job_end(updated)
         return updated
 

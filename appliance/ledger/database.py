@@ -98,7 +98,7 @@ def _engine(path: Path, pragmas: Sequence[str], begin: str, **pool: Any) -> Engi
         for pragma in (f"busy_timeout={BUSY_MILLISECONDS}", *pragmas):
             connection.execute(f"PRAGMA {pragma}")
 
-    # sqlite3 begins transactions late and never around DDL; said explicitly, a migration is one transaction too.
+    # sqlite3 begins transactions late and never around DDL; an explicit BEGIN covers migrations too.
     @event.listens_for(engine, "begin")
     def begin_now(connection: Connection) -> None:
         connection.exec_driver_sql(begin)

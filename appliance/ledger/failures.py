@@ -40,7 +40,7 @@ def _explain(path: Path, error: BaseException) -> LedgerError:
         reason = error.strerror or type(error).__name__
         return LedgerError(f"the ledger {path} cannot be used: {reason}", hint=f"make {path.parent} writable and retry")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    # SQLite calls it a failure of the disk where a file was open before.
+    # SQLite reports an I/O error for a file that was already open.
     if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY) and read_only_disk.is_read_only(path):
         return ReadOnlyError(path)
     match code:

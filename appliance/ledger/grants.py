@@ -86,7 +86,7 @@ def training(cycle: str) -> Grant:
             return False
         if made.cycle == cycle:
             return True
-        known = ledger.cycle(cycle)  # of equal weights, an earlier cycle's record is the only one
+        known = ledger.cycle(cycle)  # equal weights have only an earlier cycle's record
         plan = known.plan if known is not None else {}
         stages = [ended.get("checkpoint") for name, ended in plan.items() if _ENDED.fullmatch(name)]
         return made.parent is not None and made.parent in (plan.get("start"), *stages)
@@ -167,7 +167,7 @@ def jobs() -> Grant:
         {
             **_BOTH,
             **dict.fromkeys(("job", "next_job", "claim_job", "rollout_counts", "artifact", "canaries"), _any),
-            # One that has ended stays as it ended, whoever is late; see `Ledger.put_job`.
+            # An ended job never changes, even for a late worker; see `Ledger.put_job`.
             "put_job": goes_on,
             "put_rollouts": are_attempts,
             "put_artifact": is_its_bundle,

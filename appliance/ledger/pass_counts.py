@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import TextClause, text
 
-# Of a call the status stands in the JSON as no text of a model's does: there, quotation marks are escaped.
+# A call's status is matched in raw JSON; model text cannot match, as its quotation marks are escaped.
 _COUNTING = """
 WITH levels AS (
     SELECT steps.sequence AS step, json_extract(task.value, '$.id') AS task,

@@ -74,7 +74,7 @@ class _Call:
         request: dict[str, Any] = {"call": Literal[name]}
         for parameter in self.parameters:
             default = self.signature.parameters[parameter].default
-            # The first item that is wrong is told; a list of all would be larger than the frame.
+            # Reports only the first wrong item; a list of all would exceed the frame.
             request[parameter] = (
                 _failing_fast(hints[parameter]),
                 ... if default is inspect.Parameter.empty else default,

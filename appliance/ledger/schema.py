@@ -67,7 +67,7 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {path} was written by a newer version of Assay (schema {found}, this one knows {known[0]})",
-            hint="use the newer version, or put back a backup from before it: `assay backup restore FOLDER --replace`",
+            hint="use the newer version, or restore a backup from before it: `assay backup restore FOLDER --replace`",
         )
     if found == known[0]:
         return
@@ -80,7 +80,7 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
         connection.rollback()
         if backup is None or not isinstance(error, Exception):
             raise
-        if _revision(connection, path) == found:  # it is what the copy is
+        if _revision(connection, path) == found:  # unchanged, so the copy is redundant
             connection.rollback()
             backup.unlink()
         if isinstance(error, DBAPIError) and getattr(error.orig, "sqlite_errorcode", 0) & 0xFF in _OF_THE_DISK:
@@ -113,7 +113,7 @@ def _back_up(connection: Connection, path: Path, found: str, newest: str) -> Pat
     except BaseException:
         _remove_partial(path)
         raise
-    for earlier in path.parent.glob(f"{every}*"):  # of a start that was killed
+    for earlier in path.parent.glob(f"{every}*"):  # from a killed start
         if earlier != partial and _same(earlier, partial):
             earlier.unlink()
     partial.replace(backup)

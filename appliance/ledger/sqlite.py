@@ -139,7 +139,7 @@ class SqliteLedger(JobRows, NightRows):
             columns.outcome: where.outcome,
         }
         asked = {column: value for column, value in asked.items() if value is not None}
-        # Which rows is found in an index alone; their payloads, which are long, are read for one page.
+        # Rows are found by an index alone; the long payloads are read for one page only.
         first = tables.looked_for(asked)
         page = select(columns.sequence).where(
             *((column if column is first else tables.unindexed(column)) == value for column, value in asked.items())
@@ -184,7 +184,7 @@ class SqliteLedger(JobRows, NightRows):
         self._put_once(tables.CHECKPOINTS, checkpoint.manifest, checkpoint, cycle=checkpoint.cycle)
 
     def is_attested(self, manifest: str) -> bool:
-        return True  # without an audit log there is nothing to hold it against
+        return True  # no audit log to compare with
 
     def checkpoint(self, manifest: str) -> Checkpoint | None:
         prefix = manifest.lower() if is_prefix(manifest.lower()) else ""

@@ -17,14 +17,14 @@ from sqlalchemy.sql.operators import custom_op
 from sqlmodel import Field, SQLModel
 
 
-class _Row(SQLModel):
+class _RecordRow(SQLModel):
     """One record: its place in the order of arrival, and the record as JSON."""
 
     sequence: int | None = Field(default=None, primary_key=True)
     payload: str
 
 
-class _KeyedRow(_Row):
+class _KeyedRow(_RecordRow):
     """One record with an identity of its own."""
 
     key: str = Field(unique=True)
@@ -36,7 +36,7 @@ class CycleRow(_KeyedRow, table=True):
     __tablename__ = "cycles"
 
 
-class StepRow(_Row, table=True):
+class StepRow(_RecordRow, table=True):
     """A training step without its rollouts, which have rows of their own; `metrics` is JSON."""
 
     __tablename__ = "steps"
@@ -88,7 +88,7 @@ class _CandidateRow(_KeyedRow):
     candidate: str = Field(index=True)
 
 
-class EvaluationRow(_CandidateRow, table=True):
+class ComparisonRow(_CandidateRow, table=True):
     """Two models on one sealed set, item by item."""
 
     __tablename__ = "evaluations"
@@ -115,7 +115,7 @@ class AliasRow(SQLModel, table=True):
     manifest: str | None = Field(default=None, foreign_key="checkpoints.key")
 
 
-class AliasMoveRow(_Row, table=True):
+class AliasMoveRow(_RecordRow, table=True):
     """One change of aliases: the names, the reason, the time."""
 
     __tablename__ = "alias_moves"
@@ -141,7 +141,7 @@ class ArtifactRow(_KeyedRow, table=True):
     __tablename__ = "artifacts"
 
 
-class EventRow(_Row, table=True):
+class EventRow(_RecordRow, table=True):
     """An event in words and figures, for the screen and `/v1/events`."""
 
     __tablename__ = "events"
@@ -197,7 +197,7 @@ STEPS = _table(StepRow)
 ROLLOUTS = _table(RolloutRow)
 SEALED_SETS = _table(SealedSetRow)
 CHECKPOINTS = _table(CheckpointRow)
-EVALUATIONS = _table(EvaluationRow)
+EVALUATIONS = _table(ComparisonRow)
 DECISIONS = _table(DecisionRow)
 APPROVALS = _table(ApprovalRow)
 ALIASES = _table(AliasRow)

@@ -74,7 +74,7 @@ class NightlyWindow:
         begins = datetime.combine(day, self.begins)
         ends = datetime.combine(day if self.ends > self.begins else day + _DAY, self.ends)
         opens, closes = first_moment(begins, self.zone), last_moment(ends, self.zone)
-        if closes <= opens:  # it lies in the skip with all but its end
+        if closes <= opens:  # all but its end is skipped
             closes = opens + (ends - begins)
         return Occasion(day.isoformat(), opens, closes)
 
@@ -89,7 +89,7 @@ def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
     skipped."""
     if _exists(wall, zone):
         return wall.replace(tzinfo=zone).astimezone(UTC)
-    # Read by the offset of before the skip it lies behind the skip, by the offset of after it before the skip.
+    # fold 0 uses the offset before the skip and lands after it; fold 1 the reverse.
     after, before = (wall.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     offset = before.astimezone(zone).utcoffset()
     while after - before > timedelta(seconds=1):

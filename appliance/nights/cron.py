@@ -39,7 +39,7 @@ class CronTimes:
         return f"cron {self.line}, {zone_name(self.zone)}"
 
     def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
-        # The library gives up a minute that the zone skips at midnight, and the date with it: it reads walls alone.
+        # The library drops a date whose midnight the zone skips, so it only computes wall times.
         trigger = parse_cron(self.line, ZoneInfo("UTC"))
         wall, last = start.astimezone(self.zone).replace(tzinfo=UTC) - SKIP, start - timedelta(seconds=1)
         for _ in range(MOST):

@@ -147,7 +147,7 @@ def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBa
             )
             if decision.evaluation == evaluation.id:
                 own.append(out)
-            else:  # what was decided on that evaluation later has the finding too
+            else:  # later decisions on that evaluation repeat the finding
                 first.setdefault(decision.evaluation, out)
     since = [one for one in first.values() if moment(one.at) >= moment(evaluation.created)]
     return max([*own, *since], key=lambda one: one.at, default=None)

@@ -207,7 +207,9 @@ class ControlGroup:
         try:
             present = [(path, text) for path, text in files if path.exists()]
             higher = memory_mib << 20 > int(present[0][0].read_text())
-            for path, text in reversed(present) if higher else present:  # the limit with swap is never the lower one
+            for path, text in (
+                reversed(present) if higher else present
+            ):  # the limit with swap must never be the lower one
                 path.write_text(text)
         except (OSError, IndexError, ValueError) as error:
             raise InfrastructureError(f"{self._of['memory']} could not be limited: {error}", hint=HINT) from error
@@ -246,7 +248,7 @@ class ControlGroup:
         found: dict[int, float] = {}
         with _may_be_gone():
             for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
-                with contextlib.suppress(OSError, IndexError, ValueError):  # it has ended, or nothing is counted here
+                with contextlib.suppress(OSError, IndexError, ValueError):  # ended, or not counted by this kernel
                     found[int(thread)] = int(Path(f"/proc/{thread}/schedstat").read_text().split()[1]) / 1e9
         longest = sorted(found, key=lambda thread: found[thread], reverse=True)[:MOST_WAITS]
         return {thread: found[thread] for thread in longest}

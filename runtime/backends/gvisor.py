@@ -108,7 +108,7 @@ class GVisor(Backend):
 
         self._host.background(
             partial(self._ensure_root, profile.userland, profile.packages or ""), built
-        )  # or somebody has tidied up
+        )  # built on first use, or rebuilt after a cleanup
 
     def _start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
         try:
@@ -213,7 +213,7 @@ class GVisor(Backend):
             folder = self._host.folder / "bundles" / str(len(self._bundles))
             try:
                 program = self._settings.program(profile.program)
-                # runsc makes the places of a program's mounts in there
+                # runsc creates a program's mount points in there
                 root = self._root_of(profile) if program is None else folder / "root"
                 root.mkdir(parents=True, exist_ok=True)
                 folder.mkdir(parents=True, exist_ok=True)

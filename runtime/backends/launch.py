@@ -73,7 +73,7 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Starts a program; `entrances` are group files that admit a single thread. Raises OSError."""
     _skip_membarrier()
-    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a program inherits what its starter blocks
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a program inherits its parent's blocked signals
     try:
         return subprocess.Popen(
             ["/bin/sh", "-c", ENTER, "assay", str(os.getpid()), *entrances, "--", *argv],

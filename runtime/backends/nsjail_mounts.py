@@ -56,7 +56,7 @@ def _make(binds: Mapping[str, Path]) -> int:
         _mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755")
         for made in (*FOLDERS, *binds):
             Path(made).mkdir()
-            Path(made).chmod(0o755)  # whatever the umask is, the guest's user has to walk through
+            Path(made).chmod(0o755)  # independent of the umask: the guest's user must pass through
         for path, origin in origins.items():
             _mount(f"/proc/thread-self/fd/{origin}", path, None, MS_BIND)
             _mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)

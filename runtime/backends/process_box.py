@@ -74,7 +74,7 @@ class ProcessBox:
         for program in self.programs:
             program.process.kill()
         self.group.kill()
-        with contextlib.suppress(InfrastructureError):  # then it takes a little longer
+        with contextlib.suppress(InfrastructureError):  # then it only takes longer
             self.group.give_way(False)
             self.group.limit_cpus(float(os.cpu_count() or 1))
 
@@ -88,7 +88,7 @@ class ProcessBox:
         self._limit_cpus(self.profile.cpus)
 
     def _limit_cpus(self, cpus: float) -> None:
-        with contextlib.suppress(InfrastructureError):  # it has ended, which its pipes tell
+        with contextlib.suppress(InfrastructureError):  # it has ended, as its pipes show
             self.group.limit_cpus(cpus)
 
     def usage(self, *, waits: bool = False) -> BoxUsage:

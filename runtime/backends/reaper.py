@@ -73,7 +73,7 @@ class Reaper:
             if ended is None:
                 return found
             if not self._reap(ended.si_pid):
-                return found + sum(self._reap(pid) for pid in _zombies())  # somebody keeps the first one waiting
+                return found + sum(self._reap(pid) for pid in _zombies())  # the first one is another's to wait for
             found += 1
 
     def _reap(self, pid: int) -> bool:

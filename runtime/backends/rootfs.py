@@ -77,7 +77,7 @@ def linked(files: list[Path]) -> Linked:
         return Linked(set(), set())
     answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False).stdout
     libraries = {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer, flags=re.MULTILINE)}
-    if len(files) == 1:  # then it does not repeat the name
+    if len(files) == 1:  # ldd omits the name of a single file
         return Linked(libraries, set(files) if "not found" in answer else set())
     broken, file = set(), files[0]
     for line in answer.splitlines():

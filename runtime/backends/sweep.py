@@ -93,7 +93,7 @@ def _remove_empty_groups() -> int:
             owner = Owner.parse(entry.name.split(".")[1])
             if owner is None or owner.alive():
                 continue
-            with contextlib.suppress(OSError):  # somebody is inside after all, or somebody else was first
+            with contextlib.suppress(OSError):  # not empty after all, or removed concurrently
                 entry.rmdir()
                 removed.add(entry.name)
     return len(removed)

@@ -77,7 +77,7 @@ class BaseImages:
         """Returns the source of a profile's sandboxes; takes some 40 ms at first, because runsc is hashed."""
         found = self._sources.get(profile)
         if found is None:
-            if len(self._sources) >= SOURCES:  # a client that makes up limits shall not fill the memory with them
+            if len(self._sources) >= SOURCES:  # a client that invents limits must not fill the memory
                 oldest = self._sources.pop(next(iter(self._sources)))
                 self._states.pop(oldest.key, None)
                 self._not_before.pop(oldest.key, None)
@@ -201,7 +201,7 @@ def _put(new: Path, target: Path, source: StartSource) -> None:
         new.rename(target)
     except OSError:
         try:
-            if _is_whole(target, source):  # another broker was first, and its image is as good
+            if _is_whole(target, source):  # another broker was first, with an equivalent image
                 shutil.rmtree(new)
                 return
         except RefusedError as error:

@@ -249,13 +249,15 @@ class BrokerBoxes:
         self._changed()
 
     def _tick(self) -> None:
-        self._clock = self._reactor.after(CLOCK_SECONDS / SLICES, self._tick)  # first: whatever one box does below
+        self._clock = self._reactor.after(
+            CLOCK_SECONDS / SLICES, self._tick
+        )  # first: a failure below must not stop the clock
         self._turn = (self._turn + 1) % SLICES
         for live in list(self.alive.values()):
             if live.state is State.HELD and live.number % SLICES == self._turn:
                 try:
                     self._check_limits(live, time.monotonic())
-                except Exception:  # one sandbox's trouble must not stop the clocks of the others
+                except Exception:  # one sandbox's failure must not stop the clocks of others
                     log.exception("cannot check the limits of sandbox %s", live.id)
 
     def _check_limits(self, live: Live, now: float) -> None:

@@ -42,7 +42,7 @@ def connect(path: Path) -> socket.socket:
     """Connects to a listening broker. Raises RefusedError if there is none, or access is denied."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        # a blocking connect waits while the broker has many to accept, for so long; one with Python's timeout does not
+        # unlike Python's timeout, SO_SNDTIMEO lets connect wait, that long, for a full backlog
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("@ll", CONNECT_SECONDS, 0))
         connection.connect(str(path))
     except OSError as error:
@@ -219,7 +219,7 @@ class BrokerClient:
             return
         else:
             handle = self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
-            if answer.request not in self._waiting:  # it crossed the message that gives it up
+            if answer.request not in self._waiting:  # crossed its cancellation
                 self.end(handle, lambda _termination: None)
                 return
         answered = self._waiting.pop(answer.request, None)

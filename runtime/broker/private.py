@@ -34,7 +34,7 @@ def start(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[byt
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
-            start_new_session=True,  # a ^C on the terminal is for us: our end is the broker's
+            start_new_session=True,  # ^C is for us: the broker ends with us
         )
         assert process.stdin is not None
         with process.stdin as pipe:

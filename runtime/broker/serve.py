@@ -71,7 +71,7 @@ class _SocketPlace(NamedTuple):
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int], form: str = "console") -> int:
     """Runs the broker and returns its exit status. `form` is the log format: `console` or `json`."""
-    level = logging.INFO if connection is None else logging.ERROR  # a private one says what is wrong to its client
+    level = logging.INFO if connection is None else logging.ERROR  # a private broker reports errors to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     if form == "json":
         logging.getLogger().handlers[0].setFormatter(JsonLines())

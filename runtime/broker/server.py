@@ -272,7 +272,7 @@ class Server:
 
         def stored(snapshot: StoredSnapshot | SandboxError) -> None:
             if not connection.open:
-                self._snapshots.hung_up(connection.number)  # it came too late to be referred to
+                self._snapshots.hung_up(connection.number)  # too late to be referenced
             elif isinstance(snapshot, SandboxError):
                 connection.send(m.RequestFailed.of(snapshot, request=request.request))
             else:

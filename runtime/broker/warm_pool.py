@@ -98,7 +98,7 @@ class WarmPool:
         self._sources[source.key] = source
         if source.snapshot is not None:
             self._store.refer(source.snapshot, INNER)
-        elif source.profile.program is None:  # who holds a program's boxes keeps spare ones as needed
+        elif source.profile.program is None:  # holders of program boxes keep their own spares
             self._demand.asked(source.key, request.since)
         self._match(source.key)
         self._pump()
@@ -141,7 +141,7 @@ class WarmPool:
 
         def reseeded(problem: SandboxError | None) -> None:
             if request.over:
-                self.boxes.end(live, Cause.ASKED)  # it no longer goes on as its snapshot would have
+                self.boxes.end(live, Cause.ASKED)  # reseeded, so it no longer matches its snapshot
             elif problem is None:
                 self._hand_over(live, request)
             else:
@@ -236,7 +236,7 @@ class WarmPool:
 
     def _ready_lost(self, live: Live) -> None:
         self.counts["ready_lost"] += 1
-        with contextlib.suppress(ValueError):  # it is on its way to somebody, or to its golden image
+        with contextlib.suppress(ValueError):  # being handed over, or frozen as a golden image
             self.ready.remove(live)
 
     def _snapshot_removed(self, key: str) -> None:

@@ -210,7 +210,7 @@ class ClusterSessions(ClosesOnExit):
     def adopt(self, number: int, like: int, tier: Tier) -> None:
         with self._lock:
             home = self._placement.home(like)
-            if home is not None:  # else it went down with its parent's host
+            if home is not None:  # else it was lost with its parent's host
                 self._placement.settle(number, home, tier)
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
@@ -240,7 +240,7 @@ class ClusterSessions(ClosesOnExit):
 
     def _ask(self, host: str, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # from here on it cannot be taken back
+        future.set_running_or_notify_cancel()  # not cancellable from here on
 
         def answer(report: m.Did) -> None:
             try:
@@ -321,12 +321,12 @@ class ClusterSessions(ClosesOnExit):
         if isinstance(report, m.Did) and report.result is not None:
             self._placement.moved(report.session, report.result.tier)
         waiting = self._waiting.get(report.call)
-        if waiting is None or waiting.node != event.node:  # an opening that failed: the session's calls say so
+        if waiting is None or waiting.node != event.node:  # a failed opening: the session's calls report it
             return
         del self._waiting[report.call]
         if isinstance(report, m.CallFailed):
             error = report.failure.exception()
-            if isinstance(error, RefusedError):  # it ends all work, and is for the person who can mend that host
+            if isinstance(error, RefusedError):  # ends all work, so it must name the host to fix
                 error = RefusedError(f"host {event.name}: {error}", hint=error.hint)
             later.append(partial(waiting.fail, error))
         else:

@@ -249,7 +249,7 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
     reader, writer = await asyncio.open_connection(sock=channel, limit=1 << 20)
     try:
         join(settings)
-        # Ray would end this process at once; the driver's hanging up ends it in order.
+        # Ray would end this process immediately; the driver's hang-up ends it in order.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         await Gateway(settings, reader, writer).run()

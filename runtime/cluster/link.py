@@ -117,7 +117,7 @@ class GatewayLink:
         except BlockingIOError:
             pass
         except (BrokenPipeError, ConnectionResetError):
-            self._outbox.clear()  # the end of what it said follows
+            self._outbox.clear()  # its remaining output and the end follow
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._outbox else 0)
         self._reactor.watch(channel.fileno(), events, self._ready)
 

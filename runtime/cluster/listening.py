@@ -111,7 +111,7 @@ class ClusterListener:
             try:
                 fcntl.ioctl(self._notifications, NOTIF_RECEIVE, notice)
             except OSError as error:
-                if error.errno in (errno.ENOENT, errno.EINTR):  # the one who asked is gone
+                if error.errno in (errno.ENOENT, errno.EINTR):  # the caller is gone
                     continue
                 raise
             number, thread, _flags, call, _audit, _ip, *arguments = NOTIF.unpack(notice)
@@ -122,7 +122,7 @@ class ClusterListener:
             except OSError as error:
                 refusal = error.errno or errno.EACCES
             except Exception:
-                log.exception("a socket could not be inspected and is refused")  # unanswered, its owner would hang
+                log.exception("a socket could not be inspected and is refused")  # unanswered, its process would hang
                 refusal = errno.EACCES
             with contextlib.suppress(FileNotFoundError):  # gone meanwhile
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
@@ -139,7 +139,7 @@ class ClusterListener:
                     raise OSError(errno.EACCES, "listening without an address means every address")
                 return True
             sockaddr = _their_memory(process, pointer, min(size, 128))
-            fcntl.ioctl(self._notifications, NOTIF_VALID, struct.pack("=Q", number))  # it was the one who asked
+            fcntl.ioctl(self._notifications, NOTIF_VALID, struct.pack("=Q", number))  # the caller still exists
             family, host, rest = _parsed(sockaddr)
             if family != theirs.family:
                 raise OSError(errno.EAFNOSUPPORT, "address and socket have different families")

@@ -85,7 +85,7 @@ def _in_cluster(settings: NodeSettings, stop: Shutdown) -> Iterator[subprocess.P
         **{HOST_VARIABLE: str(state_folder / folder.HOST)},
         RAY_health_check_period_ms="1000",
         RAY_health_check_initial_delay_ms="1000",
-        RAY_kill_child_processes_on_worker_exit="false",  # a broker of an actor's own ends with it, in order
+        RAY_kill_child_processes_on_worker_exit="false",  # an actor's private broker ends with it, in order
         **({} if settings.head else token.QUICK),
     )
     (state_folder / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")

@@ -70,7 +70,7 @@ class PlacedGateway:
         failure: Exception = InfrastructureError("the cluster has no live host")
         for node in nodes[first:] + nodes[:first]:
             try:
-                if wanted.gpus:  # Ray knows where some are free, and goes on to the next such host by itself
+                if wanted.gpus:  # Ray knows where GPUs are free, and tries the next such host itself
                     free = f"{wanted.gpus} GPU{'s' * (wanted.gpus > 1)} free"
                     late = f"no host of the cluster had {free} and started the actor"
                     return await self._made("SPREAD", late, FEWER)
@@ -92,8 +92,8 @@ class PlacedGateway:
                 namespace=f"{NAMESPACE}-placed",
                 num_cpus=0,
                 num_gpus=self._placement.gpus,
-                max_restarts=0,  # who asked starts another, and has it proved
-                max_concurrency=2,  # it says that it lives while it works
+                max_restarts=0,  # the driver starts and verifies a replacement
+                max_concurrency=2,  # answers liveness polls while it works
                 max_task_retries=0,
                 enable_task_events=False,
                 scheduling_strategy=strategy,

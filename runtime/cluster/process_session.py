@@ -53,7 +53,7 @@ class ProcessSession:
         """Kills a recorded session, if any. Raises InfrastructureError if it does not end."""
         try:
             leader, started, boot = path.read_text(encoding="ascii").split()
-        except (FileNotFoundError, ValueError):  # never written, or not to its end: then nothing was started
+        except (FileNotFoundError, ValueError):  # never written completely: then nothing was started
             return
         cls(int(leader), int(started), boot).kill()
 
@@ -62,7 +62,7 @@ class ProcessSession:
             return
         leader = _process(self.leader)
         if leader is not None and (leader.started != self.started or leader.session != self.leader):
-            return  # the number is somebody else's now, so none of the session is left
+            return  # the pid was reused, so nothing of the session is left
         deadline = time.monotonic() + KILL_SECONDS
         while members := [process for process in self.members() if process.state not in "ZX"]:
             for process in members:

@@ -137,7 +137,7 @@ class RemoteSession(_Remote):
                 self._post.leave(number)
 
         forked = self._ask("fork", made, into=into, undo=undo)
-        self._adopt(into, self._tier)  # now: when the answer comes, this session may be closed
+        self._adopt(into, self._tier)  # now: this session may be closed when the answer comes
         forked.add_done_callback(ended)
         return forked
 

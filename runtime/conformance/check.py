@@ -142,7 +142,7 @@ def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: 
             outcome, detail = CheckOutcome.FAIL, "it succeeded, although the documentation says it is refused"
     except RefusedError as error:
         outcome, detail = CheckOutcome.REFUSED if may_refuse and error.hint else CheckOutcome.FAIL, _text_of(error)
-    except Exception as error:  # noqa: BLE001 - whatever breaks a check is what the check found, and is said
+    except Exception as error:  # noqa: BLE001 - any error is the check's finding
         outcome, detail = CheckOutcome.FAIL, _text_of(error)
     return CheckResult(
         area=area,

@@ -28,7 +28,7 @@ from types import (
     MethodWrapperType,
 )
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
@@ -57,7 +57,7 @@ def take_clocks() -> None:
         setattr(time, name, _told(getattr(time, name), place))
     from _datetime import datetime  # type: ignore[import-not-found]
 
-    [own] = gc.get_referents(vars(datetime))  # `today` asks the module `time`; these two do not
+    [own] = gc.get_referents(vars(datetime))  # `today` uses the module `time`; these two do not
     own.update(now=elsewhere, utcnow=elsewhere)
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(datetime))
 
@@ -77,7 +77,9 @@ class Addresses:
     def __init__(self) -> None:
         """Locates the inherited pointers. Raises ImportError if this Python's type layout is unknown."""
         known = getattr(ctypes.pythonapi, "PyObject_GenericHash", None) or ctypes.pythonapi._Py_HashPointer
-        self._hashing = _word(vars(object)["__hash__"], WRAPPED)  # not that of `object()`, which `lru_cache` hashes
+        self._hashing = _word(
+            vars(object)["__hash__"], WRAPPED
+        )  # not the slot of `object` itself, which `lru_cache` uses
         self._texts = [_word(vars(object)["__repr__"], WRAPPED), *(_word(kind, REPR) for kind in WITH_ADDRESS)]
         self._own = _word(object, HASH).value, _word(object, REPR).value
         if self._own != (_address(known), self._texts[0].value) or self._hashing.value != self._own[0]:
@@ -157,7 +159,7 @@ def _address(function: Any) -> int:
 
 def _all_kinds() -> list[type]:
     kinds: list[type] = [object]
-    for kind in kinds:  # it grows meanwhile
+    for kind in kinds:  # grows during the loop
         kinds += type.__subclasses__(kind)
     return kinds
 

@@ -22,7 +22,7 @@ from operator import add
 from runtime.guest import chance, kinds, seeds
 from runtime.guest.report import FILENAME, report
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
@@ -81,8 +81,8 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
     requests, replies = _settle(ends)
     sys.stdout = sys.stderr = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True
-    )  # by lines: those before a call was stopped, or the process ended, are told
-    seeds.begin()  # after the fork: `random` has seeded itself anew in it
+    )  # line-buffered: lines before a stop or exit are reported
+    seeds.begin()  # after the fork, in which `random` reseeds itself
     attempt = _attempts(_fresh_main(), sys.stdout, repeatable=confine is not None)
     source = io.BufferedReader(io.FileIO(requests, closefd=False))
     if confine is not None:
@@ -156,8 +156,8 @@ def _flush(output: io.TextIOWrapper) -> None:
 def _seed(value: bytes) -> None:
     try:
         seeds.seed_all(value)
-    except BaseException:  # noqa: BLE001 - user code took the modules' place: rather no process than one that draws
-        os._exit(0)  # what its siblings draw
+    except BaseException:  # noqa: BLE001 - user code replaced the modules: better no process than one
+        os._exit(0)  # that draws its siblings' numbers
 
 
 def _hidden(turns: Iterator[int]) -> Iterator[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import struct
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from typing import Any
 

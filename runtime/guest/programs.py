@@ -73,7 +73,7 @@ class Start:
         """Resolves the program as execvp(3) does, in its own environment. Raises OSError that names the reason."""
         name = self.argv[0]
         if "/" in name:
-            if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor waits at a pipe that it is to execute
+            if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor blocks when executing a pipe
                 raise PermissionError(errno.EACCES, "not a regular file")
             return name
         found = [f"{folder or '.'}/{name}" for folder in self.env.get("PATH", "").split(":")[:PATH_FOLDERS]]

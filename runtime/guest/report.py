@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 

@@ -13,7 +13,7 @@ import gc
 import struct
 import sys
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from typing import Any
 

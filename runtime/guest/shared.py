@@ -112,7 +112,7 @@ class SharedWorker:
                     kind, error = self._call(op, session, body)
                 if kind == kinds.MEMORY and not self._has_room():
                     error = kinds.FULL
-                # one by one: who waits for an answer must not wait for the next call too, or pay for what it does
+                # one by one: an answer must not wait for, or be charged for, the next call
                 frames.write_all(sink, frames.pack_reply(nonce, kind, self._printer.take(), error))
 
     def _call(self, op: int, session: int, body: bytes) -> tuple[int, bytes]:
@@ -127,13 +127,13 @@ class SharedWorker:
             self._printer.flush_text()
             return kind, error
         except SliceOverError:
-            self._armed = False  # first: to free what it held may take as long as the next alarm
+            self._armed = False  # first: freeing memory may last until the next alarm
             return self._forget(session, kinds.SLICE)
         except OutputFullError:
-            self._armed = False  # first: to free what it held may take as long as the next alarm
+            self._armed = False  # first: freeing memory may last until the next alarm
             return self._forget(session, kinds.OUTPUT)
         except MemoryError:
-            self._armed = False  # first: to free what it held may take as long as the next alarm
+            self._armed = False  # first: freeing memory may last until the next alarm
             return self._forget(session, kinds.MEMORY)
         except BaseException as error:  # noqa: BLE001
             self._armed = False

@@ -11,7 +11,7 @@ import os
 from runtime.guest import child, users
 from runtime.guest.process import SIGKILL, Process, ProcessParent, pipes
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
 

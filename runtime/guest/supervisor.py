@@ -16,7 +16,7 @@ from runtime.guest import child, frames, host_ops, kinds, ops, seeds
 from runtime.guest.process import SIGCONT, SIGSTOP, SIGSYS, SIGURG
 from runtime.guest.report import REPORT_BYTES
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from runtime.guest.process import Process, ProcessParent
 
@@ -109,7 +109,7 @@ class Supervisor:
         try:
             if session in self._sessions:
                 os.kill(self._sessions[session].pid, SIGURG)
-        except ProcessLookupError:  # it has ended and was reaped; what it forked holds its pipes open
+        except ProcessLookupError:  # reaped, but its children hold its pipes open
             return
 
     def begin(self, session: int) -> None:
@@ -165,7 +165,7 @@ class Supervisor:
             self._answer(nonce, kinds.KILLED)
         elif session in self._sessions:
             self._gather(session, self._sessions[session])
-            if session in self._sessions:  # it has not printed too much
+            if session in self._sessions:  # not ended for its output
                 self._end(session, kinds.KILLED)
 
     def _run(self, session: int, nonce: bytes, body: bytes) -> None:
@@ -177,7 +177,7 @@ class Supervisor:
         process.nonce = nonce
         process.unsent += process.order(body)
         self._feed(session, process)
-        if process.stopped and self._sessions.get(session) is process:  # else it was ended, and may be reaped by now
+        if process.stopped and self._sessions.get(session) is process:  # else it was ended, and may be reaped already
             process.stopped = False
             os.kill(process.pid, SIGCONT)
 
@@ -219,7 +219,7 @@ class Supervisor:
                 self._end(session, kinds.OUTPUT)
                 return
             if len(data) < READ_BYTES:
-                return  # that was all; one system call saved
+                return  # pipe drained: saves a system call
 
     def _listen(self, session: int, process: Process) -> None:
         try:

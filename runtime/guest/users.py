@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import stat
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
@@ -90,7 +90,7 @@ def acting_as(account: Account, action: Callable[[], T]) -> T:
         os.seteuid(0)
         os.setgroups(account.groups)
         os.setresgid(account.gid, account.gid, account.gid)
-        os.setresuid(account.uid, account.uid, 0)  # the last is gone in what is executed
+        os.setresuid(account.uid, account.uid, 0)  # exec drops the saved uid
         return action()
     finally:
         _rest()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -69,7 +69,7 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
         files.Reach.anywhere = limits["userland"] != "no"
         if limits["userland"] == "users":
             users.begin()
-        child.bound_files(open_files)  # of programs too, which the supervisor starts
+        child.bound_files(open_files)  # also for programs started by the supervisor
         parent = single.SingleProcess(memory_bytes=memory_bytes, preload=preload)
     else:
         ahead = int(limits["ahead"])
@@ -84,7 +84,7 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
     most_ahead = max(ahead, int(limits["most_ahead"]))
     made = supervisor.Supervisor(parent, ahead=ahead, most_ahead=most_ahead, output_bytes=output_bytes)
     if mode == "sandbox":
-        made.begin(0)  # its one session: who gets the sandbox sends code at once
+        made.begin(0)  # its one session: code arrives immediately
     return made
 
 
@@ -112,4 +112,4 @@ def main(mode: str, limits: str) -> Iterable[int]:
 
 if __name__ == "__main__":
     life = main(sys.argv[1], sys.argv[2])
-    all(globals().pop("life"))  # driven by C: no frame of ours but this one lasts, and nothing refers to it
+    all(globals().pop("life"))  # driven by C: only this frame of ours remains, and nothing refers to it

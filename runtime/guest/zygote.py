@@ -15,7 +15,7 @@ from runtime.guest import chance, child, filters
 from runtime.guest.confine import Filter
 from runtime.guest.process import SIGKILL, Process, ProcessParent, pipes
 
-TYPE_CHECKING = False  # what it guards is for type checkers: a guest does not load `typing`
+TYPE_CHECKING = False  # guards imports for type checkers: a guest does not load `typing`
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
@@ -105,7 +105,7 @@ class Zygote(ProcessParent):
 
 def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
     """Prepares what children need and cannot create themselves."""
-    from runtime.guest import import_shelf  # here: the supervisor need not bear what it takes
+    from runtime.guest import import_shelf  # here, to spare the supervisor its memory
 
     import_shelf.shelve(modules, addresses.unwatched)
     return Filter(filters.compute_only(machine))

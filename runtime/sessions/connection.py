@@ -148,9 +148,9 @@ class BrokerConnection:
                 self._client.close()
 
         self._reactor.result(end)
-        if self._opener is not None:  # a broker that is just being started has to be ended, too
+        if self._opener is not None:  # a broker that is being started must be ended, too
             self._opener.join()
-            self._reactor.result(lambda: None)  # what it found has been taken by then
+            self._reactor.result(lambda: None)  # its result has been handled by then
         if self._process is not None:
             private.wait_for(self._process)
 

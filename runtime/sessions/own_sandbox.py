@@ -227,7 +227,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     def _enter(self, worker: Worker) -> None:
         self._worker, self.id = worker, worker.id
-        self._loss_reported = False  # whether a call has said how this one ended
+        self._loss_reported = False  # True once a call has reported how this one ended
         self._waiter.reactor.here(lambda: self._account.placed(worker, alone=True))
 
     def _lose(self, worker: Worker) -> None:

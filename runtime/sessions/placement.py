@@ -137,7 +137,7 @@ class SessionPlacement:
 
             self._ports.snapshot(port.worker, taken)
 
-    # what is kept of the moment before a call
+    # the undo point before a call
 
     def _keep(self, call: SessionCall) -> None:
         self._before.give_up()
@@ -200,7 +200,7 @@ class SessionPlacement:
         snapshot = self._origin.snapshot if self._origin is not None else None
         terms = self._terms._replace(tier=self.tier, preload=self.preload, snapshot=snapshot)
         claim = self._ports.claim(terms, self._entered)
-        if self._asking:  # it has not been given yet
+        if self._asking:  # not granted yet
             self._claim = claim
 
     def _entered(self, port: Port | SandboxError) -> None:
@@ -303,7 +303,7 @@ class SessionPlacement:
         elif self.tier is Tier.SHARED:
             self._move(port, outcome, Tier.PROCESS)
         elif self.tier is Tier.PROCESS and outcome.kind not in (ReplyKind.OK, ReplyKind.EXCEPTION):
-            self._move(port, outcome, Tier.SANDBOX)  # stopped, perhaps through others, before it could end differently
+            self._move(port, outcome, Tier.SANDBOX)  # stopped, perhaps because of others, before it could diverge
         else:
             self._break_with(InfrastructureError(UNREPEATABLE, hint="Open a new session."))
 
@@ -335,7 +335,7 @@ class SessionPlacement:
         elif isinstance(outcome.kind, LossCause) and not outcome.blamed:
             self._again(call)
         else:
-            call.need = Need.COMPUTE  # the guest makes something of it that the host could not parse
+            call.need = Need.COMPUTE  # the guest can compile what the host could not parse
             self._go()
 
     def _ran(self, call: SessionCall, port: Port, outcome: CallOutcome) -> None:

@@ -88,7 +88,7 @@ def profile(
     }[mode]
     loaded = [family for family in FAMILIES if family.modules[0] in preload]
     ahead_mib = sum(family.memory_mib for family in loaded)
-    if packages is not None:  # the usual ones are not there
+    if packages is not None:  # they replace the usual ones
         preload, loaded, ahead_mib = packages.preload, [], packages.memory_mib
     own = mode == "sandbox"
     return Profile(

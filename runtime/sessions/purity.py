@@ -39,7 +39,7 @@ BRACKETS: Final = 40
 DEPTH: Final = 40
 FILENAME: Final = "<snippet>"
 PARSES: Final = 20
-warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # what a guest's source deserves is told to the guest
+warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # the guest gets its own warnings
 
 
 class Need(StrEnum):

@@ -113,7 +113,7 @@ class LiveSession(ClosesOnExit):
             self._next()
 
     def _next(self) -> None:
-        if self._advancing:  # what was begun below ended at once: the loop goes on
+        if self._advancing:  # the job started below ended immediately: the loop continues
             return
         self._advancing = True
         while self._queue and self._active is None:

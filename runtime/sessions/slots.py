@@ -82,7 +82,7 @@ class Slots:
         elif claim.ticket is not None:
             claim.ticket.cancel()
             self._freed(claim.terms.tier)
-        # otherwise it waits for a process, and gives it back when it comes
+        # otherwise it waits for a process, and releases it on arrival
 
     def _unqueue(self, claim: SlotClaim, entry: QueueEntry) -> None:
         self._turns[claim.terms.tier].remove(entry)
@@ -160,7 +160,7 @@ class Slots:
 
         def opened(outcome: CallOutcome) -> None:
             if outcome.kind is ReplyKind.READY or isinstance(outcome.kind, LossCause):
-                self._give(claim, port)  # of a lost one, the session finds that out, and goes again
+                self._give(claim, port)  # if lost, the session notices and retries
             else:
                 port.leave()
                 claim.answer(InfrastructureError(f"sandbox {worker.id} has no process left"))

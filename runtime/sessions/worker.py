@@ -90,7 +90,7 @@ class Worker:
         """Calls waiting for the cause of the sandbox's end."""
         self._when_ended: list[Callable[[Termination], None]] = []
         reactor.watch(handle.replies, selectors.EVENT_READ, self._read)
-        if handle.profile.mode != "sandbox":  # of one that is somebody's own nobody knows what runs between calls
+        if handle.profile.mode != "sandbox":  # a separate sandbox may run code between calls
             self._rest_clock = reactor.after(REST_SECONDS, self._may_rest)
 
     def turn(self, request: SessionRequest) -> None:
@@ -162,7 +162,7 @@ class Worker:
         immediately.
         """
         if self.state == "lost":
-            if why is LossCause.BROKER and self.termination is None:  # it went with its broker, and that was seen first
+            if why is LossCause.BROKER and self.termination is None:  # lost with its broker, but noticed earlier
                 self.lost_by = why
                 self._known(why)
             return
@@ -178,7 +178,7 @@ class Worker:
         self._blamed = [call for call in running if blame and (culprit is None or call is culprit)]
         innocent = [call for call in running if call not in self._blamed] + waiting
         self._set_clock(TERMINATION_SECONDS, lambda: self._known(why))
-        self._ended(self)  # first: a call that goes again at once must not be sent here again
+        self._ended(self)  # first: a retried call must not be sent here again
         for call in innocent:
             kind = LossCause.BROKER if why is LossCause.BROKER else LossCause.DIED
             call.done(CallOutcome(kind, b"", b"", 0.0, blamed=False))
@@ -205,7 +205,7 @@ class Worker:
             self._clock.cancel()
         blamed, self._blamed = self._blamed, []
         now = time.monotonic()
-        for call in blamed:  # one that was stopped was late, whatever its sandbox came to before it said so
+        for call in blamed:  # a stopped call was late, whatever happened to its sandbox afterwards
             is_late = call.stopped and why is not LossCause.BROKER
             call.done(CallOutcome(LossCause.TIMEOUT if is_late else why, b"", b"", now - call.since))
 
@@ -226,7 +226,7 @@ class Worker:
         except wire.FrameError:
             self.lose(LossCause.DIED)
             return
-        self._reading = True  # what is sent meanwhile goes out in one write
+        self._reading = True  # batches sends into one write
         believed = all(self._take(reply) for reply in replies)
         self._reading = False
         if not believed:
@@ -248,7 +248,7 @@ class Worker:
         del self._under_way[reply.nonce]
         self._own_times.pop(call, None)
         seconds = time.monotonic() - call.since
-        if call.stopped and self.profile.mode == "sandbox":  # whatever it says: it was late, and its process is no more
+        if call.stopped and self.profile.mode == "sandbox":  # late, whatever it reports, and its process is gone
             self.lose(LossCause.TIMEOUT, blame=False)
             call.done(CallOutcome(LossCause.TIMEOUT, reply.output, b"", seconds))
             return True
@@ -260,7 +260,7 @@ class Worker:
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
         outcome = CallOutcome(KINDS[reply.kind], reply.output, reply.report, seconds)
-        if call.stopped and outcome.kind is not ReplyKind.DIED:  # also one that worked: its names are not kept
+        if call.stopped and outcome.kind is not ReplyKind.DIED:  # even on success: its names are dropped
             outcome = outcome._replace(kind=ReplyKind.KILLED, report=b"")
         if outcome.kind is ReplyKind.DIED and call.op is Op.RUN and not self._ended_by_itself(outcome):
             self._ask_why(call, outcome)
@@ -332,8 +332,8 @@ class Worker:
             self.lose(LossCause.TIMEOUT, call)
             return
         call.stopped = True
-        self._own_times.pop(call, None)  # a look that is still under way changes nothing any more
-        # a shared interpreter goes on to the end of its slice, says what was printed, and forgets the names
+        self._own_times.pop(call, None)  # a pending measurement has no effect any more
+        # a shared interpreter runs to the end of its slice, reports the output, and drops the names
         self.notify(Op.DROP if self._serial else Op.KILL, call.session)
         self._due_in(call, self._patience - call.limit if self._serial else KILL_SECONDS)
 

@@ -13,6 +13,7 @@ import pytest
 from calculators import FAMILIES, OPERATIONS
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from curriculum.contract.errors import LevelError
 from curriculum.families.divisors import sum_of_divisors
@@ -29,7 +30,7 @@ def printed_by(code: str) -> str:
     return out.getvalue().strip()
 
 
-@pytest.mark.parametrize(("name", "level"), EVERY_LEVEL)
+@table(("name", "level"), EVERY_LEVEL)
 def test_the_calculator_prints_the_reference_answer(name: str, level: int) -> None:
     family = FAMILIES[name]
     for seed in range(150):
@@ -49,7 +50,7 @@ def test_the_reference_traces_also_work_in_a_python_of_their_own() -> None:
     assert run.stdout.split() == answers
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@table("name", OPERATIONS)
 def test_what_a_beginner_writes_raises_whatever_the_numbers(name: str) -> None:
     operation = OPERATIONS[name]
     assert len(operation.beginner) >= 2
@@ -59,7 +60,7 @@ def test_what_a_beginner_writes_raises_whatever_the_numbers(name: str) -> None:
                 printed_by(fill(code, numbers))
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+@table("name", OPERATIONS)
 def test_an_operation_prints_something_for_the_numbers_of_any_other_with_as_many(name: str) -> None:
     operation = OPERATIONS[name]
     for family in FAMILIES.values():
@@ -69,7 +70,7 @@ def test_an_operation_prints_something_for_the_numbers_of_any_other_with_as_many
                 assert printed_by(fill(operation.code, draft.numbers))
 
 
-@pytest.mark.parametrize(("name", "level"), EVERY_LEVEL)
+@table(("name", "level"), EVERY_LEVEL)
 def test_no_constant_answer_is_right_in_two_percent(name: str, level: int) -> None:
     family = FAMILIES[name]
     items = 6000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from curriculum.checklists.instructions import GENRES, SOFT_SHARE, TARGETS, instruction
 from curriculum.registry import TASKSETS, make_draft, stable_random
@@ -14,7 +15,7 @@ HARD = HardVerifier()
 EVERY = [(genre, level) for level in range(len(TARGETS)) for genre in GENRES]
 
 
-@pytest.mark.parametrize(("genre", "level"), EVERY)
+@table(("genre", "level"), EVERY)
 def test_the_reference_meets_the_list_and_what_does_no_work_does_not(genre: str, level: int) -> None:
     for seed in range(3):
         made = instruction(genre, level, stable_random(genre, level, seed))

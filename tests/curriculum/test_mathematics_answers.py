@@ -10,7 +10,7 @@ from itertools import combinations, permutations, product
 from math import comb, gcd, lcm
 from random import Random
 
-import pytest
+from tables import table
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import TopicTaskset
@@ -277,7 +277,7 @@ def questions(topic: str) -> list[TaskDraft]:
     return [draft for _, draft in zip(range(EACH), (one for one in made if one.topic == topic), strict=False)]
 
 
-@pytest.mark.parametrize("topic", FOUND)
+@table("topic", FOUND)
 def test_an_answer_is_what_trying_everything_finds(topic: str) -> None:
     checked = 0
     for draft in questions(topic):
@@ -288,7 +288,7 @@ def test_an_answer_is_what_trying_everything_finds(topic: str) -> None:
     assert checked
 
 
-@pytest.mark.parametrize("name", [name for domain in MATHEMATICS for name in PLACES[domain]])
+@table("name", [name for domain in MATHEMATICS for name in PLACES[domain]])
 def test_no_answer_is_right_for_most_of_what_a_topic_asks(name: str) -> None:
     """Certification looks at a level as a whole; whoever knows a topic's words alone may not do much better."""
     taskset = TASKSETS[name]

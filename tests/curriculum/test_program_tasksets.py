@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tables import table
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.registry import TASKSETS, make_draft
@@ -112,7 +113,7 @@ def test_the_arguments_of_a_speed_task_are_far_beyond_what_the_slow_program_can_
         assert largest >= (20 if draft.topic == "fast_paths" else 50)
 
 
-@pytest.mark.parametrize(("level", "seed"), [(0, 40), (0, 59), (0, 74), (0, 117), (1, 6), (1, 148), (2, 64), (2, 100)])
+@table(("level", "seed"), [(0, 40), (0, 59), (0, 74), (0, 117), (1, 6), (1, 148), (2, 64), (2, 100)])
 def test_no_speed_task_has_the_same_result_everywhere(level: int, seed: int) -> None:
     """These had sums that leave no such remainder, and a verifier refuses what a constant passes."""
     assert usable(make_draft("program_speed", level, seed))

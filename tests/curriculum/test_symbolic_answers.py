@@ -8,7 +8,6 @@ from fractions import Fraction
 from functools import reduce
 from typing import Any
 
-import pytest
 import sympy
 from sympy.parsing.sympy_parser import (
     convert_xor,
@@ -16,6 +15,7 @@ from sympy.parsing.sympy_parser import (
     parse_expr,
     standard_transformations,
 )
+from tables import table
 
 from curriculum.registry import TASKSETS, make_draft
 from curriculum.tasksets.polynomials import linear, written
@@ -149,7 +149,7 @@ def _(text: str, answer: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("topic", FOUND)
+@table("topic", FOUND)
 def test_an_answer_is_what_sympy_finds(topic: str) -> None:
     name = next(name for name, taskset in TASKSETS.items() if topic in taskset.topics)
     made = (make_draft(name, seed % 5, seed) for seed in range(10_000))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
+from tables import table
 
 from curriculum.checklists.written import MOST_CHARACTERS, WrittenListError, read_written
 from curriculum.contract.errors import CurriculumError
@@ -32,7 +34,7 @@ def test_a_list_is_read_whole_or_from_its_only_block() -> None:
         assert (found.refused, found.spec.question) == ((), INSTRUCTION)
 
 
-@pytest.mark.parametrize(
+@table(
     "item",
     [
         {"item": "pattern", "pattern": "(a+)+$"},
@@ -69,7 +71,7 @@ def test_a_judge_is_asked_for_two_points_at_most_and_for_none_twice() -> None:
     assert [line.partition(":")[0] for line in found.refused] == ["item 5", "item 6"]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "",
@@ -104,7 +106,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(VALUES, max_size=4))
 def test_whatever_a_model_writes_becomes_a_list_or_an_error_of_ours(items: list[Any]) -> None:
     try:

@@ -19,6 +19,7 @@ from signing_kit import (
     revocation,
     signer,
 )
+from tables import table
 
 from policies.approvals import APPROVAL_TYPE, is_valid_at, read_approval, verify_approval, verify_recorded_approval
 from policies.envelopes import PublicKey, add_signature, canonical, open_envelope, sign_envelope
@@ -201,7 +202,7 @@ def test_two_signatures_are_not_one_word() -> None:
     assert refusal(add_signature(approval_envelope(), signer("bob"))) is Refusal.SHAPE
 
 
-@pytest.mark.parametrize(
+@table(
     "rubbish",
     [
         b"",

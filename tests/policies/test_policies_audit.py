@@ -8,6 +8,7 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from signing_kit import private
 
 from policies.audit import START, AuditEntry, Head, LogCheck, check, check_export, digest_of, export, read, write
@@ -93,7 +94,7 @@ def test_every_changed_byte_is_found_in_its_entry() -> None:
         assert verdict.problem
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 10**9), st.integers(0, 255))
 def test_any_value_in_any_place_of_an_export_is_found(where: int, value: int) -> None:
     content = EXPORT

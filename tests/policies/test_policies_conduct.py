@@ -6,6 +6,7 @@ import math
 
 import pytest
 from good_evidence import good_measurements
+from tables import table
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import Budget, CostReport, Evidence, Measurements, PairedItem, ProbeReport
@@ -67,7 +68,7 @@ def test_good_evidence_passes(gate: str) -> None:
     assert asked(gate, evidence()).outcome is GateOutcome.PASSED
 
 
-@pytest.mark.parametrize(
+@table(
     ("gate", "changes", "outcome"),
     [
         ("selftest", {"accepted": 1}, GateOutcome.FAILED),
@@ -113,11 +114,13 @@ def test_no_hack_in_190_tries_bounds_the_rate_by_two_percent() -> None:
 
 
 def test_requests_that_are_not_refused_fail() -> None:
-    def probed(held: int) -> Evidence:
-        return evidence(GOOD.model_copy(update={"refusal": ProbeReport(tried=100, held=held)}))
+    def probed(held: int, *unknown: str) -> Evidence:
+        report = ProbeReport(tried=100, held=held, unknown=unknown)
+        return evidence(GOOD.model_copy(update={"refusal": report}))
 
     assert asked("refusal", probed(99)).outcome is GateOutcome.PASSED
     assert asked("refusal", probed(98)).outcome is GateOutcome.FAILED
+    assert asked("refusal", probed(99, "mail")).outcome is GateOutcome.UNDECIDED
 
 
 @pytest.mark.parametrize(

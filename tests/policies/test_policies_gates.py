@@ -11,9 +11,19 @@ import pytest
 from good_evidence import good_measurements
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from policies.contract.decision import DecisionOutcome, GateFinding, GateOutcome
-from policies.contract.evidence import Budget, CostReport, EarlierNight, Evidence, PairedItem, RecordedApproval, pairs
+from policies.contract.evidence import (
+    Budget,
+    CostReport,
+    EarlierNight,
+    Evidence,
+    PairCounts,
+    PairedItem,
+    RecordedApproval,
+    pairs,
+)
 from policies.contract.rules import OutcomeRule, PromotionRules
 from policies.decide import decide, must_be_found, outcome_of
 from policies.gates import approval, freshness, improvement, integrity, non_regression
@@ -141,6 +151,12 @@ def test_improvement_never_passes_where_the_interval_does_not(both: int, gained:
         assert finding.would_change
 
 
+def test_a_gain_that_chance_explains_is_not_shown_although_the_interval_reaches_it() -> None:
+    rules = RULES.improvement.model_copy(update={"min_items": 10, "min_gain": 0.0, "alpha": 0.05})
+    outcomes = [improvement.gain_outcome(PairCounts(10, gained, 0), rules, lambda: (1.0, 1.0)) for gained in (4, 6)]
+    assert outcomes == [GateOutcome.UNDECIDED, GateOutcome.PASSED]
+
+
 # non-regression
 
 
@@ -239,7 +255,7 @@ def test_times_without_a_zone_are_utc() -> None:
 # approval
 
 
-@pytest.mark.parametrize(
+@table(
     ("approvals", "outcome"),
     [
         ((), GateOutcome.UNDECIDED),
@@ -358,7 +374,7 @@ QUARANTINED = {"approval", "integrity", "contamination", "hacks", "egress"}
 """Their rules stand above that of the self-test; a person's rejection rejects."""
 
 
-@pytest.mark.parametrize("missing", GATES)
+@table("missing", GATES)
 def test_a_gate_that_was_not_asked_holds(missing: str) -> None:
     findings = [finding(gate, GateOutcome.PASSED) for gate in GATES if gate.split("/")[0] != missing.split("/")[0]]
     assert outcome_of(findings, POLICY) is DecisionOutcome.HOLD

@@ -7,9 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from pydantic import ValidationError
+from tables import table
 
 import policies
 from policies.contract.rules import Section
@@ -62,7 +64,7 @@ def test_an_unknown_section_is_named() -> None:
     assert "promotoin: unknown key" in str(refused(DEFAULT + "\n[promotoin]\nx = 1\n"))
 
 
-@pytest.mark.parametrize(
+@table(
     "key",
     ["min_items", "required", "allow_unsandboxed", "model_code", "tools", "evaluation", "version", "max_age_hours"],
 )
@@ -178,7 +180,7 @@ def test_isolation_cannot_be_switched_off() -> None:
     assert "without isolation" in error.hint
 
 
-@pytest.mark.parametrize(
+@table(
     ("key", "value"),
     [
         ("alpha", "0.9"),
@@ -218,6 +220,7 @@ def test_a_file_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.binary(max_size=200))
 def test_whatever_the_bytes_they_are_refused_and_never_crash(content: bytes) -> None:
     with pytest.raises(PolicyError):

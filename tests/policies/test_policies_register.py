@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from signing_kit import LATER, NOW, admission, digest, register_of, revocation, signer
+from tables import table
 
 from policies.edits import POLICY_TYPE, PolicyEdit, verify_edit
 from policies.envelopes import add_signature, canonical, sign_envelope
@@ -136,7 +137,7 @@ def test_an_edit_of_the_policy_takes_as_many_people_as_the_policy_in_force_asks_
         accept(edit(3, "ada"), people=2)
 
 
-@pytest.mark.parametrize(
+@table(
     ("envelope", "name"),
     [
         (edit(2, "ada"), Refusal.REPLAYED),

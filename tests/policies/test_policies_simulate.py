@@ -6,6 +6,7 @@ import pytest
 from good_evidence import good_measurements
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
 
 from policies.contract.decision import DecisionOutcome
@@ -59,7 +60,7 @@ counts = st.integers(1, 120).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(counts, min_size=1, max_size=4), st.sampled_from([0, 89, 90]))
 def test_counts_are_judged_as_the_decision_judges_the_questions(
     families: list[tuple[int, int, int]], before: int

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from policies.statistics.intervals import (
     mcnemar_exact,
@@ -34,7 +35,7 @@ def test_the_published_example_of_21_children_comes_out() -> None:
     assert paired_difference(1, 7, 21, alpha=0.05) == pytest.approx((-0.517, -0.026), abs=5e-4)
 
 
-@pytest.mark.parametrize(("gained", "lost"), list(product(range(7), range(7))))
+@table(("gained", "lost"), list(product(range(7), range(7))))
 def test_mcnemar_is_what_tossing_all_coins_gives(gained: int, lost: int) -> None:
     discordant = gained + lost
     tosses = [sum(coins) for coins in product((0, 1), repeat=discordant)]

@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from policies.errors import PolicyError
 from policies.policy import MOST_BYTES, load, parse, version_of
@@ -29,7 +31,7 @@ UNREADABLE = {
 }
 
 
-@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE.keys())
+@table("text", UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_a_text_that_cannot_be_read_is_refused_as_toml_and_as_a_policy(text: str) -> None:
     with pytest.raises(TomlError) as caught:
         read_toml(text)
@@ -58,6 +60,7 @@ LINES = st.sampled_from(
 )
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(max_size=200) | st.lists(LINES, max_size=4).map("\n".join))
 def test_whatever_the_text_it_is_a_table_or_refused(text: str) -> None:
     with suppress(TomlError):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from runtime.broker.messages import WireFailure
 from runtime.errors import ERRORS, BadRequestError, ErrorName, SandboxError, name_of
 
 
-@pytest.mark.parametrize(("name", "kind"), ERRORS.items())
+@table(("name", "kind"), ERRORS.items())
 def test_an_error_comes_back_as_itself(name: ErrorName, kind: type[SandboxError]) -> None:
     error = kind("it is so", hint="Do that.")
     assert name_of(error) == name

@@ -334,7 +334,7 @@ async def test_rollouts_are_filtered_by_the_daemon_and_two_stand_side_by_side(ap
         line = pilot.app.query_one("#command-typed", Input)
         line.value = "colour=red"
         await pilot.press("enter")
-        await until(pilot, lambda: any("is no filter" in notice.message for notice in pilot.app._notifications))
+        await until(pilot, lambda: any("invalid filter" in notice.message for notice in pilot.app._notifications))
         await until(pilot, lambda: len(cells(pilot)) == 1)
         await pilot.press("slash")
         line.value = ""
@@ -735,7 +735,7 @@ async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(applia
             "it has no verdict",
             "its verdict is fa",
         ]
-        assert "no word, token or check of it is kept" in detail(pilot)
+        assert "no word, token or check is kept" in detail(pilot)
         await pilot.press("down", "down")
         await until(pilot, lambda: "│ How many hours are in 7 halves of 4 hours?" in detail(pilot))
         await pilot.press("x")

@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import pytest
 import tui_records as made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from pydantic import JsonValue
 from rich.cells import cell_len
 
@@ -169,6 +170,7 @@ def test_a_gates_figure_has_its_unit(figure: float | None, unit: str, message: s
     assert figure_text(finding) == message
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text())
 def test_no_text_keeps_a_control_character(text: str) -> None:
     assert "\n" not in plain(text).plain
@@ -465,4 +467,4 @@ def test_a_borders_title_has_no_markup_whatever_a_name_says() -> None:
 
 def test_jobs_that_are_set_aside_stand_on_now_with_what_to_do() -> None:
     said = queue_text(snapshot(jobs={"set_aside": 2, "solved": 1}), None).plain.splitlines()
-    assert said[:3] == ["jobs      none waits", "ended     1 solved", "set aside 2: `assay jobs resume`"]
+    assert said[:3] == ["jobs      none waiting", "ended     1 solved", "set aside 2: `assay jobs resume`"]

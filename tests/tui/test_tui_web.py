@@ -91,7 +91,7 @@ def test_what_takes_seconds_is_said_first(tmp_path: Path) -> None:
         env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as made:
         assert made.stderr is not None
-        assert made.stderr.readline() == b"making made-up nights, some seconds ...\n"
+        assert made.stderr.readline() == b"preparing made-up nights, some seconds ...\n"
         made.send_signal(signal.SIGINT)
         made.wait(timeout=120)
 

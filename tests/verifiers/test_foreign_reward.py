@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Outcome
@@ -32,7 +33,7 @@ def test_a_score_of_the_world_is_a_foreign_reward_and_no_pass(reward: float) -> 
     assert verdict.foreign_reward == reward
 
 
-@pytest.mark.parametrize("reward", [1.5, -1, None, True, "NaN", "Infinity", "[]", "x", '{"reward": "1"}', "[" * 9_000])
+@table("reward", [1.5, -1, None, True, "NaN", "Infinity", "[]", "x", '{"reward": "1"}', "[" * 9_000])
 def test_what_is_no_score_from_0_to_1_is_none(reward: object) -> None:
     verdict = judged(reward)
     assert (verdict.outcome, verdict.foreign_reward) == (Outcome.FAIL, None)

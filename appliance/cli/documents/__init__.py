@@ -1,4 +1,4 @@
-"""What commands print with `--json` where that is no record of its own: one model for each document.
+"""Models of what commands print with `--json` where no record serves: one model per document.
 
-What always holds: fields are only added. A module here is imported when its document is printed or described.
+Invariants: fields are only added. A module here is imported only when its document is printed or described.
 """

@@ -20,7 +20,7 @@ class DraftedList(FrozenModel):
 
 
 class PairsSummary(FrozenModel):
-    """Of a file of pairs whose results are in another one."""
+    """Totals of a run over a file of pairs whose results are in another file."""
 
     pairs: int
     passed: int = Field(serialization_alias="pass")
@@ -51,10 +51,10 @@ class PairResult(FrozenModel):
 
 
 class ValidationDocument(FrozenModel):
-    """What a person is asked to sign."""
+    """The page that a person is asked to sign."""
 
     job: str
     content: str
     shown: str
-    """The digest of the page."""
+    """Digest of the page."""
     page: Page

@@ -14,7 +14,7 @@ class BackupDocument(FrozenModel):
     """One backup, and what was done with it."""
 
     backup: str
-    """Its name."""
+    """Name of the backup."""
     format: str
     created: str
     version: str
@@ -31,9 +31,9 @@ class RestoredDocument(BackupDocument):
     restored: str
     """The data folder."""
     aside: str | None
-    """Where the one before is."""
+    """Place of the previous data folder; None without one."""
     decided_since: int
-    """Entries of the audit log that hold no more."""
+    """Entries of the audit log that no longer count."""
     tokens_revoked: tuple[str, ...]
 
 
@@ -58,7 +58,7 @@ class AuditCheckDocument(FrozenModel):
     key: str
     differs: tuple[str, ...]
     kept: tuple[str, ...]
-    """Where the newest head is kept outside the data folder."""
+    """Places outside the data folder that keep the newest head."""
     notes: tuple[str, ...]
 
 
@@ -66,24 +66,24 @@ class AuditHeadDocument(FrozenModel):
     entries: int
     head: str
     files: tuple[str, ...]
-    """What was written: the export, or where the head is kept."""
+    """Written files: the export, or the copies of the head."""
 
 
 class RenewedLog(FrozenModel):
     old_log: str | None
     aliases: dict[str, str | None]
-    """What the new log takes from the ledger as it is."""
+    """Aliases that the new log takes over from the ledger."""
 
 
 class OfferedKey(FrozenModel):
     person: str
     fingerprint: str
     file: str
-    """The key, or the admission that others have to sign."""
+    """The key, or the admission that others must sign."""
     known: bool
-    """Whether the daemon knows it now."""
+    """True if the daemon knows the key now."""
     waits_for: str
-    """What has to be done before it is known; empty where nothing has to."""
+    """Step that is missing before the key is known; empty if none is."""
 
 
 class DoctorDocument(FrozenModel):
@@ -112,11 +112,11 @@ class ConfigKeyDocument(FrozenModel):
 
 
 class WrittenFile(FrozenModel):
-    """What was written where."""
+    """A file that was written, and its place."""
 
     file: str
     also: str = ""
-    """Of a bundle: the person's later signature, which is not in it."""
+    """The person's later signature of a bundle, which is not inside it."""
 
 
 class BugReportDocument(FrozenModel):
@@ -125,7 +125,7 @@ class BugReportDocument(FrozenModel):
 
 
 class UnreadableBundle(FrozenModel):
-    """There is no bundle, or no key, that could be read (exit code 2)."""
+    """No readable bundle, or no readable key (exit code 2)."""
 
     ok: Literal[False]
     error: str
@@ -135,16 +135,16 @@ class UnreadableBundle(FrozenModel):
 class PolicyInForceDocument(FrozenModel):
     digest: str
     changed: bool
-    """False where it was in force already."""
+    """False if the policy was in force already."""
 
 
 class NoticesDocument(RootModel[dict[str, str]]):
-    """Why a notice did not arrive, by the way it went; empty for one that did."""
+    """Reason for each channel why a notice did not arrive; empty for one that did."""
 
 
 class CommandSchema(FrozenModel):
     command: str
     when: str
-    """Where a command prints one of several documents: which one this is."""
+    """Condition for this document if a command prints one of several."""
     form: Literal["document", "list", "lines"]
     model: str

@@ -18,19 +18,19 @@ class ImportedModel(FrozenModel):
     parameters: int
     license: str
     known: bool
-    """It was registered before, with the same files."""
+    """True if the model was registered before, with the same files."""
 
 
 class ExportedModel(FrozenModel):
     folder: str | None
-    """What was written: a folder, or a file for llama.cpp."""
+    """Written folder, or file for llama.cpp."""
     gguf: str | None
     digest: str
     merged: bool
     difference: float
     """Largest difference of log-probabilities between merged and unmerged, in nats."""
     tensors: int | None
-    """Of a GGUF file."""
+    """Tensors in a GGUF file."""
 
 
 class ProvenanceDocument(FrozenModel):
@@ -40,7 +40,7 @@ class ProvenanceDocument(FrozenModel):
 
 
 class AliasesDocument(RootModel[dict[str, str | None]]):
-    """The digest of the model in service under each name."""
+    """Digest of the model in service under each name."""
 
 
 class ServedEngine(FrozenModel):
@@ -48,7 +48,7 @@ class ServedEngine(FrozenModel):
     model: str
     version: str
     key: str
-    """The file with the key."""
+    """File with the key."""
 
 
 class GpuSelftest(FrozenModel):
@@ -77,9 +77,9 @@ class ConfiguredPlan(FrozenModel):
     available: int
     phases: dict[str, int]
     beside: dict[str, int]
-    """Beside a GPU: bytes of the machine's memory by phase."""
+    """Machine memory needed beside a GPU, in bytes by phase."""
     limits: dict[str, tuple[int, int]]
-    """What else has to fit: bytes, and those that there are."""
+    """Further limits by name: bytes needed, bytes available."""
     handed: int
     """Bytes of weights on their way in /dev/shm."""
     parts: dict[str, int]
@@ -89,11 +89,11 @@ class ConfiguredPlan(FrozenModel):
     engines: int
     tensor_parallel: int
     engine_gpus: int
-    """GPUs that learners leave to engines where there are enough others."""
+    """GPUs that learners leave to engines if there are enough others."""
     vllm: Vllm | None
-    """Where that samples."""
+    """Settings of vLLM if it samples."""
     fewest_learners: int
-    """With which it fits; 0 when none do."""
+    """Smallest number of learners with which the plan fits; 0 if none does."""
 
 
 class PlannedWay(FrozenModel):
@@ -102,12 +102,12 @@ class PlannedWay(FrozenModel):
     gradient_checkpointing: bool
     fits: bool
     fewest_learners: int
-    """With which a pass of one conversation fits; 0 when none do."""
+    """Smallest number of learners with which a pass of one conversation fits; 0 if none does."""
     needed: int
     phase: str
     pass_tokens: int
     micro_batch_tokens: int
-    """Tokens of a pass that the other figures are of."""
+    """Tokens of the pass that the other figures describe."""
     context: int
     rollouts_at_once: int
     engine_share: float
@@ -128,4 +128,4 @@ class TrainingPlan(FrozenModel):
     digest: str
     stages: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
-    """What was scaled."""
+    """Values that were scaled down to fit."""

@@ -1,4 +1,4 @@
-"""The document that a policy file is: with the sections of every gate there is."""
+"""The policy file as a document, with the sections of every gate."""
 
 from __future__ import annotations
 

@@ -11,21 +11,21 @@ from runtime.sandbox import CallResult, Usage
 
 
 class RunDocument(CallResult):
-    """What came of the code."""
+    """Result of the code that ran."""
 
     usage: Usage
 
 
 class KeptRun(RunDocument):
     snapshot: str | None
-    """None where it did not end well."""
+    """Name of the snapshot; None if the run failed."""
 
 
 class SandboxesDocument(FrozenModel):
     boxes: tuple[BoxLine, ...]
     snapshots: tuple[SnapshotLine, ...]
     more: int
-    """That are not listed."""
+    """Sandboxes that are not listed."""
 
 
 class FiguresDocument(RootModel[dict[str, float]]):

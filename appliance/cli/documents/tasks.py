@@ -20,7 +20,7 @@ class RefusedRow(FrozenModel):
 
 class AddedRows(FrozenModel):
     name: str
-    """Of the taskset."""
+    """Name of the taskset."""
     kept: bool
     accepted: int
     kinds: dict[str, int]
@@ -30,12 +30,12 @@ class AddedRows(FrozenModel):
 
 class CollectedDocument(FrozenModel):
     taken: dict[str, str]
-    """The taskset, by where a task is from."""
+    """Taskset by source of the task."""
     refused: tuple[RefusedRow, ...]
 
 
 class SampledTask(FrozenModel):
-    """A task as the model is asked it."""
+    """A task as the model sees it."""
 
     id: str
     taskset: str
@@ -66,13 +66,13 @@ class SeparationDocument(SeparationReport):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def clean(self) -> bool:
-        """Nothing that is kept apart was trained on."""
+        """True if no training data is a copy of an evaluation question."""
         return super().clean
 
 
 class CertificateDocument(Certificate):
     signed: str
-    """What became of having it signed into the audit log."""
+    """Outcome of signing the certificate into the audit log."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -92,7 +92,7 @@ class HarborFolder(FrozenModel):
     files: int
     judged_by: tuple[str, ...]
     foreign: bool
-    """Its score is a foreign reward, and no verdict."""
+    """True if its score is a foreign reward and not a verdict."""
     solution: bool
     notes: tuple[str, ...]
 

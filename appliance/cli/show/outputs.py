@@ -1,7 +1,7 @@
-"""What every command prints with `--json`: one table, from the command's words to the models of its documents.
+"""Table from each command's words to the models that it prints with `--json`.
 
-What always holds: the table's models are imported when a schema is asked for and not before; a field that was once
-printed stays. tests/appliance/cli/show/test_cli_json.py holds every command against it.
+Invariants: models are imported only when a schema is requested; a field that was once printed stays
+(tests/appliance/cli/show/test_cli_json.py).
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ Form = Literal["document", "list", "lines"]
 
 
 class JsonOutput(NamedTuple):
-    """One thing that a command prints: a document, a list of them in one document, or one a line as it streams."""
+    """One printed document, list of documents, or stream of documents one per line."""
 
     place: str
     """`module:Class`."""
     form: Form = "document"
     when: str = ""
-    """Which of several it is."""
+    """Condition for this output if a command has several."""
 
     @property
     def model(self) -> str:
         return self.place.partition(":")[2]
 
     def type(self) -> Any:
-        """The model, loaded."""
+        """Returns the loaded model."""
         module, _, name = self.place.partition(":")
         found: Any = getattr(importlib.import_module(module), name)
         return list.__class_getitem__(found) if self.form == "list" else found
@@ -177,12 +177,12 @@ OUTPUTS: dict[str, tuple[JsonOutput, ...]] = {
     "sandbox bench": (JsonOutput(f"{_DOCUMENTS}.sandboxes:BenchDocument"),),
     "cluster status": (JsonOutput("runtime.cluster.status:HostLine", "list"),),
 }
-"""By the command's words."""
+"""Outputs by the words of the command."""
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """The JSON Schema of what a command prints; of one line, where it prints one document a line. It allows fields that
-    it does not name: they may be added. Raises KeyError."""
+    """Returns the JSON Schema of a command's output, or of one line of a stream. Unknown fields are allowed, because
+    fields may be added. Raises KeyError."""
     outputs = OUTPUTS[command]
     types = [output.type() for output in outputs]
     shape: Any = types[0]
@@ -193,7 +193,7 @@ def schema_of(command: str) -> dict[str, Any]:
 
 
 def _open(value: Any) -> Any:
-    """The same schema without a word against further fields."""
+    """Returns the schema without `additionalProperties: false`."""
     if isinstance(value, dict):
         return {
             name: _open(one) for name, one in value.items() if not (name == "additionalProperties" and one is False)

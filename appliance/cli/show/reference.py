@@ -41,7 +41,7 @@ _FORMS = {"document": "", "list": "a list of ", "lines": "a line each: "}
 
 
 def definitions() -> dict[str, Any]:
-    """The JSON Schema of every model that is printed, and of those in it, by name."""
+    """Returns the JSON Schema of every printed model and of the models inside, by name."""
     models = {output.place: _model(output) for outputs in OUTPUTS.values() for output in outputs}
     _, found = models_json_schema([(one, "serialization") for one in models.values()])
     return dict(sorted(found["$defs"].items()))
@@ -55,7 +55,7 @@ def _model(output: JsonOutput) -> type[BaseModel]:
 
 
 def fields() -> list[str]:
-    """One line for each command and document, for each field with its type, and for each value of an enumeration."""
+    """Returns one line per command and document, per field with its type, and per value of an enumeration."""
     printed = [
         f"{command}: {said_of(output)}".rstrip() for command, outputs in sorted(OUTPUTS.items()) for output in outputs
     ]
@@ -76,7 +76,7 @@ def _parts(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def type_of(schema: dict[str, Any]) -> str:
-    """A schema in a few words; a model by its name."""
+    """Describes a schema in a few words; a model by its name."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(_REF)
     for several in ("anyOf", "oneOf"):

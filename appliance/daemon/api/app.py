@@ -134,7 +134,7 @@ def _answer(handler: Handler, asked: ApiRequest) -> Response:
     except Exception as error:
         hint = getattr(error, "hint", None)
         if not isinstance(hint, str):
-            raise  # nobody foresaw it
+            raise  # unforeseen
         failure = Failure(
             message=str(error), hint=hint, exit_code=int(exit_code(error)), refusal=getattr(error, "refusal", None)
         )

@@ -55,7 +55,7 @@ class EventStream:
         except RequestError as error:
             return _refused(Failure(message=str(error), hint=error.hint, exit_code=2), 400)
         newest = await run_in_threadpool(self._ledger.newest_event)
-        if self.open >= MOST_STREAMS:  # nobody else is asked between this and the beginning of the stream
+        if self.open >= MOST_STREAMS:  # no await between this check and the start of the stream
             text = f"{MOST_STREAMS} event streams are open"
             return _refused(Failure(message=text, hint="close one, or poll /v1/events", exit_code=4), 429)
         return _Stream(self, newest if after is None else min(after, newest))

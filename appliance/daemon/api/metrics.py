@@ -36,7 +36,7 @@ class StatusCollector(Collector):
         yield _gauge("assay_uptime_seconds", "Time since the daemon started.", status.uptime_seconds)
         yield from _disk(Path(status.data))
         yield _gauge("assay_ledger_sound", "1 if the ledger matches the signed log, otherwise 0.", not status.tampered)
-        # Of a state without a job too: a figure that comes and goes cannot be compared with the one before.
+        # States without jobs too: a series must not come and go.
         yield _by("assay_jobs", "Jobs by state.", "state", {one.value: 0 for one in JobState} | status.jobs)
         yield _gauge("assay_worker_running", "1 if a worker is running.", status.worker.state == "running")
         yield _gauge("assay_worker_failures", "Consecutive crashes without progress.", status.worker.failures)

@@ -69,6 +69,6 @@ def cycle_routes(core: Core) -> list[ApiRoute]:
             "/v1/cycles/{id}/resume",
             Cycle,
             lambda asked: core.cycles.resume(asked.path["id"]),
-            "Has one go on that was set aside.",
+            "Resumes a parked cycle.",
         ),
     ]

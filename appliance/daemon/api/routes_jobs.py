@@ -45,12 +45,7 @@ def job_routes(core: Core) -> list[ApiRoute]:
             MAX_JOB_BYTES,
         ),
         post("/v1/jobs/{id}/cancel", Job, lambda asked: core.jobs.cancel(asked.path["id"]), "Cancels a job."),
-        post(
-            "/v1/jobs/{id}/resume",
-            Job,
-            lambda asked: core.jobs.resume(asked.path["id"]),
-            "Has one go on that was set aside.",
-        ),
+        post("/v1/jobs/{id}/resume", Job, lambda asked: core.jobs.resume(asked.path["id"]), "Resumes a parked job."),
         post(
             "/v1/jobs/{id}/retry",
             Job,

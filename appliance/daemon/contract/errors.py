@@ -1,4 +1,4 @@
-"""Refusals of the daemon, with the exit code of the command that met them (docs/cli.md).
+"""Refusals of the daemon, with the exit code of the command that met them.
 
 DaemonError                 carries `hint`, a sentence for the person, and `exit_code`
 ├── RequestError        2   invalid request: it has to change

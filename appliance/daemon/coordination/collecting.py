@@ -44,7 +44,7 @@ def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> No
     if _ran(core, closing, "collect"):
         for name, version in _versions(core).items():
             if before.get(name) != version:
-                _ran(core, closing, "certify", name)  # what is collected trains only as what it is now
+                _ran(core, closing, "certify", name)  # only the certified version is trained on
 
 
 def _versions(core: Core) -> dict[str, int]:

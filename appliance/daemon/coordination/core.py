@@ -149,7 +149,7 @@ class Core:
     def _enter(self, opening: ExitStack) -> None:
         self.data.mkdir(parents=True, exist_ok=True, mode=0o700)
         opening.enter_context(data_lock(self.data, self._purpose))
-        # Under the lock: what an interrupted write left is of a process that is gone, and is never needed.
+        # Under the lock: leftovers of interrupted writes belong to ended processes.
         for parent in ("models", "artifacts", "cycles/*/checkpoints", "cycles/*/*/checkpoints"):
             for folder in self.data.glob(parent):
                 folders.sweep(folder)

@@ -117,6 +117,6 @@ class Dispatcher:
             solvers.clear_wait()
             return False
         solvers.run_jobs("solvers")
-        # What they leave is the model's.
+        # Jobs that the solvers left need the model.
         self._model.wake()
         return not solvers.waits_for

@@ -59,7 +59,7 @@ class Governance:
         self._data = data
         self._now = now
         self._events = events
-        self._lock = threading.RLock()  # a job that is cancelled here ends here
+        self._lock = threading.RLock()  # reentrant: cancelling a job calls job_ended
         self._canaries = Canaries(ledger, trust, now, events, self._check_folder)
 
     def approve(self, candidate: str, envelope: bytes) -> Approved:

@@ -42,7 +42,7 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
         decisions=made,
         policy=policy,
     )
-    # An approval counts on whatever decision about this evaluation it was given; every rule here is meant to be new.
+    # An approval counts for any decision about this evaluation, since all rules here may be new.
     shown = tuple(one.digest() for one in made)
     evidence = evidence.model_copy(update={"shown": shown, "other_policies": (), "taken_back": None})
     last = made[0] if made else None

@@ -219,7 +219,7 @@ class Canaries:
             return
         for name, job in self._replays(canary).items():
             if self.ledger.job(name) is None:
-                # Behind everybody's; for the model alone, because it is the one that is tried.
+                # After everybody's jobs, and without solvers: the model is on trial.
                 again = asked_again(job, self.now(), id=name, priority=0, solvers_done=True, replay_of=job.id)
                 self.ledger.put_job(again)
 

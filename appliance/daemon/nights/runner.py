@@ -68,7 +68,7 @@ class NightStop:
         stop, said = self._stop, (event.kind for _, event in self._ledger.events(after=self._stop.after, limit=1000))
         if stop.asked is not None and abs(now - stop.asked) < ASKED_AGAIN:
             return
-        in_time = stop.since <= now < stop.by  # neither when the clock was set back
+        in_time = stop.since <= now < stop.by  # False too if the clock was set back
         if at_once or not in_time or any(kind in BOUNDARIES for kind in said):
             stop.asked = now
             self._supervisor.pause_cycle(cycle)
@@ -125,7 +125,7 @@ class Nights:
         self._begun = {night.cycle for night in ledger.nights(REMEMBERED) if night.cycle}
         cycles.supervisor.held = self.holds
 
-    # what others ask
+    # queries
     def holds(self, cycle: str) -> str:
         """Returns why the cycle may not work now; empty if it may. A cycle that no night began is never held."""
         if (
@@ -267,7 +267,7 @@ class Nights:
         except (SandboxError, ConfigError, BrokenError, LedgerError) as error:
             self.book.put(night, state=NightState.OPEN, reason=f"it cannot start: {error}; {error.hint}")
             return
-        if cycle.id != name:  # it came between the look and the start
+        if cycle.id != name:  # another cycle began in between
             self.book.put(night, state=NightState.OPEN, reason=waits_for_person(cycle.id))
             return
         self._begun.add(cycle.id)

@@ -16,7 +16,7 @@ def schedule_thread(nights: Nights, wake: Callable[[], object], on_error: Callab
         try:
             seconds = nights.look()
         except TamperedError:
-            return LOOK_SECONDS  # nothing is begun meanwhile, and the dispatcher says so
+            return LOOK_SECONDS  # nothing begins meanwhile; the dispatcher reports it
         if nights.working:
             wake()
         return seconds

@@ -63,7 +63,7 @@ class NightBook:
         start = max(now, datetime.fromisoformat(state.until)) if paused and state is not None else now
         return list(coming(self._calendar, start, count))
 
-    # what a person asks for
+    # requests of people
     def pause(self, until: str = "") -> ScheduleState:
         """Pauses all nights until that time, or until `resume`."""
         changed = self.change(paused=True, until=until)

@@ -88,7 +88,7 @@ def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
         process.stdin.write(settings)
         process.stdin.close()
     except BrokenPipeError:
-        pass  # it has ended already, and its status says why
+        pass  # already ended; its status says why
     return process
 
 
@@ -124,7 +124,7 @@ def _report(**facts: float | None) -> None:
     try:
         os.write(1, json.dumps(facts).encode() + b"\n")
     except BrokenPipeError:
-        sys.exit(0)  # nobody is there to hear it: the daemon is gone
+        sys.exit(0)  # the daemon has ended
 
 
 if __name__ == "__main__":

@@ -156,7 +156,7 @@ class BrokerProcess:
         try:
             guard.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
-            # As another user we may not; it then ends by itself when it can, and the broker with it.
+            # Not permitted as another user; guard and broker then end by themselves.
             with contextlib.suppress(PermissionError):
                 guard.kill()
                 guard.wait()
@@ -176,7 +176,7 @@ class BrokerProcess:
                 problem = str(error)
             else:
                 return ""
-            # What is read here is no longer in the pipe: the guard's line is looked at, not taken.
+            # Only polled: a line read here would be missing from the pipe later.
             if select.select([guard.stdout], [], [], 0.02)[0]:
                 return self._first_line(guard) or problem
             if time.monotonic() > deadline:

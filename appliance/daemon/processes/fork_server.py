@@ -100,7 +100,7 @@ class ForkServer:
             self._process.kill()
             self._process.wait()
         else:
-            os.kill(self.pid, signal.SIGKILL)  # a child that was not waited for: the number is nobody else's
+            os.kill(self.pid, signal.SIGKILL)  # not yet waited for, so the pid is not reused
             os.waitpid(self.pid, 0)
 
 

@@ -72,7 +72,7 @@ class OwnerOnlyProtocol(H11Protocol):
         self._stranger = peer_user(transport.get_extra_info("socket")) not in (os.getuid(), 0)
         if self._stranger:
             self.transport = transport
-            # They may say one thing, and be told why nothing comes of it; or nothing, and not for long.
+            # Strangers may send one request and get the refusal, within a short time.
             self.loop.call_later(STRANGER_SECONDS, transport.close)
         else:
             super().connection_made(transport)

@@ -61,7 +61,7 @@ def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
     """Raises BrokenError unless the data folder, created if missing, belongs to the user: without root's rights it
     could not be written, and the first error would come in the middle of a night."""
     if os.geteuid() != 0:
-        return  # whoever was never root finds out from the kernel, which also knows of groups and access lists
+        return  # without root the kernel decides; it also knows groups and access lists
     if not data.exists():
         _make(data, user)
     for place in _tops(data):
@@ -89,18 +89,18 @@ def drop_privileges(user: pwd.struct_passwd) -> None:
                 _do(libc.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0), f"drop capability {number} from the bounding set")
         if os.geteuid() == 0:
             if user.pw_uid != 0:
-                os.environ.pop("XDG_STATE_HOME", None)  # it is root's
+                os.environ.pop("XDG_STATE_HOME", None)  # root's own
             os.setgroups(_groups(user))
             os.setresgid(user.pw_gid, user.pw_gid, user.pw_gid)
             os.setresuid(user.pw_uid, user.pw_uid, user.pw_uid)
-        # Linux before 4.3 knows no ambient set: it then is empty.
+        # Linux before 4.3 has no ambient set.
         libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
         header, nothing = _Header(_CAPABILITY_VERSION_3, 0), (_Sets * 2)()
         _do(libc.capset(ctypes.byref(header), nothing), "clear the capabilities")
         _do(libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "set no_new_privs")
     except OSError as error:
         raise BrokenError(
-            f"root's rights cannot be given up: {error.strerror}",
+            f"root's rights cannot be dropped: {error.strerror}",
             hint="start it as an ordinary user with the broker as a service, or with CAP_SETPCAP, CAP_SETUID and "
             "CAP_SETGID, which are needed to give the others up",
         ) from error

@@ -84,7 +84,7 @@ class WakeThread:
                     if not takes_no_writes(error):
                         raise
                     seconds, said = AGAIN_SECONDS, str(error)
-                    if said != self._said:  # it may last
+                    if said != self._said:  # logged once
                         log.warning(
                             "the disk is full or read-only: the write is retried", problem=said, seconds=seconds
                         )

@@ -133,7 +133,7 @@ class WorkerProcess:
             begun = time.monotonic()
             try:
                 pid = self._start(work, theirs, writing)
-            except OSError as error:  # killed while it loaded, too: a death like that of a worker
+            except OSError as error:  # also if killed while loading: counts as a worker's death
                 seconds = time.monotonic() - begun
                 self._release(holder)
                 return WorkerEnd(int(ExitCode.INFRASTRUCTURE), stopped=False, seconds=seconds, last_line=str(error))
@@ -159,7 +159,7 @@ class WorkerProcess:
                 _kill_group(pid)
                 holder.gone, no_memory = True, memory.more
                 self.ledger.tell_waiting()
-                # What it had sent is still in the socket and is written before anybody looks at the ledger.
+                # Calls still in the socket are executed before the ledger is read.
                 serving.join(timeout=30)
                 hearing.join(timeout=5)
                 self._release(holder)
@@ -172,7 +172,7 @@ class WorkerProcess:
 
     def _release(self, holder: Holder) -> None:
         holder.gone = True
-        with contextlib.suppress(LedgerError):  # a full disk: the next one's token is another
+        with contextlib.suppress(LedgerError):  # full disk; the next holder has another token anyway
             self.ledger.leases.release(holder)
 
     def stop(self, grace_seconds: float | None = None) -> None:
@@ -210,7 +210,7 @@ class WorkerProcess:
             descriptors = [ledger.fileno(), errors, settings.fileno()]
             self._stopping, self._stuck, self._keeps_spare = False, "", with_model
             self._ended.clear()
-            for _ in range(3):  # the first may have ended for want of work, and its spare, too
+            for _ in range(3):  # the fork server and its spare may have ended idle
                 if self._closed:
                     return None
                 self._forks = self._forks or ForkServer.begun()
@@ -273,7 +273,7 @@ class WorkerProcess:
 
     def _look_after_spare(self) -> None:
         """Replaces a missing or dead spare if one is useful."""
-        if self._spare is not None and self._spare.says_something(0.0):  # it was told nothing, so it has ended
+        if self._spare is not None and self._spare.says_something(0.0):  # got no request, so it has ended
             self._spare.end()
             self._spare = None
         if self._spare is None and self._keeps_spare and self._forks is not None:

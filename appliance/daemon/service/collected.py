@@ -125,7 +125,7 @@ class CollectedWork:
             try:
                 passed = passed_job(job, artifact, self.files.read(job))
             except InfrastructureError:
-                continue  # its files are gone, and what it asked with them
+                continue  # its files, and so its question, are gone
             row = row_of(passed) if passed is not None else None
             if row is not None:
                 yield JOBS, row

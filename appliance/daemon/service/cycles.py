@@ -261,7 +261,7 @@ class Cycles:
             name = cycle.id
             if cycle.state is not CycleState.SET_ASIDE:
                 raise RefusedByPolicyError(
-                    f"cycle {name} was not set aside: it is {cycle.state.value}", hint=f"see `assay cycle show {name}`"
+                    f"cycle {name} is not parked: it is {cycle.state.value}", hint=f"see `assay cycle show {name}`"
                 )
             if unfinished is not None:
                 raise RefusedByPolicyError(
@@ -291,7 +291,7 @@ class Cycles:
         except ConfigError as error:
             return f"{error}; {error.hint}"
         except (BrokenError, LedgerError):
-            pass  # said elsewhere, and no fault of the configuration
+            pass  # reported elsewhere; not a configuration fault
         return ""
 
     def _renew(self, cycle: Cycle) -> None:

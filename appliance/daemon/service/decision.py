@@ -66,7 +66,7 @@ def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> De
             )
         ]
         ledger.put_decision(known[0])
-    # The models are published and the rollouts on record: what only a resumed training would need may go.
+    # Models are published and rollouts recorded: files for resuming the training may go.
     shutil.rmtree(data / "cycles" / cycle.id, ignore_errors=True)
     if cycle.state is CycleState.RUNNING:
         done = {"phase": "done", "state": CycleState.DONE, "updated": utc_now()}

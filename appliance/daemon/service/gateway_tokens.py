@@ -114,7 +114,7 @@ class GatewayDesk:
                     deleted += 1
                 except KeptSessionError:
                     if name != EVERY:
-                        raise  # of all of them, one may have gone meanwhile
+                        raise  # when deleting all, one may have been deleted meanwhile
         except OSError as error:
             raise BrokenError(f"{one} cannot be deleted: {error.strerror}", hint="check the disk") from error
         return DeletedSessions(deleted=deleted)

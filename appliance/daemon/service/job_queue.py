@@ -148,7 +148,7 @@ class JobQueue:
         job = job_named(self.ledger, name)
         if job.state is not JobState.SET_ASIDE:
             raise RefusedByPolicyError(
-                f"{job.id} was not set aside: it is {job.state.value}", hint=f"see `assay jobs show {job.id}`"
+                f"{job.id} is not parked: it is {job.state.value}", hint=f"see `assay jobs show {job.id}`"
             )
         self.ledger.leases.revive(work_of(job.id))
         update = {"state": JobState.QUEUED, "reason": "", "updated": self.now()}
@@ -204,7 +204,7 @@ class JobQueue:
         try:
             wanted = datetime.fromisoformat(deadline)
             in_utc = wanted.astimezone(UTC).isoformat(timespec="seconds")
-        except (ValueError, OverflowError):  # the last and the first hours of all years have no UTC
+        except (ValueError, OverflowError):  # years 1 and 9999 can overflow in UTC
             wanted = None
         if wanted is None or wanted.tzinfo is None:
             raise RequestError(

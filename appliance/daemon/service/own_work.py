@@ -91,7 +91,7 @@ class OwnWork:
             try:
                 self.trust.log("taskset.added", name=made.name, digest=made.digest, licence=made.licence)
             except BaseException:
-                path.unlink()  # what is in no log has not happened
+                path.unlink()  # not logged, so it must not happen
                 raise
         self.events.add("curriculum", f"own/{made.name} was added: {len(made.rows)} problems, {made.digest[:12]}")
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
@@ -151,7 +151,7 @@ class OwnWork:
         try:
             return Reasons.validate_json((self.data / REFUSED).read_bytes())
         except (FileNotFoundError, ValidationError):
-            return {}  # they are checked once more
+            return {}  # they are just checked again
 
     def _remember(self, refused: dict[str, str]) -> None:
         if refused:

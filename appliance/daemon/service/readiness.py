@@ -129,7 +129,7 @@ class Readiness:
         try:
             config = read_config(self.settings.data / champion.folder)
         except (ModelError, OSError):
-            return  # damaged, which is no fault of the configuration
+            return  # damaged: not a configuration fault
         try:
             require_positions(config, tokens)
         except ModelError as error:

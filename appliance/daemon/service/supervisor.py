@@ -323,13 +323,13 @@ class WorkerSupervisor:
         return "again"
 
     def _set_cycle_aside(self, cycle: Cycle, reason: str) -> None:
-        said = f"{_aside(self.retry.attempts, reason)}; `assay cycle resume {cycle.id}` has it tried again"
+        said = f"{_aside(self.retry.attempts, reason)}; `assay cycle resume {cycle.id}` retries it"
         aside = {"state": CycleState.SET_ASIDE, "failure": said, "updated": self.now()}
         self.ledger.put_cycle(cycle.model_copy(update=aside))
         self.events.add("worker", f"cycle {cycle.id} was {said}")
 
     def _set_job_aside(self, job: Job, reason: str) -> None:
-        said = f"{_aside(self.retry.attempts, reason)}; `assay jobs resume {job.id}` has it tried again"
+        said = f"{_aside(self.retry.attempts, reason)}; `assay jobs resume {job.id}` retries it"
         aside = {"state": JobState.SET_ASIDE, "step": "", "reason": said, "updated": self.now()}
         self.on_set_aside(self.ledger.put_job(job.model_copy(update=aside)))
         self.events.add("worker", f"job {job.id} was {said}")
@@ -400,4 +400,4 @@ def work_of_cycle(cycle: str) -> str:
 
 
 def _aside(deaths: int, reason: str) -> str:
-    return f"set aside after {deaths} deaths in a row: {reason}"
+    return f"parked after {deaths} consecutive deaths: {reason}"

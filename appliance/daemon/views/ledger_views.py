@@ -103,7 +103,7 @@ def unfinished_cycle(ledger: Ledger) -> Cycle | None:
 
 def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
     checkpoints = ledger.checkpoints(cycle=cycle.id)
-    # A night that asks an earlier night's candidate again has one that it did not make.
+    # A night that re-evaluates an earlier candidate did not make it.
     models = dict.fromkeys([*(one.manifest for one in checkpoints), *filter(None, [cycle.plan.get("candidate")])])
     evaluations = [one for model in models for one in ledger.evaluations(candidate=model) if one.cycle == cycle.id]
     about = {one.id for one in evaluations}
@@ -155,7 +155,7 @@ class Rollouts:
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
-        # A step is never changed, and reading one costs milliseconds; neither is the file of questions that were kept.
+        # Steps and files of held-out questions never change, and reading one costs milliseconds.
         self._step_questions = lru_cache(maxsize=8)(self._questions_of)
         self._kept_questions = lru_cache(maxsize=2)(_kept)
         self._counted: dict[str, list[PassCount]] = {}
@@ -180,7 +180,7 @@ class Rollouts:
         states = states_in(known.plan)
         found = self._ledger.pass_counts(cycle, {task.id: task.level for task in kept_questions(data, cycle)})
         counts = [one.model_copy(update={"state": states.get((one.family, one.level), "")}) for one in found]
-        if known.state.ended:  # nothing is added to it any more, and counting takes a second for 10,000 rollouts
+        if known.state.ended:  # final; counting 10,000 rollouts takes a second
             self._counted[cycle] = counts
         return counts
 
@@ -223,7 +223,7 @@ class Rollouts:
 
     def _renderer(self, rollout: Rollout, data: Path) -> Renderer:
         """Loads the renderer of the model that wrote it; during training, of the model that the night began with."""
-        from appliance.rendering.formats import FILES, load_renderer  # tokenizers are loaded when somebody looks
+        from appliance.rendering.formats import FILES, load_renderer  # lazy: imports tokenizers
 
         model = self._ledger.checkpoint(rollout.weights)
         if model is None and (cycle := self._ledger.cycle(rollout.cycle)) is not None:

@@ -127,7 +127,7 @@ class TorchCore:
         self._engines, self._base = {}, None
 
     def wake(self) -> None:
-        """Has no effect: weights are pushed before sampling."""
+        """Accepts a wake request without effect: weights are pushed before sampling."""
 
     def submit(
         self,

@@ -3,8 +3,10 @@ r"""One answer or none: a box, a fenced block or the whole turn, whatever a host
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.agent.answers import Final, blocks, final_answer, written
 from appliance.agent.prompt import task_of
@@ -36,7 +38,7 @@ def test_the_one_closed_block_is_the_answer_and_what_stands_around_it_is_not_rea
     assert final_answer(text, AnswerForm.BLOCK) == Final(answer, 1)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "answers"),
     [
         ("", 0),
@@ -66,6 +68,7 @@ def test_no_block_two_blocks_and_one_that_never_closes_are_no_answer(text: str, 
 LINES = st.lists(st.sampled_from(["```", "````", "~~~", "a", "", " ```", "``` b"]), max_size=10).map("\n".join)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(alphabet="`~ab\n\r \t", max_size=60) | LINES)
 def test_a_block_is_found_again_inside_a_longer_fence(text: str) -> None:
     assert all(not block.closed or block.content.endswith("\n") or not block.content for block in blocks(text))
@@ -116,8 +119,8 @@ def test_a_plain_question_is_asked_as_it_stands_and_others_say_files_and_form() 
     assert task_of(job(TEXT)).question == "What?\nYour last turn is the text, and nothing else."
 
 
-@pytest.mark.parametrize("form", [AnswerForm.BOXED, AnswerForm.BLOCK, AnswerForm.WHOLE])
-@pytest.mark.parametrize("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
+@table("form", [AnswerForm.BOXED, AnswerForm.BLOCK, AnswerForm.WHOLE])
+@table("answer", ["6", "\\frac{1}{2}", "def f(x):\n    return x"])
 def test_what_is_written_in_a_form_is_read_back(form: AnswerForm, answer: str) -> None:
     read = final_answer(written(answer, form), form)
     assert (read.answer or "").removesuffix("\n") == answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import table
 
 from appliance.agent.answers import boxed
 from appliance.agent.budget import AgentBudget
@@ -28,7 +28,7 @@ def test_the_model_sees_output_of_a_call_that_worked_and_the_error_of_one_that_d
     assert shown(result(CallStatus.OK, "9" * 100), 28) == "9" * 28
 
 
-@pytest.mark.parametrize("status", [status for status in CallStatus if status is not CallStatus.OK])
+@table("status", [status for status in CallStatus if status is not CallStatus.OK])
 def test_every_failure_has_words_of_its_own_that_fit_where_results_are_short(status: CallStatus) -> None:
     budget = AgentBudget().max_result_chars
     messages = {one: shown(result(one, error="NameError: x"), 1000) for one in CallStatus if one is not CallStatus.OK}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import table
 
 from appliance.agent.usage import by_tier, figures, total
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
@@ -81,6 +81,6 @@ def test_a_rollout_recorded_before_usage_was_kept_still_loads() -> None:
     assert Rollout.model_validate(old).usage == Usage()
 
 
-@pytest.mark.parametrize("status", list(ToolStatus))
+@table("status", list(ToolStatus))
 def test_only_code_that_ran_needs_a_sandbox_on_it(status: ToolStatus) -> None:
     assert status.ran is (status.value not in ("parse_error", "limit", "calls"))

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 from forked_commands import run_forked
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.bug_report.collect import cut_lines, last_lines, parts, write
 from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
@@ -144,6 +146,7 @@ def test_what_cannot_be_had_is_said_in_its_place(tmp_path) -> None:
         assert archive.extractfile("assay-bug-report/b.txt").read() == b"there"  # type: ignore[union-attr]
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(
     st.text(st.characters(exclude_characters="[]"), min_size=6, max_size=40), st.text(max_size=60), st.text(max_size=60)
 )
@@ -154,7 +157,7 @@ def test_a_known_secret_is_never_left_whatever_stands_around_it(secret: str, bef
     assert encoded not in Redactor([secret]).text(f"{before} {encoded} {after}")
 
 
-@pytest.mark.parametrize(
+@table(
     "shape",
     [
         "AWS_SECRET_ACCESS_KEY=VALUE",

@@ -41,7 +41,7 @@ def test_a_key_that_others_may_read_or_that_is_not_encrypted_is_not_used(folder,
     for name in ("ada", "ada.pub"):
         shutil.copy(folder / name, tmp_path / name)
     (tmp_path / "ada").chmod(0o644)
-    with pytest.raises(KeyFileError, match="others may read"):
+    with pytest.raises(KeyFileError, match="readable by others"):
         unlock(find_key(tmp_path, None, None), WORDS)
     subprocess.run(
         ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "open"], check=True, capture_output=True
@@ -64,7 +64,7 @@ def test_no_key_is_written_over_another_and_none_without_a_passphrase(folder) ->
     for name, phrase, message in (
         ("ada", WORDS, "already"),
         ("eve", "short", "8 characters"),
-        ("../x", WORDS, "no name"),
+        ("../x", WORDS, "invalid name"),
     ):
         with pytest.raises(KeyFileError, match=message):
             make_key(folder, name, phrase)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import table
 
 from appliance.config import reference as config_reference
 from appliance.config.configuration import Settings
@@ -25,7 +26,7 @@ def test_every_figure_has_a_unit_and_every_description_is_a_sentence() -> None:
     assert [key.name for key in KEYS.values() if not key.description.endswith(".") or "|" in key.description] == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "kind", "unit", "default", "variable"),
     [
         ("sandbox.pids", "whole number, at least 16, at most 262144", "processes", 128, "ASSAY_SANDBOX__PIDS"),

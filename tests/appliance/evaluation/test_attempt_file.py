@@ -35,7 +35,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="belongs to a different run"):
         AttemptFile(tmp_path, PLAN.model_copy(update={"repeats": 3}), resume=True)
     (tmp_path / ATTEMPTS).write_text("{}\n")
-    with pytest.raises(UsageError, match="no attempt"):
+    with pytest.raises(UsageError, match="invalid line"):
         AttemptFile(tmp_path, PLAN, resume=True)
 
 

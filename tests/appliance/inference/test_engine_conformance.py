@@ -12,6 +12,7 @@ import torch
 from inference_models import VOCABULARY
 from inference_models import tiny as sized
 from scripted_engine import ScriptedEngine
+from tables import table
 from vllm_engines import KeptProcesses, needs_vllm, torch_process
 
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, NoProbabilitiesError, PushProof, Turn
@@ -280,13 +281,13 @@ def test_the_digest_of_weights_tells_a_changed_number_and_a_changed_name() -> No
 
 
 def test_an_unknown_engine_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ModelError, match="no engine 'nobody'") as caught:
+    with pytest.raises(ModelError, match="unknown engine 'nobody'") as caught:
         make_engine("nobody", rows=1, slots=8)
     assert "torch" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", [*MODELS, "gpt2"])
-@pytest.mark.parametrize("temperature", [1.0, 0.6])
+@table("name", [*MODELS, "gpt2"])
+@table("temperature", [1.0, 0.6])
 def test_the_torch_engine_scores_as_transformers_does(name: str, temperature: float) -> None:
     engine = make_engine("torch", rows=1, slots=SLOTS)
     engine.push(tiny(name), name)

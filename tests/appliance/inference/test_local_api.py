@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tables import table
 
 from appliance.agent.api_conversation import code_of
 from appliance.inference.http.bounded_answers import BoundedTransport
@@ -80,7 +81,7 @@ def chat(**message: Any) -> bytes:
     ).encode()
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         chat(content=5),

@@ -60,10 +60,10 @@ def ask_for_code(folder: Path) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
-    "no folder": (shutil.rmtree, "no model folder"),
+    "no folder": (shutil.rmtree, "no such model folder"),
     "no config": (lambda f: (f / "config.json").unlink(), "no config.json"),
     "config is not JSON": (lambda f: (f / "config.json").write_text("{"), "cannot be read"),
-    "config is no table": (lambda f: (f / "config.json").write_text("[1]"), "no table"),
+    "config is no table": (lambda f: (f / "config.json").write_text("[1]"), "not a JSON object"),
     "unknown architecture": (lambda f: change_config(f, model_type="homemade"), "not a supported model"),
     "code in the folder": (ask_for_code, "not a supported model"),
     "no language model": (lambda f: change_config(f, model_type="vit"), "cannot be loaded"),

@@ -128,7 +128,7 @@ def test_c10_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_g
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"cluster": None}, "in none"),
+        ({"cluster": None}, "not in one"),
         ({"engine": "script"}, "runs only here"),
         ({"device": "cuda"}, "get no GPU"),
         ({"vllm": VllmSettings(gpus=(0,))}, "names GPUs of this machine"),

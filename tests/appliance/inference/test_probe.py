@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from tables import table
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from appliance.inference.device import Placement
@@ -60,8 +61,8 @@ def test_a_right_copy_is_taken_however_sure_the_model_is() -> None:
         proved(model, torch.float32, turned=False)
 
 
-@pytest.mark.parametrize("tied", [True, False])
-@pytest.mark.parametrize("vocabulary", [7, 14, 49, 50])
+@table("tied", [True, False])
+@table("vocabulary", [7, 14, 49, 50])
 def test_a_copy_that_knows_of_no_positions_is_found_with_few_words_too(vocabulary: int, tied: bool) -> None:
     model = made(vocabulary, tied=tied)
     proved(model, torch.float32)

@@ -13,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from inference_models import NAMES, VOCABULARY, Played, engine_for, forced_on, play, some_requests, tiny
+from tables import table
 
 from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.sampling import uniforms
@@ -188,7 +189,7 @@ def test_waiting_rows_are_unfinished_but_not_runnable() -> None:
     assert (engine.unfinished, engine.runnable, list(engine.step())) == (0, 0, [])
 
 
-@pytest.mark.parametrize(
+@table(
     "wrong",
     [
         GenerationRequest(1, (), 0, 10, 1.0, 0),

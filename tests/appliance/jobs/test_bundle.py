@@ -394,7 +394,7 @@ def test_the_command_says_what_it_found_and_ends_with_its_exit_code(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     assert verify(tmp_path / "other", json_out=False) == 2
-    assert "of a bundle's files" in capsys.readouterr().err
+    assert "is not a bundle" in capsys.readouterr().err
     assert verify(bundle / "artifact.txt", json_out=True) == 2
     out = capsys.readouterr()
     assert "Traceback" not in out.err

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 from test_statement import SPECS
 
 from appliance.jobs.explain import MOST_LINES, MOST_TEXT, bounded, in_words, question_lines
@@ -138,12 +138,12 @@ def spec(name: str, **more: Any) -> Spec:
     return SPEC.validate_python(BASES[name] | more)
 
 
-@pytest.mark.parametrize(("name", "change"), CHANGES, ids=lambda part: str(part)[:60])
+@table(("name", "change"), CHANGES, ids=lambda part: str(part)[:60])
 def test_whatever_is_changed_in_a_check_is_seen_in_its_words(name, change) -> None:
     assert in_words(spec(name, **change)) != in_words(spec(name))
 
 
-@pytest.mark.parametrize(("item", "change"), ITEMS, ids=lambda part: str(part)[:60])
+@table(("item", "change"), ITEMS, ids=lambda part: str(part)[:60])
 def test_whatever_is_changed_in_an_item_is_seen_in_its_words(item, change) -> None:
     one, other = ({**item, "name": "n"} | more for more in ({}, change))
     assert in_words(spec("checklist", items=[one])) != in_words(spec("checklist", items=[other]))

@@ -118,7 +118,7 @@ def test_a_word_about_something_else_or_with_a_forged_signature_fails(tmp_path: 
     other = made(tmp_path / "other", validation_by(question="another question"))
     assert "is about the content" in checked(other).reasons[0]
     forged = validation_by(by=signer("mallory")).model_copy(update={"key": ADA.public.fingerprint})
-    assert "differs from the signed statement" in checked(made(tmp_path / "forged", forged)).reasons[0]
+    assert "invalid validation" in checked(made(tmp_path / "forged", forged)).reasons[0]
     as_ada = forged.model_copy(
         update={"envelope": forged.envelope.replace(signer("mallory").public.fingerprint, ADA.public.fingerprint)}
     )
@@ -193,7 +193,7 @@ def test_no_part_stands_higher_than_it_is_carried_whatever_version_the_bundle_na
     versions = {**OURS, "assay": "0.0.1"}
     report = checked(sealed(tmp_path / "job-1", meaning=None, statement=raised, versions=versions))
     assert not report.ok
-    assert any(f"claims too much, {standing}: " in reason for reason in report.reasons)
+    assert any(f"claims too much, {standing}" in reason for reason in report.reasons)
 
 
 def test_a_part_of_another_version_stands_no_higher_than_the_best_that_is_carried() -> None:

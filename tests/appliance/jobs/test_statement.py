@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tables import table
 
 from appliance.jobs.statement import mark, statement, statement_of
 from appliance.records.artifacts import MEANING
@@ -57,7 +57,7 @@ def ground_of(name: str) -> Ground:
     return Ground.TESTED if name in ("program", "checklist") else Ground.PROVED
 
 
-@pytest.mark.parametrize("name", SPECS)
+@table("name", SPECS)
 def test_every_kind_says_what_carries_it_and_what_it_leaves_open(name) -> None:
     claims = statement_of(spec(name), passed(ground_of(name)))
     assert claims[0].standing is (Assurance.TESTED if name in ("program", "checklist") else Assurance.PROVED)
@@ -69,14 +69,14 @@ def test_every_kind_says_what_carries_it_and_what_it_leaves_open(name) -> None:
     assert mark(statement_of(spec(name), passed(ground_of(name)), meaning=WORD)) == f"{label} and validated"
 
 
-@pytest.mark.parametrize("name", SPECS)
+@table("name", SPECS)
 def test_what_was_not_passed_is_not_verified_whoever_validates_it(name) -> None:
     failed = passed(None).model_copy(update={"outcome": Outcome.INFRA_ERROR, "score": 0.0, "reason": "no sandbox"})
     assert mark(statement_of(spec(name), failed, meaning=WORD)) == "not verified, but validated"
     assert mark(statement_of(spec(name), failed)) == "not verified, not validated"
 
 
-@pytest.mark.parametrize("name", SPECS)
+@table("name", SPECS)
 def test_a_pass_without_a_ground_is_never_told_as_a_proof(name) -> None:
     assert Assurance.PROVED not in {claim.standing for claim in statement_of(spec(name), passed(None))}
 
@@ -123,8 +123,8 @@ def test_a_claim_names_what_each_solver_said_and_that_one_alone_was_asked() -> N
     assert [claim.part for claim in alone if "second solver" in claim.part] == ["that a second solver agrees"]
 
 
-@pytest.mark.parametrize("evidence", [{"solvers": "z3"}, {"soft": {"name": 1}}, {"axioms": 7}, {"tests": "many"}])
-@pytest.mark.parametrize("name", ["smt", "lean", "program", "checklist"])
+@table("evidence", [{"solvers": "z3"}, {"soft": {"name": 1}}, {"axioms": 7}, {"tests": "many"}])
+@table("name", ["smt", "lean", "program", "checklist"])
 def test_evidence_of_another_shape_breaks_nothing(name, evidence) -> None:
     assert mark(statement_of(spec(name), passed(ground_of(name), **evidence))).endswith("not validated")
 

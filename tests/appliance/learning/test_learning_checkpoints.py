@@ -115,12 +115,12 @@ DAMAGES = (
     (change_a_bit, "was changed"),
     (add, "holds 'model.py'"),
     (link, "is a link"),
-    (replace_with_a_pipe, "no regular file"),
-    (replace_with_a_folder, "no regular file"),
+    (replace_with_a_pipe, "not a regular file"),
+    (replace_with_a_folder, "not a regular file"),
     (lose_the_manifest, "never finished"),
     (garble_the_manifest, "not readable JSON"),
     (rewrite_the_manifest, "not of the form"),
-    (write_the_manifest_otherwise, "not written in its one form"),
+    (write_the_manifest_otherwise, "not in canonical form"),
     (link_the_folder, "not a folder"),
 )
 
@@ -130,7 +130,7 @@ def test_a_whole_folder_that_is_another_one_than_was_recorded_is_found(saved: Pa
     assert verify(saved, expect=digest) == digest
     save(saved, {**FILES, "state.json": b"{} "})
     verify(saved)
-    with pytest.raises(CheckpointError, match="is another one than"):
+    with pytest.raises(CheckpointError, match="has digest"):
         verify(saved, expect=digest)
 
 
@@ -180,7 +180,7 @@ def test_pruning_keeps_the_newest_whole_ones_and_the_spared(tmp_path: Path) -> N
     gone = prune(tmp_path, keep=2, spare=[folders[0]])
     assert gone == [folders[2], folders[1]]
     assert sorted(path.name for path in tmp_path.iterdir()) == [folders[i].name for i in (0, 3, 4, 5)]
-    with pytest.raises(ValueError, match="newest"):
+    with pytest.raises(ValueError, match="keep must be"):
         prune(tmp_path, keep=0)
 
 

@@ -8,7 +8,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
+from tables import table
 from torch import Tensor
 
 from appliance.learning.objectives.dapo import DAPO
@@ -157,7 +159,7 @@ def test_gradients_are_those_of_the_loss(name: str) -> None:
     assert (logprobs.grad[~mask] == 0).all()
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_a_token_is_worth_its_own_advantage(name: str) -> None:
     """Where a token's advantage is 0 it has no gradient, whatever its neighbours' are."""
     logprobs = torch.full((1, 3), -1.0, dtype=torch.float64, requires_grad=True)
@@ -170,21 +172,21 @@ def test_a_token_is_worth_its_own_advantage(name: str) -> None:
     assert gradient[0].tolist() == pytest.approx([-share, 0.0, share])
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_equal_rewards_have_no_advantages(name: str) -> None:
     assert OBJECTIVES[name].advantages([]) == ()
     with pytest.raises(ValueError, match="equal rewards"):
         OBJECTIVES[name].advantages([Graded(0.3, turns=1), Graded(0.3, turns=2)])
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_rewards_that_hardly_differ_still_have_advantages(name: str) -> None:
     found = OBJECTIVES[name].advantages([Graded(1e-200), Graded(0.0), Graded(0.0)])
     assert all(math.isfinite(one) for one in found)
     assert found[0] > 0 > found[1]
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_the_recipe_names_the_objective_whose_clip_it_has_unless_it_says_otherwise(name: str) -> None:
     recipe = TrainingRecipe(objective=name)
     assert (recipe.clip_low, recipe.clip_high) == OBJECTIVES[name].clip
@@ -213,7 +215,7 @@ def reference(logprobs: Tensor, sampled: Tensor, advantages: Tensor, mask: Tenso
     return loss
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 9))
 def test_loss_and_gradient_are_those_of_the_reference(seed: int, rows: int, width: int) -> None:
     torch.manual_seed(seed)
@@ -251,7 +253,7 @@ def test_the_clip_is_wider_above_and_never_stops_a_step_back(ratio: float, advan
     assert (result.clipped.sum().item() == 0) is moves
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_a_masked_token_has_exactly_no_gradient_even_where_its_ratio_would_overflow(name: str) -> None:
     logprobs = torch.full((1, 2), -1.0, requires_grad=True)
     sampled = torch.tensor([[-1.0, -1e9]])

@@ -10,6 +10,7 @@ from random import Random
 import pytest
 import torch
 from learning_builders import drawn, ending_in, judged, only_likeliest, tiny_model, with_model_logprobs
+from tables import table
 from torch import nn
 
 from appliance.inference.engines import make_engine
@@ -159,7 +160,7 @@ def test_training_makes_the_right_answers_likelier_and_the_wrong_ones_less_likel
     assert gain(True) > 0 > gain(False)
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
+@table("objective", OBJECTIVES)
 def test_micro_batches_change_nothing_but_rounding(objective: str) -> None:
     results = []
     for size in (1, 3, 128):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import Pipe
 from pathlib import Path
+from types import SimpleNamespace
 
 import ledger_records as made
 import pytest
@@ -291,3 +292,9 @@ def everything(ledger: SqliteLedger) -> list[object]:
         ledger.events(),
         ledger.recorded_steps("night-2"),
     ]
+
+
+@pytest.mark.parametrize("work", [("train", NIGHT), ("evaluate", NIGHT), ("jobs", "any")], ids=lambda work: work[0])
+def test_a_call_without_a_rule_is_refused(ledger: SqliteLedger, work: tuple[str, ...]) -> None:
+    for call in ("put_decision", "no_such_call"):
+        assert grant_of(work).refusal(SimpleNamespace(call=call), ledger)

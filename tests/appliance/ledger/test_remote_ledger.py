@@ -158,7 +158,7 @@ def test_what_is_no_call_of_the_protocol_is_refused_and_reaches_nothing(ledger: 
     with served(ledger) as line:
         line.send_bytes(content)
         refused = json.loads(line.recv_bytes())["refused"]
-    assert "no call" in refused["message"]
+    assert "invalid ledger call" in refused["message"]
     assert refused["hint"]
 
 
@@ -212,7 +212,7 @@ def test_a_core_that_has_gone_is_reported(ledger: SqliteLedger) -> None:
     ours, theirs = Pipe()
     with theirs:
         ours.close()
-        with pytest.raises(LedgerError, match="line") as caught:
+        with pytest.raises(LedgerError, match="connection") as caught:
             RemoteLedger(theirs).cycles()
         assert "assay serve" in caught.value.hint
 

@@ -155,7 +155,7 @@ def test_the_same_record_again_changes_nothing_and_another_under_its_key_is_refu
         lambda: ledger.put_sealed_set("s", {"items": 5}),
     ]
     for put in refused:
-        with pytest.raises(LedgerError, match="another record") as caught:
+        with pytest.raises(LedgerError, match="different record") as caught:
             put()
         assert caught.value.hint
     assert ledger.checkpoint(made.digest(1)) == made.checkpoint()

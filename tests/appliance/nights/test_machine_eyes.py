@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from tables import table
 
 from appliance.nights.idle import MachineSnapshot
 from appliance.nights.machine import EnergyMeter, MachineEyes, ask, idle_seconds, others_on_gpu, own_processes
@@ -126,7 +127,7 @@ def test_the_newest_terminal_counts_and_one_of_root_s_console_does_not(machine: 
 GRAPHICAL = "Id=2\nType=wayland\nClass=user\nState=active\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("session", "seconds"),
     [
         (f"{GRAPHICAL}IdleHint=no\nIdleSinceHint=0\n", 0.0),

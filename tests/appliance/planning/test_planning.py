@@ -367,7 +367,7 @@ def test_what_is_configured_of_learners_and_engines_is_planned_with_and_what_wou
         layout_of(settings(one, learners=8), FOUR)
     for asked, said in (
         (VllmSettings(gpus=(0, 4)), "names GPU 4, but CUDA shows 4 here"),
-        (VllmSettings(tensor_parallel=8), "is 8, and vLLM is given 4"),
+        (VllmSettings(tensor_parallel=8), "is 8, but vLLM has 4"),
     ):
         with pytest.raises(ModelError, match=said):
             layout_of(settings(asked), FOUR)

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from good_evidence import good_measurements
+from tables import table
 
 from appliance.promotion.evidence import (
     PromotionError,
@@ -204,7 +205,7 @@ def test_fresh_nights_of_the_same_two_models_add_up() -> None:
     assert "after 2 nights" in next(one for one in both.findings if one.gate == "evidence").reason
 
 
-@pytest.mark.parametrize(
+@table(
     "fault",
     [
         "other champion",

@@ -165,7 +165,7 @@ def test_the_embedded_model_is_refused_for_conversations_that_it_cannot_read() -
 
 
 def test_an_engine_that_nobody_has_is_named() -> None:
-    with pytest.raises(ConfigError, match="no engine 'vllm2'") as met:
+    with pytest.raises(ConfigError, match="unknown engine 'vllm2'") as met:
         ConfiguredModel(ModelSettings(engine="vllm2"), MEMORY).require(TOKENS)
     assert "torch" in met.value.hint
 
@@ -176,21 +176,21 @@ def test_a_device_that_is_not_there_or_not_the_engines_to_choose_is_refused_befo
     monkeypatch.setattr("appliance.readiness.model.find_gpus", lambda: ())
     with pytest.raises(ConfigError, match="finds no GPU here"):
         ConfiguredModel(ModelSettings(device="cuda"), MEMORY).require(TOKENS)
-    with pytest.raises(ConfigError, match="the device is fixed by its environment"):
+    with pytest.raises(ConfigError, match="uses the device of its environment"):
         ConfiguredModel(ModelSettings(engine="vllm", device="cpu"), MEMORY).require(TOKENS)
     assert ConfiguredModel(ModelSettings(device="cpu"), MEMORY).require(TOKENS) is None
 
 
 def test_moments_of_8_bits_are_refused_of_several_learners_before_a_night() -> None:
     training = TrainingRecipe(optimizer="adamw_8bit")
-    with pytest.raises(ConfigError, match="there are 2 learners"):
+    with pytest.raises(ConfigError, match="with 2 learners"):
         ConfiguredModel(ModelSettings(learners=2), MEMORY, training).require(TOKENS)
     assert ConfiguredModel(ModelSettings(), MEMORY, training).require(TOKENS) is None
 
 
 def test_an_engine_that_is_to_sleep_while_it_samples_is_refused_before_a_night() -> None:
     training = TrainingRecipe(max_staleness=1)
-    with pytest.raises(ConfigError, match="rollouts go on while the learner works"):
+    with pytest.raises(ConfigError, match="rollouts run while the learner works"):
         ConfiguredModel(ModelSettings(engine="vllm"), MEMORY, training, vllm=VllmSettings(sleep=1)).require(TOKENS)
 
 
@@ -201,7 +201,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     gpu, lora = Gpu("one", 8 << 20, 8 << 20, 1e12, 1e12), TrainingRecipe(method="lora", lora_rank=1)
     monkeypatch.setattr(model_readiness, "count_gpus", lambda: 1)
     monkeypatch.setattr(model_readiness, "find_gpus", lambda: (gpu,))
-    with pytest.raises(ConfigError, match="GiB of a GPU, and this machine has") as met:
+    with pytest.raises(ConfigError, match="GiB of a GPU, but this machine has") as met:
         ConfiguredModel(settings, MEMORY).require(TOKENS)
     assert "method to lora, or use a smaller model, or a GPU with more memory" in met.value.hint
     found = ConfiguredModel(settings, MEMORY, lora).require(TOKENS)
@@ -210,7 +210,7 @@ def test_a_gpu_that_is_too_small_is_said_before_a_night_and_not_where_its_tool_d
     with pytest.raises(ModelError, match="beside vLLM takes at least") as beside:
         require_room(found, Hardware(MEMORY, 1, (gpu,)), lora, vllm)
     assert "set vllm.sleep to 2" in beside.value.hint
-    with pytest.raises(ConfigError, match="of memory, and this machine has"):
+    with pytest.raises(ConfigError, match="of memory, but this machine has"):
         ConfiguredModel(settings.model_copy(update={"device": "cpu"}), 1 << 20).require(TOKENS)
     monkeypatch.setattr(model_readiness, "find_gpus", lambda: ())
     assert ConfiguredModel(settings, 1 << 20).require(TOKENS) is not None

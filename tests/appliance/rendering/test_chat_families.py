@@ -8,8 +8,10 @@ from functools import cache
 
 import pytest
 from chat_models import MARKS, files_of, qwen3_template, tokenizer_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.rendering import chat
 from appliance.rendering.chat import FAMILIES, HARMONY, ChatRenderer
@@ -78,6 +80,7 @@ halves = st.builds(lambda mark, at: mark[: at % len(mark)], marks, st.integers(0
 hostile = st.lists(st.one_of(st.text(max_size=8), marks, halves, st.just("\n")), max_size=8).map("".join)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(family=st.sampled_from(sorted(MARKS)), question=hostile, shown=hostile, code=hostile)
 def test_c13_no_text_from_outside_becomes_a_mark(family: str, question: str, shown: str, code: str) -> None:
     tokenizer, renderer = made(family)
@@ -158,7 +161,7 @@ QWEN_TURNS = {
 }
 
 
-@pytest.mark.parametrize("turn", QWEN_TURNS)
+@table("turn", QWEN_TURNS)
 def test_a_call_that_cannot_be_run_is_told_as_such(turn: str) -> None:
     tokenizer, renderer = made("qwen3")
     read = renderer.read((*tokenizer.encode(turn), renderer.stop), renderer.prompt(ASKED))
@@ -256,6 +259,7 @@ def test_a_second_tool_is_told_called_and_answered_in_every_family(family: str) 
     assert renderer.text(anew) == renderer.text(ids), "a result that is written anew is of the call that it was of"
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(family=st.sampled_from(sorted(MARKS)), keywords=hostile, sender=hostile)
 def test_no_argument_of_a_call_becomes_a_mark(family: str, keywords: str, sender: str) -> None:
     tokenizer, renderer = made(family)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 import pytest
 from chat_models import qwen3_template, tokenizer_of
+from tables import table
 from transformers.utils.chat_template_utils import _compile_jinja_template
 
 from appliance.rendering.formats import load_renderer
@@ -98,12 +99,12 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
     assert reason in read.reason
 
 
-@pytest.mark.parametrize(
+@table(
     ("template", "reason"),
     [
         ("", "no chat template|ChatML"),
         ("{% for", "cannot be read"),
-        ("{{ messages[9].content }}", "breaks"),
+        ("{{ messages[9].content }}", "template failed"),
         ("{{ raise_exception('not me') }}", "says: not me"),
         (OWN.replace("'<|im_end|>' }}{% endfor", "'' }}{% endfor"), "without a special token"),
         (
@@ -116,15 +117,15 @@ def test_a_malformed_call_of_an_unknown_template_is_told_as_such(turn: str, reas
         ),
         (
             OWN.replace("message.content", "(message.content if loop.index > 1 else message.content | upper)"),
-            "as it stands",
+            "changes outside text",
         ),
-        (OWN.replace("message.content", "message.content[:200]"), "as it stands"),
+        (OWN.replace("message.content", "message.content[:200]"), "changes outside text"),
         (OWN.replace("message.content", CUT_RESULTS), "could become a special token"),
         (OWN.replace("message.content", CUT_RESULTS.replace("[0]", "[-1]")), "splits outside text"),
-        ("{{ messages.append(1) }}", "breaks"),
-        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "breaks"),
-        ("{% include '/etc/passwd' %}", "breaks"),
-        ("{{ self.__init__.__globals__.os.system('true') }}", "breaks"),
+        ("{{ messages.append(1) }}", "template failed"),
+        ("{{ ''.__class__.__mro__[1].__subclasses__() }}", "template failed"),
+        ("{% include '/etc/passwd' %}", "template failed"),
+        ("{{ self.__init__.__globals__.os.system('true') }}", "template failed"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_refused_with_the_reason(template: str, reason: str) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from chat_models import tokenizer_of
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from tokenizers import Tokenizer
 
 from appliance.inference.folder import read_model
@@ -54,6 +55,7 @@ def test_a_call_in_the_middle_of_a_turn_is_malformed_not_an_answer(renderer: Ren
 
 
 @pytest.mark.parametrize("name", RENDERERS)
+@settings(max_examples=FROM_STRANGERS)
 @given(text=hostile)
 def test_text_from_outside_comes_back_and_ends_no_turn(name: str, text: str) -> None:
     renderer = RENDERERS[name]
@@ -104,7 +106,7 @@ def test_a_tool_that_the_format_cannot_call_is_refused(renderer: Renderer) -> No
 
 
 def test_a_tokenizer_without_a_token_that_ends_a_turn_is_refused() -> None:
-    with pytest.raises(RenderingError, match="no token"):
+    with pytest.raises(RenderingError, match="lacks the end token"):
         MarkerRenderer(train_tokenizer(TEXTS, SEEDLING), CHATML)
 
 
@@ -132,7 +134,7 @@ def test_a_folder_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "message"),
-    [('{"format": "nobody"}', "none of markers"), ('{"user": "u"}', "does not fit"), ("[]", "no table")],
+    [('{"format": "nobody"}', "unknown format"), ('{"user": "u"}', "does not fit"), ("[]", "not a JSON object")],
 )
 def test_a_format_that_is_not_known_is_refused(tmp_path: Path, written: str, message: str) -> None:
     shutil.copytree(FOLDER, tmp_path / "model")

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from appliance.scheduling.lengths import RANGES, LengthCurve, LengthTable
 from appliance.scheduling.scheduler import Placed, Scheduler, SchedulerState
@@ -76,6 +77,13 @@ def test_memory_is_refilled_as_it_frees_in_the_order_of_the_queue() -> None:
     scheduler.finish(second.rollout)
     assert [one.rollout for one in scheduler.admit()] == ["r2"]
     assert first.rollout == "r0"
+
+
+def test_what_had_begun_is_admitted_before_what_waited_longer() -> None:
+    scheduler = fresh(LONGEST)
+    queued(scheduler, 3)
+    scheduler.submit("begun", "g", 5, begun=True)
+    assert [placed.rollout for placed in scheduler.admit()] == ["begun"]
 
 
 def test_an_engine_that_has_none_is_given_one_whatever_the_forecast() -> None:
@@ -185,7 +193,7 @@ def test_a_rollout_is_submitted_once_and_no_longer_than_the_longest() -> None:
         scheduler.finish("a")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.randoms(use_true_random=False), st.integers(1, 4))
 def test_whatever_happens_each_rollout_runs_on_one_engine_and_ends_once(rng: Random, engines: int) -> None:
     scheduler = fresh(2 * LONGEST, engines=engines)

@@ -9,8 +9,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 from tokenizers import Tokenizer
 
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
@@ -67,6 +68,7 @@ def test_any_text_comes_back_as_it_was(text: str) -> None:
     assert RENDERER.text(RENDERER.plain(text)) == text
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(hostile)
 def test_a_marker_typed_in_text_is_ordinary_characters(text: str) -> None:
     assert not SPECIAL & set(RENDERER.plain(text))

@@ -16,8 +16,10 @@ from pathlib import Path
 
 import pytest
 import structlog
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.client import ApiError, DaemonNotRunning
 from appliance.config.configuration import Settings
@@ -33,7 +35,7 @@ from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from verifiers.contract.errors import SpecError
 
 
-@pytest.mark.parametrize(
+@table(
     ("error", "code"),
     [
         (ConfigError("m", hint="h"), ExitCode.USAGE),
@@ -95,6 +97,7 @@ def logged(form: str, **values: object) -> str:
     return stream.getvalue()
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(), st.text())
 def test_no_value_can_begin_a_line_or_move_the_cursor(text: str, inner: str) -> None:
     for form in ("console", "json"):

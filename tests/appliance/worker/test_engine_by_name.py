@@ -73,6 +73,6 @@ def test_a_name_that_no_engine_has_is_refused_with_those_that_exist(
     tmp_path: Path, ledger: SqliteLedger, settings: Settings
 ) -> None:
     ledger.put_cycle(cycle_of("n"))
-    with pytest.raises(ModelError, match="no engine 'scripted'") as refused:
+    with pytest.raises(ModelError, match="unknown engine 'scripted'") as refused:
         run_cycle("train", "n", tmp_path, settings, ledger, load_policy(tmp_path))
     assert "torch" in refused.value.hint

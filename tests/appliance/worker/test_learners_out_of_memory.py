@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 from memory_groups import MIB, limit, memory_group, used
-from short_nights import FIXTURE, SHORT, cycle_of
-from test_cluster_night import COUNTS, STEPS
+from short_nights import FIXTURE, cycle_of
+from test_cluster_night import COUNTS, NIGHT, STEPS
 
 from appliance.config.configuration import Settings
 from appliance.learning import rank_processes
@@ -33,12 +33,13 @@ ROOM = 32 * MIB
 ASKS = (sys.executable, "-c", "bytes(range(256)) * (1 << 19)")
 
 
+@pytest.mark.slow  # in the suite: test_learner_process.py, and test_out_of_memory.py of the daemon
 def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_checkpoint(
     runtime: RuntimeSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: dict[str, Any] = {"data": str(tmp_path), "model.path": str(FIXTURE), "sandbox.broker": str(runtime.broker)}
     given |= {"threads": 2, "model.learners": 2}
-    settings = Settings.load(given, environ={}, etc_dir=tmp_path).model_copy(update={"recipe": SHORT})
+    settings = Settings.load(given, environ={}, etc_dir=tmp_path).model_copy(update={"recipe": NIGHT})
     ask, asked, rewards = RankProcesses.ask, [], []
 
     with memory_group(64 << 30) as group, SqliteLedger(tmp_path / "ledger.sqlite3") as ledger:
@@ -70,9 +71,11 @@ def test_a_night_whose_learner_runs_out_of_memory_says_so_and_goes_on_from_its_c
         monkeypatch.setattr(rank_processes, "STOPPED_SECONDS", 600.0)
         known = {name: getattr(subprocess, name) for name in ("DEVNULL", "TimeoutExpired")}
         monkeypatch.setattr(rank_processes, "subprocess", SimpleNamespace(Popen=inside, **known))
-        ledger.put_cycle(cycle_of("n"))
+        ledger.put_cycle(cycle_of("n", recipe=NIGHT))
         policy = load_policy(tmp_path)
-        with pytest.raises(InfrastructureError, match="asked to step: memory ran out, and the kernel killed it") as met:
+        with pytest.raises(
+            InfrastructureError, match="the request to step: memory ran out, and the kernel killed it"
+        ) as met:
             run_cycle("train", "n", tmp_path, settings, ledger, policy)
         assert "from the last checkpoint" in met.value.hint
         assert _rewards(ledger) == rewards != []

@@ -155,7 +155,8 @@ def test_an_induced_collapse_stops_the_stage_goes_back_and_says_what_it_saw(
     cycle = ledger.cycle("t")
     assert cycle is not None
     ended = cycle.plan["stage_1"]
-    assert (ended["ended"], ended["step"], "finite" in ended["reason"]) == ("collapse", 0, True)
+    assert (ended["ended"], ended["step"]) == ("collapse", 0)
+    assert any(what in ended["reason"] for what in ("finite", "is nan", "is inf")), ended["reason"]
     assert "stage_2" not in cycle.plan
     # Nothing was learned before it: what is good is the model that it began with.
     assert cycle.plan["candidate"] == cycle.plan["start"]
@@ -199,7 +200,8 @@ def test_sft_that_collapses_goes_back_to_its_best_validation_and_leaves_the_stag
     cycle = ledger.cycle("t")
     assert cycle is not None
     ended = cycle.plan["stage_1"]
-    assert (ended["ended"], ended["step"], "finite" in ended["reason"]) == ("collapse", 0, True)
+    assert (ended["ended"], ended["step"]) == ("collapse", 0)
+    assert any(what in ended["reason"] for what in ("finite", "is nan", "is inf")), ended["reason"]
     assert "stage_2" not in cycle.plan
     assert cycle.plan["candidate"] == cycle.plan["start"]
     (said,) = texts(ledger, "collapse")

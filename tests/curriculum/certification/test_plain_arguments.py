@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tables import table
 
 from curriculum.certification.worlds import plain_arguments
 from curriculum.worlds.arguments import BYTES
@@ -16,7 +17,7 @@ for _ in range(7):
     NESTED = {**HUGE, "items": NESTED}
 
 
-@pytest.mark.parametrize(
+@table(
     ("schema", "plain"),
     [
         ({"type": "string"}, "x"),

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tables import table
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.games import search
@@ -112,7 +113,7 @@ def test_who_does_nothing_submits_nothing(drafts) -> None:
         assert (one.submission(), decide(draft.spec, one.submission()).score) == ("", 0.0)
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@table("topic", TOPICS)
 def test_a_game_shows_neither_its_rules_nor_the_names_of_its_signs(topic) -> None:
     spec = game(topic, 1, Random(1))
     shown = world(spec.game.model_dump()).call("look", {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from tables import table
 
 from curriculum.contract.environment import MadeCall, NamesFailures
 from curriculum.contract.errors import CurriculumError
@@ -77,7 +78,7 @@ READ, PRICE = called("files", "read_file", name="order-abel.txt"), called("inven
 LIST = MadeCall("list_tools", {})
 
 
-@pytest.mark.parametrize(
+@table(
     ("calls", "answered", "passed", "expected"),
     [
         ([LIST, READ, PRICE], True, True, {}),

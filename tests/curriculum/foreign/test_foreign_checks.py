@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.foreign import FOREIGN_SPEC, MOST_ITEMS
@@ -32,7 +33,7 @@ def test_a_window_that_would_leave_its_place_is_refused(batch: int, level: int, 
         window(batch, level, size)
 
 
-@pytest.mark.parametrize("name", DECIDED)
+@table("name", DECIDED)
 def test_a_check_of_ours_passes_the_answer_and_no_mention_of_it(name: str) -> None:
     known = ANSWERS[DECIDED[name]]
     spec = check_of(name, f" {known} ")

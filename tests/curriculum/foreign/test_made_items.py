@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tables import table
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.foreign.making import environment_of, read_items, source_of
@@ -18,7 +19,7 @@ def test_items_that_go_on_from_the_first_one_asked_for_are_read() -> None:
     assert [item.index for item in found] == [3, 4]
 
 
-@pytest.mark.parametrize(
+@table(
     "said",
     [
         "",

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.mcp.listing import (
@@ -55,6 +57,7 @@ def tool(**changes: Any) -> dict[str, Any]:
     return {"name": "fact", "description": "Says a fact.", "parameters": SCHEMA} | changes
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(either(st.just("fact"), NAMES), st.text(max_size=80), either(USUAL, SCHEMAS | JSON))
 def test_a_list_is_refused_or_a_model_can_be_told_of_it(name: str, description: str, parameters: Any) -> None:
     try:
@@ -76,6 +79,7 @@ def test_a_list_is_refused_or_a_model_can_be_told_of_it(name: str, description: 
     assert isinstance(fault_of(told, {"about": "x"}), str)
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(JSON)
 def test_what_is_no_page_is_refused(said: Any) -> None:
     with pytest.raises(CurriculumError):
@@ -88,7 +92,7 @@ def test_names_become_such_as_tools_have_here_and_the_servers_own_are_kept() -> 
     assert [one.called for one in found] == ["getSum", "read-file", "files/list", "v1.ask"]
 
 
-@pytest.mark.parametrize(
+@table(
     ("tools", "why"),
     [
         ([tool(), tool(name="Fact")], "two tools named 'fact'"),

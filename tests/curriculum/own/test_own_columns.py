@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from tables import table
 
 from curriculum.own.columns import OwnKind, RowError, last_box, row_of
 from verifiers.contract.kinds import AnswerForm
@@ -27,7 +28,7 @@ APPS = {"question": "Print the sum.", "input_output": json.dumps({"inputs": ["1 
 CALLED = {"question": "Sort.", "input_output": {"fn_name": "f", "inputs": [[[3, 1]]], "outputs": [[1, 3]]}}
 
 
-@pytest.mark.parametrize(
+@table(
     ("row", "kind", "answer"),
     [
         ({"question": "6 + 6?", "answer": "It is 6+6=<<6+6=12>>12.\n#### 1,012"}, "answer", "1012"),
@@ -59,7 +60,7 @@ def test_a_test_becomes_an_example_and_the_question_names_its_function() -> None
     assert row_of(ADD, "auto", "").form is AnswerForm.BLOCK
 
 
-@pytest.mark.parametrize(
+@table(
     ("row", "kind", "why"),
     [
         ({"question": "q"}, "auto", "no final answer"),

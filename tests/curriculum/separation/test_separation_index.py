@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import make_task
@@ -16,6 +17,7 @@ from curriculum.seeds import seeds
 from curriculum.separation.index import SeparationIndex, text_of
 from curriculum.separation.rules import Check, Match
 from curriculum.separation.tokens import tokens_of, without_numbers
+from curriculum.separation.trained import TrainedQuestions
 from verifiers.answers.spec import AnswerSpec
 
 SEALED = sealed_set(60, 1, tasksets=("triangles", "calendars", "knights", "fraction_arithmetic"))
@@ -41,7 +43,7 @@ def check_of(match: Match | None) -> Check | None:
     return match.check if match is not None else None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "check"),
     [
         (QUESTION, Check.EXACT),
@@ -160,3 +162,13 @@ def test_reading_a_flood_takes_no_longer_than_reading_its_beginning() -> None:
     flood = " ".join(rng.choice(("sheep", "17", "+")) for _ in range(400_000))
     assert len(tokens_of(flood)) <= 20_000
     assert INDEX.met_by_text(flood) is None
+
+
+def test_a_question_is_met_that_is_a_word_apart_from_a_trained_one_and_has_its_numbers_and_check() -> None:
+    trained = TrainedQuestions([written(QUESTION)])
+    assert trained.meets(written(QUESTION))
+    assert trained.meets(written(QUESTION.replace("Monday", "Friday")))
+    assert not trained.meets(written(QUESTION, answer="43"))
+    assert not trained.meets(written(QUESTION.replace("17", "18")))
+    assert not trained.meets(written(QUESTION.replace("Monday", "Friday").replace("barn", "field")))
+    assert not TrainedQuestions().meets(written(QUESTION))

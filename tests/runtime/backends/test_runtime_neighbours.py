@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from runtime.conformance import host
 from runtime.sandbox import CallStatus, Limits, Session, Tier
@@ -213,7 +214,7 @@ STATEMENTS = st.one_of(
 LOOKING = "print(x, f, len('abc'), sum([1, 5]), math.gcd(12, 18), math.pi, int('7'), sorted('ba'))"
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STATEMENTS, min_size=1, max_size=6))
 def test_whatever_pure_code_does_the_next_session_finds_a_clean_interpreter(
     pool: Sessions, statements: list[str]

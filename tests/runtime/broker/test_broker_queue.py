@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+from property_budget import examples
 
 from runtime.broker.queue import Queue, QueuePosition
 from runtime.errors import BusyError
@@ -109,7 +110,7 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=40, stateful_step_count=60, deadline=None)
+TestAnyOrder.settings = settings(max_examples=examples(40), stateful_step_count=60, deadline=None)
 
 
 @given(st.lists(st.tuples(KEYS, CALLERS, PRIORITIES), max_size=40), st.randoms())

@@ -224,7 +224,7 @@ def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> No
         with pytest.raises(BadRequestError, match="unknown snapshot"):  # its name is another's
             probe.restore(taken)
         folder.rename(folder.with_name(other.key))
-        with pytest.raises(RefusedError, match="another version"):
+        with pytest.raises(RefusedError, match="other sandbox programs"):
             probe.restore(other.key)
 
 

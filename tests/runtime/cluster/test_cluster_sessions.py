@@ -121,7 +121,7 @@ def test_a_host_that_comes_back_before_it_was_missed_takes_the_place_of_its_old_
     again = LocalHost(cluster.hosts["a"].settings)
     waiting = session.start("1")
     cluster.link.join(again)
-    with pytest.raises(InfrastructureError, match="came back"):
+    with pytest.raises(InfrastructureError, match="it returned before"):
         waiting.result(120)
     assert cluster.pool.open().run("print(1)").output == "1\n"
     assert len(again.pools[0].sessions) == 1
@@ -290,7 +290,7 @@ def test_a_host_that_turns_us_away_is_said_with_its_reason_and_once(tmp_path: Pa
 
 def test_what_a_host_refuses_says_which_host_that_is(cluster: Cluster) -> None:
     session = cluster.pool.open(packages=PackageSet(digest="0" * 16))
-    with pytest.raises(RefusedError, match=r"host a: .* no package set"):
+    with pytest.raises(RefusedError, match=r"host a: no package set"):
         session.run("1")
 
 

@@ -76,6 +76,7 @@ def ip(*arguments: str) -> None:
     subprocess.run(["ip", *arguments], check=True, timeout=120)
 
 
+@pytest.mark.slow  # `test_cluster_over_ray.py` loses and finds hosts on one network
 def test_two_hosts_work_together_are_parted_and_find_each_other_again(root_dir: Path, cable: str) -> None:
     net = f"10.213.{os.getpid() % 250}"
     # `ip netns exec` would hide the control groups.

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from property_budget import examples
 
 from runtime.cluster.placement import Health, HostLoad, HostPlacement, choose
 from runtime.errors import InfrastructureError
@@ -151,4 +152,4 @@ class Life(RuleBasedStateMachine):
 
 
 TestLife = Life.TestCase
-TestLife.settings = settings(max_examples=50, deadline=None)
+TestLife.settings = settings(max_examples=examples(50), deadline=None)

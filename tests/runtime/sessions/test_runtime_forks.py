@@ -195,7 +195,7 @@ def test_a_snapshot_in_the_middle_of_a_call_is_refused_and_disturbs_nobody(pool:
         while not sandbox._worker._under_way:
             assert not under_way.done()
             time.sleep(0.01)
-        with pytest.raises(BadRequestError, match="under way"):
+        with pytest.raises(BadRequestError, match="a call is running"):
             sandbox.snapshot()
         assert under_way.result(timeout=120).output == "2\n"
         snapshot = sandbox.snapshot()

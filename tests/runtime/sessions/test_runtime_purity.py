@@ -6,8 +6,10 @@ import ast
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from runtime.sandbox import Tier
 from runtime.sessions.purity import Need, classify
@@ -208,12 +210,12 @@ TRICKS = [
 ]
 
 
-@pytest.mark.parametrize("source", CALCULATIONS)
+@table("source", CALCULATIONS)
 def test_what_a_calculator_is_asked_for_is_pure(source: str) -> None:
     assert classify(source) is Need.PURE
 
 
-@pytest.mark.parametrize("source", TRICKS)
+@table("source", TRICKS)
 def test_a_trick_is_never_pure(source: str) -> None:
     assert classify(source).tier is not Tier.SHARED
 
@@ -238,6 +240,7 @@ def test_files_and_programs_ask_for_a_sandbox(source: str) -> None:
     assert classify(source).tier is Tier.SANDBOX
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(max_size=300))
 def test_any_text_is_classified(source: str) -> None:
     assert classify(source) in Need
@@ -247,6 +250,7 @@ WORDS = "x = print ( ) math . pi __class__ [ ] 1 'a' { } : , lambda for in impor
 FRAGMENTS = st.sampled_from([*WORDS.split(" "), "\n"])
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.lists(FRAGMENTS, max_size=25))
 def test_no_pure_source_has_a_reserved_name_or_writes_an_attribute(words: list[str]) -> None:
     source = " ".join(words)

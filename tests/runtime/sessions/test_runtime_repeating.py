@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import table
 
 from runtime.errors import InfrastructureError
 from runtime.sandbox import CallStatus, Session, Tier
@@ -97,7 +98,7 @@ def test_what_depends_on_a_clock_on_chance_or_on_addresses_runs_in_a_sandbox_of_
         assert pool.stats()["calls"] == before + 4
 
 
-@pytest.mark.parametrize("code", DEPENDS)
+@table("code", DEPENDS)
 def test_what_can_be_seen_to_depend_on_them_is_not_tried_in_a_process(code: str) -> None:
     assert classify(code) is Need.MACHINE
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from runtime.errors import BadRequestError, LimitError, SandboxError
 from runtime.guest import wire
@@ -152,6 +153,7 @@ def test_no_listing_reaches_beyond_its_target(listing: list[ListedName], content
             assert not path.is_file() or path.read_bytes() == content
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.binary(max_size=80))
 def test_any_bytes_are_a_listing_or_refused(data: bytes) -> None:
     try:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.scalars import Scalars
@@ -44,7 +45,7 @@ def held(of: list[tuple[Fraction, int]]) -> set[Fraction]:
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(classes, classes, st.sampled_from(sorted(UNITS)))
 def test_two_unions_of_classes_are_equal_exactly_when_they_hold_the_same_numbers(
     first: list[tuple[Fraction, int]], second: list[tuple[Fraction, int]], unit: str
@@ -84,7 +85,7 @@ def value_at(of: tuple[list[int], list[tuple[int, int]], bool], point: Fraction)
 functions = st.tuples(cuts, st.lists(lines, min_size=4, max_size=4), st.booleans())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @example(([0], [(1, -1), (0, 0), (0, 0), (0, 0)], False), ([0], [(1, -1), (1, -1), (0, 0), (0, 0)], False))
 @given(functions, functions)
 def test_cases_are_equal_exactly_when_their_values_are(
@@ -98,7 +99,7 @@ def test_cases_are_equal_exactly_when_their_values_are(
         assert found.truth is not Truth.OPEN
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.integers(1, 30), min_size=2, max_size=4),
     st.fractions(Fraction(1, 9), 9, max_denominator=9),
@@ -111,7 +112,7 @@ def test_ratios_are_equal_exactly_when_they_are_in_proportion(numbers: list[int]
     assert passes(" : ".join(map(str, numbers)), answer) == (off == 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(1, 5000), st.integers(1, 97), st.integers(0, 4), st.integers(-3, 3))
 def test_an_approximation_has_to_be_rounded_or_cut_off(above: int, below: int, places: int, off: int) -> None:
     exact = Fraction(above, below)
@@ -125,7 +126,7 @@ def test_an_approximation_has_to_be_rounded_or_cut_off(above: int, below: int, p
     assert passes(str(exact), rf"{exact} \approx {text}") == agrees
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(-20, 20), st.integers(-5, 5).filter(bool), st.integers(4, 60), st.booleans())
 def test_dots_stand_for_every_number_between(start: int, step: int, count: int, three: bool) -> None:
     terms = [start + step * index for index in range(count)]

@@ -17,6 +17,7 @@ import pytest
 from fuzz_blocks import in_blocks
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.real_sets import canonical, combined, difference, holds, interval
@@ -171,13 +172,13 @@ def rearranged(node: Expression) -> st.SearchStrategy[Expression]:
     return st.sampled_from(candidates)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(expressions.flatmap(lambda node: st.tuples(st.just(node), rearranged(node))))
 def test_what_is_proved_equal_is_equal(pair: tuple[Expression, Expression]) -> None:
     proves_nothing_false(*pair)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(expressions, expressions)
 def test_two_random_expressions_are_never_falsely_equal(first: Expression, second: Expression) -> None:
     proves_nothing_false(first, second)
@@ -199,7 +200,7 @@ OPERATIONS = {
 }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(OPERATIONS)), intervals), min_size=1, max_size=5), intervals)
 def test_sets_hold_what_their_definition_holds(
     steps: list[tuple[str, tuple[Fraction, Fraction, bool, bool]]], start: tuple[Fraction, Fraction, bool, bool]
@@ -222,7 +223,7 @@ def test_sets_hold_what_their_definition_holds(
         assert holds(total, Number(point), SCALARS) == wanted
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(intervals, intervals)
 def test_two_sets_differ_exactly_when_a_number_tells_them_apart(
     first: tuple[Fraction, Fraction, bool, bool], second: tuple[Fraction, Fraction, bool, bool]
@@ -270,7 +271,7 @@ def changed(piece: Piece, change: str) -> list[Piece]:
     return [piece]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(roots, st.sampled_from(sorted(HOLDS)), st.sampled_from([1, -1]), changes, st.integers(0, 3))
 def test_an_inequality_is_taken_for_its_set_and_for_no_other(
     roots: list[Fraction], sign: str, lead: int, change: str, which: int

@@ -7,6 +7,7 @@ from functools import cache
 
 import pytest
 from answer_pairs import Pair, pairs
+from tables import table
 
 from verifiers.answers.verifier import AnswerVerifier
 from verifiers.contract.errors import SpecError
@@ -35,7 +36,7 @@ def passed(pair: Pair) -> bool:
     return verdict.passed
 
 
-@pytest.mark.parametrize(("name", "category"), CATEGORIES)
+@table(("name", "category"), CATEGORIES)
 def test_no_false_answer_passes_and_every_true_one_but_those_known(name: str, category: str) -> None:
     found = passes(name, category)
     assert [pair for pair, equal, went in found if went and not equal] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tables import table
 
 from verifiers.answers.kind import ANSWER
 from verifiers.answers.spec import AnswerSpec
@@ -20,7 +21,7 @@ VERIFIER = AnswerVerifier()
 CASES = [case for kind in (ANSWER, EXACT, PREDICATE) for case in cases_of(kind)]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+@table("case", CASES, ids=[case.name for case in CASES])
 def test_no_attack_passes_and_every_honest_answer_does(case: Case) -> None:
     verifier = decider(case.spec)
     verifier.check(case.spec, prove=True)
@@ -29,6 +30,11 @@ def test_no_attack_passes_and_every_honest_answer_does(case: Case) -> None:
     assert verdict.ground is not None
     assert len(json.dumps(verdict.evidence)) < 20_000
     assert verdict.reason.isprintable()
+
+
+def test_an_integer_in_digits_has_its_sign() -> None:
+    spec = AnswerSpec(expected="6", notation="digits")
+    assert [decider(spec).verify(spec, text).passed for text in ("6", "+6", "-6")] == [True, True, False]
 
 
 def test_every_canary_has_its_own_name() -> None:
@@ -47,7 +53,7 @@ GROUNDS = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer", "ground"), GROUNDS)
+@table(("expected", "answer", "ground"), GROUNDS)
 def test_a_verdict_says_what_it_rests_on(expected: str, answer: str, ground: Ground) -> None:
     form = "equal" if answer == "0/0" else "worked_out"
     assert VERIFIER.verify(AnswerSpec(expected=expected, form=form), answer).ground is ground
@@ -80,7 +86,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("options", BAD.values(), ids=BAD.keys())
+@table("options", BAD.values(), ids=BAD.keys())
 def test_a_spec_that_cannot_decide_is_refused_with_a_hint(options: dict[str, str]) -> None:
     with pytest.raises(SpecError) as caught:
         VERIFIER.check(AnswerSpec.model_validate(options), prove=True)

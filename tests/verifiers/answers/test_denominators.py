@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.verifier import AnswerVerifier
@@ -32,7 +33,7 @@ LOSES = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), LOSES)
+@table(("expected", "answer"), LOSES)
 def test_an_equation_without_a_value_at_some_solutions_is_not_proved_equal(expected: str, answer: str) -> None:
     assert VERIFIER.verify(AnswerSpec(expected=expected), answer).ground is Ground.UNKNOWN
 
@@ -55,7 +56,7 @@ KEEPS = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), KEEPS)
+@table(("expected", "answer"), KEEPS)
 def test_an_equation_that_keeps_the_solutions_is_proved_equal(expected: str, answer: str) -> None:
     assert VERIFIER.verify(AnswerSpec(expected=expected), answer).ground is Ground.PROVED
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.verifier import AnswerVerifier
@@ -25,7 +26,7 @@ WORKED_OUT = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), WORKED_OUT)
+@table(("expected", "answer"), WORKED_OUT)
 def test_a_complex_number_over_one_denominator_is_worked_out(expected: str, answer: str) -> None:
     for form in ("worked_out", "simplified"):
         assert VERIFIER.verify(AnswerSpec(expected=expected, form=form), answer).ground is Ground.PROVED
@@ -43,7 +44,7 @@ LEFT = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), LEFT)
+@table(("expected", "answer"), LEFT)
 def test_a_calculation_with_complex_numbers_is_left_to_be_done(expected: str, answer: str) -> None:
     assert VERIFIER.verify(AnswerSpec(expected=expected), answer).ground is Ground.UNFINISHED
 

@@ -8,6 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
+from tables import table
 
 from verifiers.answers.algebra import magnitude, modular
 from verifiers.answers.algebra.equality import Truth
@@ -30,7 +32,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), DIFFERENT)
+@table(("first", "second"), DIFFERENT)
 def test_two_huge_numbers_are_told_apart(first: str, second: str) -> None:
     finding = SCALARS.compare(parse_expression(first), parse_expression(second))
     assert finding.truth is Truth.DIFFERENT
@@ -49,7 +51,7 @@ def test_a_huge_number_without_a_value_is_not_equal_to_itself() -> None:
 small = st.integers(0, 40)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(small, small, small, st.integers(-30, 30))
 def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None:
     def number(value: int) -> Number:
@@ -66,7 +68,7 @@ def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None
         assert modular.residue(Quotient(number(d), number(a + 1)), prime) * (a + 1) % prime == d % prime
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 3_000))
 def test_sizes_enclose_factorials(n: int) -> None:
     found = magnitude.Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))

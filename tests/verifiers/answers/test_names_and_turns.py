@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.verdict import Ground
@@ -24,7 +25,7 @@ def test_what_says_the_same_is_proved(gold: str, answer: str) -> None:
     assert decide(AnswerSpec(expected=gold), answer).ground is Ground.PROVED
 
 
-@pytest.mark.parametrize(
+@table(
     ("gold", "answer", "ground"),
     [
         ("(1,2)", "(y,x)=(1,2)", Ground.REFUTED),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tables import table
 
 from verifiers.answers.algebra.normal import same, same_turn
 from verifiers.answers.grammar.reading.plain import parse_expression
@@ -47,12 +47,12 @@ NOT_PROVED = [
 ]
 
 
-@pytest.mark.parametrize(("first", "second"), PROVED)
+@table(("first", "second"), PROVED)
 def test_an_identity_has_one_normal_form(first: str, second: str) -> None:
     assert same(parse_expression(first, NAMES), parse_expression(second, NAMES), real=True)
 
 
-@pytest.mark.parametrize(("first", "second"), NOT_PROVED)
+@table(("first", "second"), NOT_PROVED)
 def test_what_fails_somewhere_is_not_proved(first: str, second: str) -> None:
     assert not same(parse_expression(first, NAMES), parse_expression(second, NAMES), real=True)
 

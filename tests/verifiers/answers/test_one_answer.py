@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.answers.verifier import AnswerVerifier
@@ -35,7 +36,7 @@ COMMAS = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), COMMAS)
+@table(("expected", "answer"), COMMAS)
 def test_a_comma_before_zeros_is_refused_for_it_may_separate_two_answers(expected: str, answer: str) -> None:
     assert ground(expected, answer) is Ground.UNREADABLE
     assert ground(expected, answer, units="optional") is Ground.UNREADABLE
@@ -68,7 +69,7 @@ def test_a_comma_behind_thousands_of_digits_is_refused() -> None:
     assert ground("5", "1" * 9_000 + ",5") is Ground.UNREADABLE
 
 
-@pytest.mark.parametrize("letter", "RGFTPNESV")
+@table("letter", "RGFTPNESV")
 def test_a_lower_case_letter_is_another_symbol_than_a_capital_that_nothing_marks(letter: str) -> None:
     assert not passes(letter, letter.lower())
     assert not passes(letter, f"${letter.lower()}$")
@@ -94,6 +95,6 @@ CHOICES = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), CHOICES)
+@table(("expected", "answer"), CHOICES)
 def test_the_label_of_a_choice_may_be_in_either_case(expected: str, answer: str) -> None:
     assert passes(expected, answer)

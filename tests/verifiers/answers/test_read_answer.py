@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from reading_kit import shown
+from tables import table
 
 from verifiers.answers.grammar.nodes import symbols
 from verifiers.answers.grammar.reading.read_answer import read_answer
@@ -291,7 +292,7 @@ EXPRESSIONS = {
 }
 
 
-@pytest.mark.parametrize(("text", "meaning"), [*NUMBERS.items(), *EXPRESSIONS.items()])
+@table(("text", "meaning"), [*NUMBERS.items(), *EXPRESSIONS.items()])
 def test_a_number_or_an_expression_is_read_as_it_is_meant(text: str, meaning: str) -> None:
     assert shown(read_answer(text, variables=None)) == meaning
 
@@ -329,7 +330,7 @@ SETTLED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "meaning"), SETTLED)
+@table(("text", "expected", "meaning"), SETTLED)
 def test_an_expected_answer_settles_what_has_two_readings(text: str, expected: str, meaning: str) -> None:
     wanted = read_answer(expected, variables=None)
     assert shown(read_answer(text, variables=None, expected=wanted)) == meaning

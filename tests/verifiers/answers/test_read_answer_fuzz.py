@@ -10,6 +10,7 @@ import time
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
 from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError
@@ -94,7 +95,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300, quick=FROM_STRANGERS), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(TEXTS, st.sampled_from(EXPECTED))
 @example("\\frac", None)
 @example("\\lim_{x", None)

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
 
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.rational import rational
@@ -50,7 +51,7 @@ def computed(node: ast.expr, text: str) -> Fraction:
     raise TypeError(ast.dump(node))
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120, quick=FROM_STRANGERS), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SOUP)
 def test_arithmetic_is_read_as_python_reads_it(text: str) -> None:
     source = text.strip().replace("^", "**")

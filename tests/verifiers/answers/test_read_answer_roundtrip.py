@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from reading_kit import Writer
 
 from verifiers.answers.grammar import nodes as n
@@ -144,21 +145,21 @@ def _digits(value: int, base: int) -> str:
     return text if text[0].isdigit() else "0" + text
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(VALUES, st.booleans())
 def test_what_is_written_is_read_back(value: v.Value, latex: bool) -> None:
     text = Writer(latex=latex).value(value)
     assert read_answer(text, variables=None, expected=value) == value, text
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EXPRESSIONS, st.booleans())
 def test_an_expression_needs_no_expected_answer_to_be_read(node: n.Expression, latex: bool) -> None:
     text = Writer(latex=latex).expression(node)
     assert read_answer(f"${text}$" if latex else text, variables=LETTERS) == v.Scalar(node), text
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 10**9), st.integers(0, 10**6), st.integers(1, 10**6))
 def test_a_recurring_decimal_is_its_fraction(whole: int, before: int, cycle: int) -> None:
     length = len(str(cycle))
@@ -167,7 +168,7 @@ def test_a_recurring_decimal_is_its_fraction(whole: int, before: int, cycle: int
         assert read_answer(f"{whole}.{before}{mark}", variables=None) == v.Scalar(n.Number(value))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 10**12))
 def test_thousands_may_be_separated_in_every_usual_way(number: int) -> None:
     for separator in (",", "{,}", r"\,", r"\;", "~", r",\!", " ", "\u202f"):
@@ -175,7 +176,7 @@ def test_thousands_may_be_separated_in_every_usual_way(number: int) -> None:
         assert read_answer(text, variables=None) == v.Scalar(n.Number(Fraction(number))), text
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 99), st.integers(1, 50), st.integers(1, 50))
 def test_mixed_numbers_are_sums(whole: int, above: int, more: int) -> None:
     below = above + more

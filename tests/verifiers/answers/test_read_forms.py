@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from reading_kit import shown
+from tables import table
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.number_words import number_in_words
@@ -122,18 +123,18 @@ NO_NUMBERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "meaning"), READ.items())
+@table(("text", "meaning"), READ.items())
 def test_what_people_write_is_read_as_they_mean_it(text: str, meaning: str) -> None:
     assert shown(read_answer(text, variables=None)) == meaning
 
 
-@pytest.mark.parametrize(("text", "expected", "meaning"), SETTLED)
+@table(("text", "expected", "meaning"), SETTLED)
 def test_an_expected_answer_settles_a_form(text: str, expected: str, meaning: str) -> None:
     wanted = read_answer(expected, variables=None)
     assert shown(read_answer(text, variables=None, expected=wanted)) == meaning
 
 
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+@table("text", REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_not_quite_such_a_form_is_refused(text: str) -> None:
     with pytest.raises(GrammarError):
         read_answer(text, variables=None, expected=read_answer("5", variables=None))
@@ -145,11 +146,11 @@ def test_forms_that_stand_for_too_much_are_refused(text: str) -> None:
         read_answer(text, variables=None)
 
 
-@pytest.mark.parametrize(("text", "value"), WORDS.items())
+@table(("text", "value"), WORDS.items())
 def test_numbers_in_words_are_numbers(text: str, value: str) -> None:
     assert number_in_words(text) == Fraction(value)
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS)
+@table("text", NO_NUMBERS)
 def test_words_that_are_ordinals_or_unclear_are_no_numbers(text: str) -> None:
     assert number_in_words(text) is None

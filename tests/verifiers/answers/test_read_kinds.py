@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from reading_kit import shown
+from tables import table
 
 from verifiers.answers.grammar.reading.read_answer import read_answer
 
@@ -354,16 +354,16 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize(("text", "meaning"), QUANTITIES.items())
+@table(("text", "meaning"), QUANTITIES.items())
 def test_a_unit_stays_with_its_number(text: str, meaning: str) -> None:
     assert shown(read_answer(text, variables=None)) == meaning
 
 
-@pytest.mark.parametrize(("text", "meaning"), [*SEVERAL.items(), *SETS.items(), *RELATIONS.items()])
+@table(("text", "meaning"), [*SEVERAL.items(), *SETS.items(), *RELATIONS.items()])
 def test_points_lists_matrices_sets_and_relations_are_told_apart(text: str, meaning: str) -> None:
     assert shown(read_answer(text, variables=None)) == meaning
 
 
-@pytest.mark.parametrize(("text", "meaning"), WORDS.items())
+@table(("text", "meaning"), WORDS.items())
 def test_words_and_choices_are_no_products_of_letters(text: str, meaning: str) -> None:
     assert shown(read_answer(text, variables=None)) == meaning

@@ -9,6 +9,7 @@ import time
 from fractions import Fraction
 
 import pytest
+from tables import table
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Number
@@ -99,7 +100,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED.keys())
+@table("text", REFUSED.values(), ids=REFUSED.keys())
 def test_what_is_malformed_is_refused_whole(text: str) -> None:
     with pytest.raises(GrammarError):
         read_answer(text, variables=None, expected=Scalar(Number(Fraction(5))))
@@ -175,7 +176,7 @@ def test_the_only_box_is_the_answer(text: str, inside: str) -> None:
     assert boxed(text) == inside
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "5",

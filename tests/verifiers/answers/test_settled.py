@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tables import table
 
 from verifiers.answers.grammar.reading.formulas import formula
 from verifiers.answers.grammar.words import loose_words
@@ -71,17 +72,17 @@ NOT_ABOUT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "answer"), BARE + LETTERS + COUNTS + FORMULAS + ABOUT)
+@table(("gold", "answer"), BARE + LETTERS + COUNTS + FORMULAS + ABOUT)
 def test_what_is_said_by_custom_passes(gold: str, answer: str) -> None:
     assert decide(AnswerSpec(expected=gold), answer).ground is Ground.PROVED
 
 
-@pytest.mark.parametrize(("gold", "answer"), RELATIONS + NOT_LETTERS + NOT_COUNTS + NOT_FORMULAS + NOT_ABOUT)
+@table(("gold", "answer"), RELATIONS + NOT_LETTERS + NOT_COUNTS + NOT_FORMULAS + NOT_ABOUT)
 def test_what_only_looks_so_does_not(gold: str, answer: str) -> None:
     assert not decide(AnswerSpec(expected=gold), answer).passed
 
 
-@pytest.mark.parametrize(
+@table(
     ("gold", "answer", "form", "passed"),
     [
         ("12_8", "10", "worked_out", False), ("12_8", "12_8", "worked_out", True),
@@ -110,9 +111,7 @@ def test_what_is_not_read_is_refused_by_its_name(gold: str, said: str) -> None:
         decide(AnswerSpec(expected=gold), "1")
 
 
-@pytest.mark.parametrize(
-    "text", ["CO_2", "C_1C_2", "V_1I_2", "N_0", "(a+b)_2", "H", "CO", "In", "P", "x^+", "A_2B", "Ca()_2", "C)_2("]
-)
+@table("text", ["CO_2", "C_1C_2", "V_1I_2", "N_0", "(a+b)_2", "H", "CO", "In", "P", "x^+", "A_2B", "Ca()_2", "C)_2("])
 def test_what_may_be_a_product_is_no_formula_by_itself(text: str) -> None:
     assert formula(text) is None
 

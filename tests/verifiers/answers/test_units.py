@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tables import table
 
 from verifiers.answers.grammar.nodes import Number
 from verifiers.answers.grammar.rational import rational
@@ -26,7 +27,7 @@ SAME = [
 ]
 
 
-@pytest.mark.parametrize(("first", "unit", "second", "other"), SAME)
+@table(("first", "unit", "second", "other"), SAME)
 def test_the_same_quantity_in_two_units(first: Fraction, unit: object, second: Fraction, other: object) -> None:
     one = measure(Number(Fraction(first)), unit)  # type: ignore[arg-type]
     two = measure(Number(Fraction(second)), other)  # type: ignore[arg-type]

@@ -7,7 +7,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import examples
 from pydantic import ValidationError
+from tables import table
 
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.scalars import Scalars
@@ -46,7 +48,7 @@ EQUAL = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), EQUAL)
+@table(("expected", "answer"), EQUAL)
 def test_other_ways_of_writing_the_same_pass(expected: str, answer: str) -> None:
     verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x", "y")), answer)
     assert verdict.passed, verdict.reason
@@ -73,7 +75,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("expected", "answer"), DIFFERENT)
+@table(("expected", "answer"), DIFFERENT)
 def test_what_is_only_nearly_the_same_fails(expected: str, answer: str) -> None:
     verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x", "y")), answer)
     assert verdict.outcome is Outcome.FAIL
@@ -109,7 +111,7 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize(("expected", "answer"), ATTACKS.values(), ids=ATTACKS.keys())
+@table(("expected", "answer"), ATTACKS.values(), ids=ATTACKS.keys())
 def test_an_attack_never_passes(expected: str, answer: str) -> None:
     verdict = decide(AnswerSpec(notation="plain", expected=expected, variables=("x",)), answer)
     assert verdict.outcome is Outcome.FAIL
@@ -154,7 +156,7 @@ EXPRESSIONS = st.recursive(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(EXPRESSIONS)
 def test_equality_is_reflexive_and_adding_one_is_always_different(text: str) -> None:
     spec = AnswerSpec(notation="plain", expected=text, variables=("x", "y"))
@@ -176,7 +178,7 @@ def test_an_integer_passes_with_space_around_it_and_its_neighbour_fails(number: 
     assert not decide(spec, str(number + 1)).passed
 
 
-@pytest.mark.parametrize(
+@table(
     "answer",
     [
         "42.0",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError
@@ -70,17 +71,17 @@ NAMES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), CASE + REAL + UNITS + NAMES)
+@table(("gold", "answer", "ground"), CASE + REAL + UNITS + NAMES)
 def test_an_answer_says_what_it_means_and_nothing_else(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold), answer).ground is ground
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), SUMS + FUNCTIONS + UNKNOWN_FUNCTIONS)
+@table(("gold", "answer", "ground"), SUMS + FUNCTIONS + UNKNOWN_FUNCTIONS)
 def test_a_value_that_is_left_to_be_computed_is_the_value_that_it_has(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold, form="equal"), answer).ground is ground
 
 
-@pytest.mark.parametrize(("gold", "answer", "ground"), COMPLEX)
+@table(("gold", "answer", "ground"), COMPLEX)
 def test_a_complex_symbol_is_not_its_conjugate(gold: str, answer: str, ground: Ground) -> None:
     assert decide(AnswerSpec(expected=gold, domain="complex"), answer).ground is ground
 
@@ -96,3 +97,8 @@ def test_what_is_not_clear_is_no_expected_answer(gold: str) -> None:
 @pytest.mark.parametrize(("text", "passed"), [(r"So \boxed 5.", True), (r"\boxed 25", True), (r"\boxed 5^2", False)])
 def test_a_box_without_braces_holds_the_digits_behind_it(text: str, passed: bool) -> None:
     assert decide(AnswerSpec(expected="25" if "2" in text else "5", final="boxed"), text).passed is passed
+
+
+def test_an_infinity_is_not_the_other_one() -> None:
+    spec = AnswerSpec(expected=r"-\infty")
+    assert [decide(spec, text).ground for text in (r"-\infty", r"\infty")] == [P, R]

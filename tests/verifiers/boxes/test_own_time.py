@@ -6,11 +6,12 @@ import os
 import time
 
 import pytest
+from tables import table
 
 from verifiers.boxes.own_time import LAST_PATIENCE, PATIENCE, computed_by, is_over
 
 
-@pytest.mark.parametrize(
+@table(
     ("computed", "wall", "over"),
     [
         (0.5, 0.5, False),

@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from checklist_kit import CASES as ALL
 from checklist_kit import SPECS
+from tables import table
 
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import OLDER, ChecklistSpec, Guard, SoftItem, Unreadable
@@ -25,12 +26,12 @@ def test_names_are_unique() -> None:
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("spec", list(dict.fromkeys(case.spec for case in CASES)), ids=lambda spec: spec.items[0].name)
+@table("spec", list(dict.fromkeys(case.spec for case in CASES)), ids=lambda spec: spec.items[0].name)
 def test_every_list_says_something(spec: ChecklistSpec) -> None:
     HardVerifier().check(spec, prove=True)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@table("case", CASES, ids=lambda case: case.name)
 def test_a_canary_gets_the_verdict_it_deserves(case: Case) -> None:
     verifier = HardVerifier()
     verdict = verifier.verify(case.spec, case.submission)
@@ -45,7 +46,7 @@ def test_a_canary_gets_the_verdict_it_deserves(case: Case) -> None:
 UNREADABLE = [case for case in CASES if case.name.startswith("unreadable-")]
 
 
-@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case.name)
+@table("case", UNREADABLE, ids=lambda case: case.name)
 def test_what_is_not_allowed_is_unreadable_and_the_place_is_named(case: Case) -> None:
     verdict = HardVerifier().verify(case.spec, case.submission)
     assert verdict.ground is Ground.UNREADABLE
@@ -56,16 +57,14 @@ def test_what_is_not_allowed_is_unreadable_and_the_place_is_named(case: Case) ->
     assert len(case.submission.split("\n")) >= place["line"]
 
 
-@pytest.mark.parametrize("guard", [*get_args(Guard), *get_args(Unreadable), *OLDER])
+@table("guard", [*get_args(Guard), *get_args(Unreadable), *OLDER])
 def test_every_guard_is_needed(guard: str) -> None:
     """Without it an attack passes: the canaries would notice its loss."""
     loose = [(case.spec.model_copy(update={"allowed": (guard,)}), case.submission) for case in ATTACKS]
     assert any(HardVerifier().verify(spec, submission).passed for spec, submission in loose)
 
 
-@pytest.mark.parametrize(
-    "kind", ["words", "length", "count", "headings", "table", "citations", "numbers", "code", "script"]
-)
+@table("kind", ["words", "length", "count", "headings", "table", "citations", "numbers", "code", "script"])
 def test_every_sort_of_item_is_needed(kind: str) -> None:
     """Without it an attack passes."""
     for case in ATTACKS:

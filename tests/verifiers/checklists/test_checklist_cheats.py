@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tables import table
 
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.spec import ChecklistSpec
@@ -23,7 +23,7 @@ def test_names_are_unique() -> None:
     assert len({case["name"] for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+@table("case", CASES, ids=lambda case: case["name"])
 def test_a_text_gets_the_verdict_that_a_reader_would_give(case: dict[str, Any]) -> None:
     verifier = HardVerifier()
     spec = ChecklistSpec.model_validate(case["spec"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from tables import table
 
 from verifiers.checklists.document import Document
 from verifiers.checklists.items import decide_item
@@ -42,7 +43,7 @@ def holds(text: str, sources: tuple[CitedSource, ...] = LETTERS, **fields: objec
     return decide_item(CitationsItem.model_validate({"name": "c", **fields}), Document(text), sources).holds
 
 
-@pytest.mark.parametrize("marks", MARKS.split(" "))
+@table("marks", MARKS.split(" "))
 def test_a_quotation_is_one_in_all_marks(marks: str) -> None:
     assert holds(f"The report says: {marks.replace('{}', TRUE)} [A].", least_quotations=1)
     assert not holds(f"The report says: {marks.replace('{}', LIE)} [A].")
@@ -70,12 +71,12 @@ QUOTED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", FORGED)
+@table("text", FORGED)
 def test_what_no_source_says_is_not_quoted(text: str) -> None:
     assert not holds(text)
 
 
-@pytest.mark.parametrize("text", QUOTED)
+@table("text", QUOTED)
 def test_people_quote_in_many_ways(text: str) -> None:
     assert holds(text)
 
@@ -112,12 +113,12 @@ KNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("sources", "form"), [(known, form) for known, forms in INVENTED for form in forms.split("|")])
+@table(("sources", "form"), [(known, form) for known, forms in INVENTED for form in forms.split("|")])
 def test_a_source_that_is_not_there_is_found_in_every_bracket(sources: tuple[CitedSource, ...], form: str) -> None:
     assert not holds(f"It is long {form}", sources)
 
 
-@pytest.mark.parametrize(("sources", "form"), [(known, form) for known, forms in KNOWN for form in forms.split("|")])
+@table(("sources", "form"), [(known, form) for known, forms in KNOWN for form in forms.split("|")])
 def test_a_source_is_cited_in_every_bracket(sources: tuple[CitedSource, ...], form: str) -> None:
     assert holds(f"It is long{'' if form[0] in '.,¹' else ' '}{form}", sources)
 

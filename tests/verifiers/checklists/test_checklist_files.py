@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from verifiers.checklists.files import checklist_from
 from verifiers.checklists.spec import ChecklistSpec, JsonItem, SoftItem
@@ -92,7 +93,7 @@ ITEMS = st.fixed_dictionaries(
 )
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(
     st.fixed_dictionaries(
         {"items": st.lists(ITEMS | JSONS, max_size=3)}, optional={"sources": JSONS, "question": JSONS}

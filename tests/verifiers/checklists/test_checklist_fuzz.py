@@ -7,6 +7,7 @@ import unicodedata
 from checklist_kit import HONEST_WATER, PLAIN, REPORT, WATER
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
 
 from verifiers.checklists.citations import is_verbatim, same_text
 from verifiers.checklists.document import Document
@@ -51,7 +52,7 @@ TEXTS = st.lists(PIECES, max_size=60).map("".join) | st.text(max_size=300)
 VERIFIER = HardVerifier()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 @given(TEXTS)
 def test_every_text_gets_a_verdict(text: str) -> None:
     for spec in (REPORT, PLAIN, WATER):

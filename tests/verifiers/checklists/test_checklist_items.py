@@ -9,6 +9,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables import table
 
 from verifiers.checklists.document import Document
 from verifiers.checklists.hard import HardVerifier
@@ -83,7 +84,7 @@ COUNTS = [
 ]
 
 
-@pytest.mark.parametrize(("of", "text", "number"), COUNTS)
+@table(("of", "text", "number"), COUNTS)
 def test_what_is_counted(of: str, text: str, number: int) -> None:
     assert found(of, text) == number
 
@@ -181,7 +182,7 @@ def test_a_schema_never_reaches_outside() -> None:
     assert not holds(JsonItem(name="n", rules=json.dumps(inside)), "[1, 2.5]")
 
 
-@pytest.mark.parametrize(
+@table(
     ("items", "unique"),
     [
         ("[1, true, 0, false, null, \"1\", [], {}, [1], [[1]], {\"a\": 1}, 1.5]", True),
@@ -233,12 +234,12 @@ FITS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rules", "text", "fits"), FITS)
+@table(("rules", "text", "fits"), FITS)
 def test_a_schema_is_exact_about_numbers_formats_and_patterns(rules: object, text: str, fits: bool) -> None:
     assert holds(JsonItem(name="n", rules=json.dumps(rules)), text) == fits
 
 
-@pytest.mark.parametrize("pattern", [r"\A", r"^a\Z", "(?P<a>x)", "(?i)a", "(", "a{2,1}", "[b-a]", "^{"])
+@table("pattern", [r"\A", r"^a\Z", "(?P<a>x)", "(?i)a", "(", "a{2,1}", "[b-a]", "^{"])
 def test_a_pattern_that_is_not_ecma_is_a_bad_spec(pattern: str) -> None:
     for rules in ({"pattern": pattern}, {"patternProperties": {pattern: False}}):
         with pytest.raises(SpecError, match="ECMA-262") as error:
@@ -293,7 +294,7 @@ QUOTED = [
 ]
 
 
-@pytest.mark.parametrize(("text", "good"), QUOTED)
+@table(("text", "good"), QUOTED)
 def test_citations_exist(text: str, good: bool) -> None:
     assert holds(CitationsItem(name="n"), text) == good
 
@@ -329,7 +330,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize(("derived", "text", "good"), NUMBERS)
+@table(("derived", "text", "good"), NUMBERS)
 def test_numbers_agree_with_the_facts(derived: str, text: str, good: bool) -> None:
     item = NumbersItem.model_validate({"name": "n", "facts": ("120", "80"), "derived": derived, "free_up_to": 3})
     assert holds(item, text) == good
@@ -368,7 +369,7 @@ BAD_SPECS = [
 ]
 
 
-@pytest.mark.parametrize("items", BAD_SPECS, ids=lambda items: "-".join(item.item for item in items))
+@table("items", BAD_SPECS, ids=lambda items: "-".join(item.item for item in items))
 def test_a_list_that_cannot_decide_is_a_bad_spec(items: tuple[HardItem | SoftItem, ...]) -> None:
     with pytest.raises(SpecError) as error:
         HardVerifier().check(ChecklistSpec(items=items))
@@ -407,7 +408,7 @@ def test_a_guard_takes_all_credit() -> None:
     assert HardVerifier().verify(spec, "The sea.\u202e").score == 0.0
 
 
-@pytest.mark.parametrize(
+@table(
     "claim",
     [
         "This answer explains the sea and the wind.", "My short text describes the sea and the wind.",
@@ -483,7 +484,7 @@ LARGE += [
 ]
 
 
-@pytest.mark.parametrize("text", LARGE, ids=lambda text: ascii(text[:8]))
+@table("text", LARGE, ids=lambda text: ascii(text[:8]))
 def test_large_texts_are_answered_soon(text: str) -> None:
     items: tuple[HardItem, ...] = (
         CitationsItem(name="c"),

@@ -9,6 +9,7 @@ import pytest
 from checklist_kit import CASES, HONEST_WATER, WATER
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
 
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.judge import LETTERS, MAX_QUOTED, MEANING, ORDERS, grade_of, prompt, quoted
@@ -165,7 +166,7 @@ def test_a_text_cannot_leave_its_quotation(text: str) -> None:
     ]
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(st.text(max_size=400), st.text(max_size=100))
 def test_no_text_leaves_its_quotation(text: str, question: str) -> None:
     asked = prompt("It is kind.", question, text, ORDERS[1])

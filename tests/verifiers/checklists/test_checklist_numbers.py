@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.checklists.document import Document
 from verifiers.checklists.items import decide_item
@@ -32,18 +33,18 @@ def holds(text: str, **fields: object) -> bool:
     return decide_item(NumbersItem.model_validate({"name": "n", **fields}), Document(text), ()).holds
 
 
-@pytest.mark.parametrize("form", OTHERS)
+@table("form", OTHERS)
 def test_what_stands_around_a_number_makes_it_another_one(form: str) -> None:
     text = f"The two fields together gave {form} of it."
     assert not holds(text, required=("200",), derived="all", facts=("200",), free_up_to=10**6)
 
 
-@pytest.mark.parametrize("form", SAME)
+@table("form", SAME)
 def test_a_number_is_the_same_in_every_usual_form(form: str) -> None:
     assert holds(f"The two fields together gave {form} of it.", required=("200",), facts=("200",), free_up_to=100)
 
 
-@pytest.mark.parametrize(
+@table(
     "form",
     "200 miles|200-mile|200 kg|$200|200 euros|USD 200|200 days|two hundred miles|200 °C|200 square miles|200m".split(
         "|"
@@ -75,7 +76,7 @@ def test_a_unit_may_be_written_out_left_away_or_be_one_that_nobody_lists(fact: s
 CELLS = "200k|(200)|($200)|–200|−200|- 200|200-|200 bn|200,000|200 000|200‰|200%|200.5|200m$|200e3|2oo"
 
 
-@pytest.mark.parametrize("cell", CELLS.split("|"))
+@table("cell", CELLS.split("|"))
 def test_a_cell_of_a_table_is_read_with_all_that_is_in_it(cell: str) -> None:
     table = f"| Field | Tonnes |\n|---|---|\n| North | 120 |\n| South | 80 |\n| all | {cell} |\n"
     assert not holds(table, required=("200",), facts=("120", "80"), free_up_to=10**6)
@@ -110,12 +111,12 @@ AGREES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "facts"), AGREES)
+@table(("text", "facts"), AGREES)
 def test_a_fact_may_be_written_as_its_readers_write_it(text: str, facts: str) -> None:
     assert holds(text, facts=tuple(facts.split()), required=tuple(facts.split()))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "facts"),
     [
         ("It made $3.2M.", "3214567"), ("It rose by 5–10 %.", "5% 10%"), ("From $5 to 10 million.", "5000000 10000000"),
@@ -165,7 +166,7 @@ IN_WORDS = (
 ).split("|")
 
 
-@pytest.mark.parametrize("line", IN_WORDS)
+@table("line", IN_WORDS)
 def test_number_words_of_other_languages_are_facts(line: str) -> None:
     text, _, fact = line.partition("=")
     assert holds(text, facts=(fact,), free_up_to=0)
@@ -183,7 +184,7 @@ NO_NUMBERS = (
 ).split("|")
 
 
-@pytest.mark.parametrize("text", NO_NUMBERS)
+@table("text", NO_NUMBERS)
 def test_words_that_only_look_like_numbers_are_none(text: str) -> None:
     assert holds(text, facts=(), free_up_to=0)
 

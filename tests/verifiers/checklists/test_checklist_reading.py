@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.checklists.document import Document
 from verifiers.checklists.hard import HardVerifier
@@ -31,7 +32,7 @@ SENTENCES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "number"), SENTENCES)
+@table(("text", "number"), SENTENCES)
 def test_sentences_are_those_that_people_count(text: str, number: int) -> None:
     assert len(sentences(text)) == number
 
@@ -63,7 +64,7 @@ HONEST = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", HONEST)
+@table("text", HONEST)
 def test_names_in_other_scripts_code_and_notes_are_honest(text: str) -> None:
     items = (
         CountItem(name="w", of="words", least=3), WordsItem(name="f", forbidden=("secret", "lo")), CitationsItem(name="c", least=0),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from verifiers.contract.errors import SpecError
-from verifiers.contract.verdict import Outcome
+from verifiers.contract.verdict import Ground, Outcome
 from verifiers.games.rules import SHOWN, Game, Play, efficiency
 from verifiers.games.spec import GameSpec
 from verifiers.registry import check_spec, decide, kind_named
@@ -41,7 +42,7 @@ def played(map_: str, moves: str, *, movement: str = "step", wrap: bool = False,
     return [play.act(move) for move in moves][-1], play
 
 
-@pytest.mark.parametrize(
+@table(
     ("map_", "winning", "failing"),
     [
         pytest.param("#######\n#PkD.G#\n#######", "rrrr", "lrrr", id="a key opens one door"),
@@ -135,7 +136,7 @@ def test_a_game_whose_solution_does_not_win_it_is_no_spec(change: dict[str, obje
         check_spec(spec)
 
 
-@pytest.mark.parametrize(
+@table(
     "change",
     [
         {"effects": ["left", "right", "dig"]},
@@ -160,3 +161,11 @@ def test_a_play_that_stops_early_has_what_it_won() -> None:
     verdict = decide(CORRIDOR, "2 2 2 2")
     assert (verdict.outcome, verdict.evidence["levels_won"]) == (Outcome.FAIL, 1)
     assert verdict.score == pytest.approx(1 / 3)
+
+
+def test_a_play_with_an_action_that_the_game_does_not_have_is_none_whatever_it_won() -> None:
+    won = "2 2 2 2"
+    assert decide(CORRIDOR, won).ground is not Ground.UNREADABLE
+    for play in (f"{won} dig", f"dig {won}"):
+        verdict = decide(CORRIDOR, play)
+        assert (verdict.ground, verdict.score) == (Ground.UNREADABLE, 0.0)

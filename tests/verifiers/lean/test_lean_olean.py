@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lean_kit import Local, word
+from property_budget import FROM_STRANGERS, examples
 
 from verifiers.lean.declarations import examine
 from verifiers.lean.olean import ENTRIES, Olean, OleanError
@@ -64,7 +65,7 @@ def test_what_is_no_compiled_file_is_refused(data: bytes) -> None:
             Olean(text)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200, quick=FROM_STRANGERS))
 @given(at=st.integers(0, 1 << 20), value=st.integers(0, (1 << 64) - 1))
 def test_hostile_bytes_are_read_or_refused(data: bytes, at: int, value: int) -> None:
     at = at % (len(data) - 8) & ~7

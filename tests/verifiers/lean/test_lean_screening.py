@@ -7,6 +7,8 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from verifiers.lean.reading import commands
 from verifiers.lean.reading.lexer import without_comments, without_room, words
@@ -16,7 +18,7 @@ from verifiers.lean.statement import read_statement
 from verifiers.lean.submission import assemble
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "theorem x : p := by aesop\nunsafe def y := 1",
@@ -54,7 +56,7 @@ def test_a_cheat_is_called_one(text: str) -> None:
     assert any(finding.cheat for finding in screen(text)), screen(text)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "by native_decide",
@@ -78,7 +80,7 @@ def test_what_is_needless_is_refused_without_accusation(text: str) -> None:
     assert not any(finding.cheat for finding in found), found
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "-- sorry axiom set_option debug.skipKernelTC true",
@@ -131,7 +133,7 @@ def test_what_honest_proofs_have_is_left_alone(text: str) -> None:
     assert screen(text) == []
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "runs"),
     [
         ("theorem x : p := by simp (maxSteps := evil)", True),
@@ -168,13 +170,13 @@ def test_where_is_said_and_how_many_is_bounded() -> None:
     assert (found[0].line, found[0].column) == (2, 3)
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(st.text(max_size=200))
 def test_no_text_breaks_it(text: str) -> None:
     screen(text)
 
 
-@settings(deadline=None)
+@settings(max_examples=FROM_STRANGERS, deadline=None)
 @given(st.lists(st.sampled_from(["@[", "]", "(", "set_option", "attribute", "[", "notation", '"x"', ",", "simp"])))
 def test_no_mixture_of_its_own_words_breaks_it(pieces: list[str]) -> None:
     screen(" ".join(pieces))

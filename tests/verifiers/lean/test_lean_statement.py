@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.lean.reading.lexer import code
@@ -53,7 +54,7 @@ def test_the_trusted_name_has_the_namespaces_of_its_own(name: str, marked: str) 
     assert f"type_of% @{full}) : True" in found.rest_file("m")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "trusted"),
     [
         ("theorem x (a : p := by q) : a = a -- so\nend A", "theorem m (a : p := by q) : a = a := sorry\n"),
@@ -99,7 +100,7 @@ def said(found: LeanStatement) -> list[str]:
     return [found.source[command.start : command.end] for command in found.header.context]
 
 
-@pytest.mark.parametrize(
+@table(
     ("header", "context"),
     [
         ("open A in\ndef f := 1\nset_option b true in\ntheorem y : p := q\nopen C\n", ["open C"]),
@@ -126,7 +127,7 @@ def test_what_is_in_force_at_the_theorem_is_its_context(header: str, context: li
     assert said(read(header + "theorem x : p := sorry")) == context
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "what"),
     [
         ("", "no theorem"),
@@ -168,7 +169,7 @@ CONTEXT = "universe u\nnamespace N\nopen A\nvariable (n : Nat)\n"
 INCLUDED = "variable (n : Nat)\ninclude n in\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("statement", "submission", "compiled"),
     [
         (CONTEXT + "theorem x : p := sorry", CONTEXT + "theorem x : p := q", CONTEXT + "theorem x : p := q"),

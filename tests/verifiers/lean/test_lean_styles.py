@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import table
 
 from verifiers.contract.verdict import Outcome
 from verifiers.lean.reading.commands import as_plain_file
@@ -58,7 +59,7 @@ def test_without_warm_headers_the_verdicts_are_the_same(
                 assert lean.verify(spec_of(case), submission).passed == (kind == "control"), submission
 
 
-@pytest.mark.parametrize("case", STYLES["read"], ids=lambda case: case["name"])
+@table("case", STYLES["read"], ids=lambda case: case["name"])
 def test_a_statement_that_needs_mathlib_is_read_and_its_submissions_are_not_refused(case: dict[str, Any]) -> None:
     spec = spec_of(case)
     statement = read_statement(spec)

@@ -8,6 +8,7 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome
@@ -34,7 +35,7 @@ TRUE = [
 ]
 
 
-@pytest.mark.parametrize(("predicate", "domain", "answer"), TRUE)
+@table(("predicate", "domain", "answer"), TRUE)
 def test_a_value_that_fulfils_the_predicate_passes(predicate: str, domain: str, answer: str) -> None:
     spec = PredicateSpec(predicate=predicate, domain=domain)
     check_spec(spec)
@@ -74,7 +75,7 @@ FALSE = [
 ]
 
 
-@pytest.mark.parametrize(("predicate", "domain", "answer"), FALSE)
+@table(("predicate", "domain", "answer"), FALSE)
 def test_what_does_not_certainly_fulfil_the_predicate_fails(predicate: str, domain: str, answer: str) -> None:
     verdict = decide(PredicateSpec(predicate=predicate, domain=domain), answer)
     assert verdict.outcome is Outcome.FAIL
@@ -97,7 +98,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("predicate", BAD.values(), ids=BAD.keys())
+@table("predicate", BAD.values(), ids=BAD.keys())
 def test_a_predicate_that_decides_nothing_is_a_bad_spec_with_a_hint(predicate: str) -> None:
     with pytest.raises(SpecError) as caught:
         check_spec(PredicateSpec(predicate=predicate))

@@ -141,7 +141,7 @@ def test_a_property_that_comes_to_no_end_refutes_nothing_and_has_one_clock(
     spec = holds("while result != sorted(xs): pass\n    return True", total_seconds=0.5)
     verdict = verifier.verify(spec, "def order(xs):\n    return xs + [0]\n")
     assert (verdict.outcome, verdict.ground) == (Outcome.FAIL, Ground.UNKNOWN), verdict
-    assert "whether property 1 holds is not known" in verdict.reason
+    assert "property 1 is undecided" in verdict.reason
 
 
 def test_a_property_that_a_result_exhausts_refutes_nothing(verifier: ProgramVerifier) -> None:

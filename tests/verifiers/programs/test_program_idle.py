@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from program_kit import NUMBERS
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
@@ -40,7 +41,7 @@ SQUARES = (("1", "1.0"), ("2", "4.0"), ("3", "9.0"))
 SHOWN = examples(("1", "1"), ("2", "4"), visible=True)
 
 
-@pytest.mark.parametrize(
+@table(
     ("spec", "what"),
     [
         (function(examples=examples(*SQUARES), compare=near(1e9)), "returns 0 passes"),
@@ -71,7 +72,7 @@ def test_what_needs_no_sandbox_is_refused_where_a_spec_is_read(spec: ProgramSpec
     assert refused.value.hint
 
 
-@pytest.mark.parametrize(
+@table(
     "spec",
     [
         function(examples=examples(("", "42"))),

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_kit import SPECS
+from property_budget import examples
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.programs import checking
@@ -40,7 +42,7 @@ NUMBER = Integers()
 RIGHT = "def f(x):\n    return x\n"
 
 
-@pytest.mark.parametrize(
+@table(
     ("change", "why"),
     [
         ({}, "no tests"),
@@ -74,7 +76,7 @@ def test_a_spec_that_decides_nothing_is_refused(change: dict[str, Any], why: str
         checking.check(ProgramSpec(**change))
 
 
-@pytest.mark.parametrize("name", SPECS)
+@table("name", SPECS)
 def test_every_spec_of_the_canaries_can_be_used_stored_and_hashed(name: str) -> None:
     spec = SPECS[name]
     checking.check(spec)
@@ -148,7 +150,7 @@ def fits(generator: Generator, value: Value) -> bool:
 
 
 @given(generators, st.integers(0, 1_000))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_what_is_generated_and_what_it_shrinks_to_is_what_was_declared(generator: Generator, seed: int) -> None:
     assert fits(generator, simplest(generator))
     value = draw(generator, Random(seed), 1.0)
@@ -163,7 +165,7 @@ def test_what_is_generated_and_what_it_shrinks_to_is_what_was_declared(generator
 
 
 @given(generators)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_shrinking_ends(generator: Generator) -> None:
     value, steps = draw(generator, Random(1), 1.0), 0
     while (simpler := next(smaller(generator, value), None)) is not None:
@@ -217,7 +219,7 @@ def test_a_spec_is_read_from_toml() -> None:
     assert spec.inputs == (Lists(of=Integers(low=-5, high=5)),)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "why"),
     [
         ("function = ", "not TOML"), ("colour = 'red'", "colour"), ("function = 5", "function"), ("", "no tests"),
@@ -247,7 +249,7 @@ def test_signals_are_seen_in_names_texts_and_assignments() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ['\\"""' * 50_000, "'''" + "\\" * 199_999, "def __eq__(" * 18_000, '"' * 200_000, "'\\" * 100_000,
      "sys.modules[" * 16_000,

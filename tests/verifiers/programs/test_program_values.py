@@ -8,6 +8,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
+from tables import table
 
 from verifiers.programs.data.compare import CompareRule, agree, printed
 from verifiers.programs.data.values import (
@@ -37,7 +39,7 @@ natives = st.recursive(
 
 
 @given(natives)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_what_is_written_is_read_again(native: object) -> None:
     value = of_native(native)
     again = eval(literal(value), {"nan": math.nan, "inf": math.inf, "complex": complex, "set": set})
@@ -45,7 +47,7 @@ def test_what_is_written_is_read_again(native: object) -> None:
 
 
 @given(st.one_of(st.text(max_size=60), natives.map(repr)))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 def test_any_text_is_a_literal_or_refused(text: str) -> None:
     try:
         value = read(text)
@@ -55,7 +57,7 @@ def test_any_text_is_a_literal_or_refused(text: str) -> None:
     assert "complex(" in written or literal(read(written)) == written
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["__import__('os')", "open('x')", "[x for x in y]", "1 if 2 else 3", "f'{1}'", "a.b", "{**{}}", "lambda: 1",
      "1 + 1", "{1: 2, 1: 3}", "{1: 2, True: 3}", "{(0, 1): 2, (0.0, 1): 3}", "{1, 1.0}", "{[1]: 2}", "{(1, {}): 2}",
@@ -76,7 +78,7 @@ def test_arguments_have_positions_and_names() -> None:
             read_arguments(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("expected", "got", "rules"),
     [
         ("1", "1", "exact equal close"), ("1", "1.0", "equal close"), ("1", "True", ""),
@@ -149,7 +151,7 @@ def test_sets_in_sets_and_keys_are_written_so_that_python_takes_them(text: str) 
     assert literal(read(literal(value))) == literal(value)
 
 
-@pytest.mark.parametrize(
+@table(
     ("rule", "expected", "got", "same"),
     [
         ("exact", "1\n", "1\n", True), ("exact", "1\n", "1", False), ("lines", "1 \n2\n", "1\n2  \n\n", True),
@@ -172,7 +174,7 @@ def test_a_reply_is_read_behind_its_own_mark_only() -> None:
     assert (twice.kind, twice.forged) == ("lost", True)
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     ["", "[]", "null", '{"w": 1}', '{"v": {"t": 1}}', '{"v": {"q": []}}', '{"v": {"d": [[1]]}}', '{"v": {"i": 5}}',
      '{"v": {"i": "zz"}}', '{"v": {"f": "1"}}', '{"v": {"t": [], "s": []}}', '{"v": NaN}', '{"v": Infinity}',
@@ -185,7 +187,7 @@ def test_what_is_no_reply_is_none(text: str) -> None:
 
 @given(st.recursive(st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text()), lambda inner: st.one_of(
     st.lists(inner), st.dictionaries(st.sampled_from(list("tdsbifcvrxlmq")), inner)), max_leaves=20))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 def test_no_reply_breaks_its_reader(found: object) -> None:
     parse(json.dumps(found))
     parse(json.dumps({"v": found}))

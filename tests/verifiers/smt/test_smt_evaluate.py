@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from smt_kit import RandomTerms
+from tables import table
 
 from verifiers.smt.language.errors import ClaimError, Undefined
 from verifiers.smt.language.evaluate import evaluate
@@ -24,7 +25,7 @@ def true(text: str) -> bool:
     return found
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "(= (div 7 2) 3)",

@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
 from smt_kit import RandomTerms
 
 from verifiers.contract.errors import SpecError
@@ -70,13 +71,13 @@ def check_claim(claim: str) -> None:
     assert SmtVerifier().verify(spec, "entailed").outcome is not Outcome.INFRA_ERROR
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250, quick=FROM_STRANGERS), deadline=None)
 @given(st.sampled_from(sorted(CLAIMS)), TEXTS)
 def test_any_submission_has_a_verdict(question: str, submission: str) -> None:
     check_submission(question, submission)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150, quick=FROM_STRANGERS), deadline=None)
 @given(TEXTS)
 def test_any_claim_is_used_or_refused(text: str) -> None:
     check_claim("(declare-const x Int)(declare-fun f (Int) Int)" + text)

@@ -7,6 +7,8 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS, examples
+from tables import table
 
 from verifiers.smt.language.errors import ClaimError
 from verifiers.smt.language.reader import CLAIM, SUBMISSION, Atom, Form, Node, read
@@ -39,7 +41,7 @@ def test_brackets_are_read_as_they_nest() -> None:
     assert shape(read("(a (b) ())", CLAIM)[0]) == [("symbol", "a"), [("symbol", "b")], []]
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         *"()#[",
@@ -115,7 +117,7 @@ def check_text(text: str) -> None:
     assert [shape(node) for node in again] == [shape(node) for node in found]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300, quick=FROM_STRANGERS), deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_text_is_read_or_refused_and_reads_again_as_the_same(text: str) -> None:
     check_text(text)

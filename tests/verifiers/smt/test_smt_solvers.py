@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import z3
 from smt_kit import random_claim
+from tables import table
 
 from verifiers.smt.answers import Satisfiable
 from verifiers.smt.bench import Bench, Possible, tools
@@ -57,7 +58,7 @@ def test_a_query_written_out_is_the_same_query(text: str) -> None:
     assert len(parsed.assertions()) == text.count("(assert")
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "(declare-const x Int)(assert (< 2 (* 2 x) 5))",

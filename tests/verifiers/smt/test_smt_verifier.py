@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import z3
+from tables import table
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
@@ -204,7 +205,7 @@ def test_values_that_do_not_hold_are_nobodys_answer(monkeypatch: pytest.MonkeyPa
     assert judge(SUM + "(assert (! (> (+ x y) 2) :named goal))").outcome is Outcome.INFRA_ERROR
 
 
-@pytest.mark.parametrize(
+@table(
     "claim",
     [
         "(set-option :produce-models true)" + NESTED,
@@ -248,7 +249,7 @@ def test_a_definition_sees_its_own_parameters_and_not_what_calls_it() -> None:
     assert not judge(claim + captured).passed
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "message"),
     [
         ({"question": "model", "claim": XY}, "every model is valid"),
@@ -274,14 +275,8 @@ def test_a_spec_that_lacks_what_it_is_about_is_refused(fields: dict[str, Any], m
         ({"question": "model", "claim": "(declare-const x Int)(assert (= x x))"}, "every value is valid"),
         ({"question": "model", "claim": "(declare-const x Int)(assert (< x x))"}, "unsatisfiable"),
         ({"question": "optimum", "claim": "(declare-const x Int)(assert (< x x))(minimize x)"}, "unsatisfiable"),
-        (
-            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"},
-            "any definition",
-        ),
-        (
-            {"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"},
-            "any definition",
-        ),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert (! (or f (not f)) :named goal))"}, "for any"),
+        ({"holes": ("f",), "claim": "(declare-fun f () Bool)(assert false)(assert (! f :named goal))"}, "for any"),
         (
             {"question": "equivalent", "claim": "(declare-const x Int)(define-fun reference () Int (div 1 x))"},
             "divide by zero",
@@ -328,7 +323,7 @@ def test_what_a_solver_prints_as_its_model_is_read(printed: Callable[[], str]) -
     assert judge(PRINTED, wrong, question="model").ground is Ground.REFUTED
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "passes"),
     [
         ("sat\n((x 1)\n (y 2))\n", True),
@@ -414,7 +409,7 @@ def test_what_a_hole_may_use_may_be_declared_or_defined_behind_it() -> None:
     assert judge(claim, body.format(" (= late late)"), holes=("inv",), uses=("n",)).ground is Ground.UNREADABLE
 
 
-@pytest.mark.parametrize("word", ["", "sat", "unsat", "entailed.", "entailed entailed", "true", "yes", "not entailed"])
+@table("word", ["", "sat", "unsat", "entailed.", "entailed entailed", "true", "yes", "not entailed"])
 def test_only_the_one_word_says_that_a_closed_claim_holds(word: str) -> None:
     assert judge(NESTED, word).ground is Ground.UNREADABLE
 
@@ -436,7 +431,7 @@ def test_functions_that_z3_made_up_for_its_model_are_read(text: str) -> None:
     assert judge(TABLE, text, question="model").ground is Ground.PROVED
 
 
-@pytest.mark.parametrize(
+@table(
     ("helpers", "why"),
     [
         ("(define-fun k!0 ((x Int)) Int (f x))", "f is not known here"),

@@ -96,7 +96,7 @@ def test_hostile_text_cannot_steer_the_terminal(checked) -> None:
         (["--gold", "1", "--pairs", "x"], "both"),
         (["--pairs", "/no/such/file"], "No such file"),
         (["--pairs", "/"], "directory"),
-        (["--pairs", "x", "--out", "/no/such/folder/x"], "no folder"),
+        (["--pairs", "x", "--out", "/no/such/folder/x"], "no such folder"),
         (["--gold", "1", "--answer", "1", "--spec", "/no/such/spec.toml"], "No such file"),
         (["--gold", "1", "--answer", "1", "--seconds", "0"], "--seconds"),
         (["--gold", "1", "--answer", "1", "--frobnicate"], "--frobnicate"),
@@ -177,11 +177,11 @@ def test_runs_killed_at_any_moment_beside_busy_others_leave_the_file_of_a_straig
 ) -> None:
     """Between two lines, in one, before the first and while the last ones are judged; nothing else is told apart."""
     draw = random.Random(7)
-    pairs = many(tmp_path / "p.jsonl", 900)
+    pairs = many(tmp_path / "p.jsonl", 300)
     whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
     assert checked("answer", "--pairs", pairs, "--out", whole, "--jobs", "2").returncode == 1
-    with busy_others(4):
-        for least in (0, 1, draw.randrange(100, 400), draw.randrange(400, 700)):
+    with busy_others(2):
+        for least in (0, 1, draw.randrange(30, 130), draw.randrange(130, 230)):
             process = start(check_data, "answer", "--pairs", pairs, "--out", broken, "--jobs", "2")
             try:
                 if least:
@@ -192,13 +192,13 @@ def test_runs_killed_at_any_moment_beside_busy_others_leave_the_file_of_a_straig
                 process.communicate()
         done = broken.read_bytes().count(b"\n")
         result = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
-    assert done >= 400
-    assert (result.returncode, json.loads(result.stdout)["checked_now"]) == (1, 900 - done)
+    assert done >= 130
+    assert (result.returncode, json.loads(result.stdout)["checked_now"]) == (1, 300 - done)
     assert without_seconds(broken) == without_seconds(whole)
 
 
 def test_a_killed_run_goes_on_and_leaves_the_same_file(checked, check_data, tmp_path) -> None:
-    pairs = many(tmp_path / "p.jsonl", 1_500)
+    pairs = many(tmp_path / "p.jsonl", 600)
     whole, broken = tmp_path / "whole.jsonl", tmp_path / "broken.jsonl"
     assert checked("answer", "--pairs", pairs, "--out", whole, "--jobs", "2").returncode == 1
     process = start(check_data, "answer", "--pairs", pairs, "--out", broken)
@@ -206,9 +206,9 @@ def test_a_killed_run_goes_on_and_leaves_the_same_file(checked, check_data, tmp_
     process.kill()
     process.communicate()
     done = broken.read_bytes().count(b"\n")
-    assert 100 <= done < 1_500
+    assert 100 <= done < 600
     result = checked("answer", "--pairs", pairs, "--out", broken, "--jobs", "2", "--json")
-    assert json.loads(result.stdout)["checked_now"] == 1_500 - done
+    assert json.loads(result.stdout)["checked_now"] == 600 - done
     assert result.returncode == 1
     assert without_seconds(broken) == without_seconds(whole)
     again = checked("answer", "--pairs", pairs, "--out", broken)
@@ -282,7 +282,7 @@ def test_without_a_broker_programs_are_refused_and_answers_are_read_in_a_process
     source.write_text("def f(x): return x\n")
     result = checked("answer", "--gold", "1/2", "--answer", "0.5", shared=False)
     assert (result.returncode, result.stdout.split()[0]) == (0, "pass"), result.stderr
-    assert result.stderr.count("process that confines itself") == 1
+    assert result.stderr.count("self-confined process") == 1
     refused = checked("code", "--spec", spec, "--submission", source, shared=False)
     assert refused.returncode == 3
     assert "only root can start one" in refused.stderr

@@ -9,7 +9,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import get_args
 
-import pytest
+from tables import table
 from typer.testing import CliRunner
 
 from appliance.cli.main import app
@@ -45,7 +45,7 @@ def blocks(text: str) -> list[str]:
     return [textwrap.dedent(found) for found in re.findall(r"(?:(?:^    .*\n)+\n?)+", text, re.MULTILINE)]
 
 
-@pytest.mark.parametrize(
+@table(
     "spec",
     [AnswerSpec, ChecklistSpec, ExactSpec, FilesSpec, LeanSpec, PredicateSpec, ProgramSpec, SmtSpec],
     ids=lambda spec: spec.model_fields["kind"].default,

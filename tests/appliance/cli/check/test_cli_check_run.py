@@ -6,6 +6,7 @@ import threading
 from collections.abc import Sequence
 
 import pytest
+from tables import table
 
 from appliance.cli.check import work as check_work
 from appliance.cli.check.pairs import PairItem
@@ -29,8 +30,8 @@ def verdicts(pairs: Sequence[tuple[Spec, str]]) -> list[Verdict]:
     return [verdict(submission) for _, submission in pairs]
 
 
-@pytest.mark.parametrize("jobs", [1, 2, 7])
-@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 1000])
+@table("jobs", [1, 2, 7])
+@table("count", [0, 1, 15, 16, 17, 1000])
 def test_every_pair_gets_its_own_verdict_in_order(jobs: int, count: int) -> None:
     with judged(items(count), verdicts, at_once=jobs, batch=16) as found:
         reasons = [(item.id, verdict.reason) for some in found for item, verdict in some]

@@ -88,7 +88,7 @@ def test_a_sample_is_of_seeds_that_may_be_seen_and_holds_no_answer_unasked() -> 
         (("sample", "digits", "--level", "2"), 2, "no level 2"),
         (("sample", "digit"), 2, "unknown taskset"),
         (("stats", "--png", "picture.jpg"), 2, ".png"),
-        (("stats", "--png", "/no/such/folder/a.png"), 2, "no folder"),
+        (("stats", "--png", "/no/such/folder/a.png"), 2, "no such folder"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_with_what_to_do(asked: tuple[str, ...], code: int, said: str) -> None:

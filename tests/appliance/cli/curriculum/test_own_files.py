@@ -43,7 +43,7 @@ def test_columns_without_a_name_are_no_two_of_one_name(tmp_path: Path) -> None:
 def test_a_line_that_says_a_name_twice_is_told_and_the_next_one_read(tmp_path: Path) -> None:
     lines = '{"question": "q", "answer": "1", "answer": "2"}\n\n{"question": "q", "answer": "1"}\n'
     twice, row = rows_in(written(tmp_path, "t.jsonl", lines, "utf-8-sig"))
-    assert (twice.origin, twice.values, twice.problem) == ("t.jsonl:1", None, "it says 'answer' twice")
+    assert (twice.origin, twice.values, twice.problem) == ("t.jsonl:1", None, "duplicate name 'answer'")
     assert (row.origin, row.values) == ("t.jsonl:3", {"question": "q", "answer": "1"})
 
 

@@ -22,7 +22,7 @@ def test_it_names_the_users_file_and_lines_that_keep_what_is_asked_now(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     lines = how_to_train(loaded(tmp_path), "own/mine")
     assert "`assay curriculum certify own/mine`" in lines[0]
-    assert f"write into {tmp_path / 'assay' / 'config.toml'}, and start the daemon again" in lines[1]
+    assert f"write into {tmp_path / 'assay' / 'config.toml'}, and restart the daemon" in lines[1]
     assert lines[2:4] == ["  [recipe]", f"  tasksets = {SEVEN}"]
     (tmp_path / "xdg").mkdir()
     (tmp_path / "xdg" / "config.toml").write_text("\n".join(lines[2:4]))

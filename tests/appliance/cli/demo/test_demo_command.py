@@ -14,7 +14,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ from appliance.records.events import Event
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.system.clock import utc_now
-from benchmarks.kills import FIXTURE, SMALL, count, environment, kill_tree, left_on_host, start, survivors
+from benchmarks.kills import FIXTURE, SMALL, count, environment, kill_tree, left_on_host, survivors
 from runtime.broker import ask
 from runtime.errors import RefusedError
 
@@ -59,10 +58,6 @@ ASKED_FOR = {
 }
 
 
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "appliance.cli.main", "demo", *arguments]
-
-
 def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     ran = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL))
     try:
@@ -75,29 +70,18 @@ def demo(data: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def stopped_at(pattern: str, data: Path, *arguments: str) -> tuple[int, str]:
     """How one ends, and all that it said, that meets Ctrl-C as soon as it says that."""
-    process = subprocess.Popen(
-        command(*arguments),
-        env=environment(data, FIXTURE, SMALL),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    output = ""
-    for line in process.stdout:
-        output += line
-        if re.search(pattern, line):
-            break
+    process = ForkedCommand(("demo", *arguments), environment(data, FIXTURE, SMALL), merged=True, alone=True)
+    while not re.search(pattern, process.written()) and process.poll() is None:
+        time.sleep(0.02)
     os.killpg(process.pid, signal.SIGINT)
     try:
-        output += process.communicate(timeout=200)[0]
+        output = process.communicate(timeout=200)[0].decode()
     finally:
         process.kill()  # one that hangs is nothing that the next try finds alive
-    return process.returncode, output
+    return process.wait(), output
 
 
-def broker_at_work(process: subprocess.Popen[bytes], data: Path, *, other_than: int) -> int:
+def broker_at_work(process: ForkedCommand, data: Path, *, other_than: int) -> int:
     """The process number of the night's broker, once the cycle has begun and there are sandboxes."""
     while process.poll() is None:
         broker = broker_of(data) if (data / "cycles").exists() else 0
@@ -160,13 +144,12 @@ def copied(night: Night, guest_roots: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def had(data: Path) -> Night:
-    process = start(data, FIXTURE, seed=0, size=SMALL)
+    words = ("demo", "--seed", "0", "--json", f"{data}.json")
+    process = ForkedCommand(words, environment(data, FIXTURE, SMALL), alone=True)
     before = broker_at_work(process, data, other_than=0)
     psutil.Process(before).kill()
     broker_at_work(process, data, other_than=before)
     survived = survivors(kill_tree(process), data)
-    assert process.stderr is not None
-    process.stderr.close()
     stopped = stopped_at(r"step \d of", data)
     out = data.with_name("first.json")
     ran = demo(data, "--json", str(out))

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.cli.jobs.request import JobRequest, deadline_of, read_request
 from appliance.client import AnswerSpec, ExactSpec, PredicateSpec, SubmitJob, printable
@@ -51,7 +53,7 @@ def test_a_family_brings_its_question_and_its_check() -> None:
     assert submission != submission_of(JobRequest(family="divisors", level=0, item=4))
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "message"),
     [
         ({"question": "q", "check": "x > 1", "expect": "2"}, "check and expect cannot be combined"),
@@ -59,9 +61,9 @@ def test_a_family_brings_its_question_and_its_check() -> None:
         ({"question": "q", "family": "divisors"}, "its own question"),
         ({"family": "astrology"}, "unknown taskset"),
         ({"family": "divisors", "level": 99}, "level"),
-        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "given more than once"),
+        ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "variable: given more than once"),
         ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "invalid check"),
-        ({"question": "q", "expect": "1.5", "kind": "integer"}, "kind"),
+        ({"question": "q", "expect": "1.5", "kind": "integer"}, "invalid kind"),
     ],
 )
 def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
@@ -80,7 +82,7 @@ def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@table(
     "content",
     [
         b"\xff\xfe",
@@ -177,6 +179,7 @@ def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:
     assert met.value.hint
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(), st.integers(0, 40))
 def test_what_is_printed_can_neither_steer_a_terminal_nor_hide(text: str, limit: int) -> None:
     shown = printable(text, limit=limit)

@@ -26,7 +26,7 @@ def test_a_machine_in_no_cluster_has_no_line(tmp_path: Path) -> None:
 def test_gpus_that_nobody_gets_are_said(tmp_path: Path) -> None:
     (found,) = lines(tmp_path, **{"placement.engine_gpus": 2, "placement.learner_gpus": 0})
     assert (found.name, found.grade) == ("placement", CheckGrade.WARNING)
-    assert found.figure == "placement.engine_gpus = 2 changes nothing: placement.engines is here"
+    assert found.figure == "placement.engine_gpus = 2 has no effect: placement.engines is here"
 
 
 def test_without_its_token_a_cluster_cannot_be_asked_and_nothing_would_run(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import json
 import math
 import os
 import shutil
-import subprocess
 import tarfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,17 +15,10 @@ from pathlib import Path
 
 import pytest
 from broken_models import edit, headed, sound, without
-from forked_commands import run_forked
 from gguf import GGUFReader
+from home_commands import assay
 
 from appliance.learning.folders import verify
-
-
-def assay(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    home = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "PATH": "/usr/bin:/bin"}
-    home["ASSAY_DATA"] = str(folder / "data")
-    result = run_forked(arguments, home | environ)
-    return subprocess.CompletedProcess(result.args, result.returncode, result.stdout.decode(), result.stderr.decode())
 
 
 def licensed(folder: Path) -> Path:
@@ -64,7 +56,7 @@ def test_a_model_is_imported_with_its_licence_planned_for_and_exported(tmp_path:
     assert (out / "model.safetensors").read_bytes() == (source / "model.safetensors").read_bytes()
     assert (out / "LICENSE").read_text() == "as is"
     again = assay(tmp_path, "model", "export", str(folder), str(out))
-    assert (again.returncode, "nothing is written over" in again.stderr) == (2, True)
+    assert (again.returncode, "nothing is overwritten" in again.stderr) == (2, True)
 
 
 def test_a_model_is_exported_as_a_gguf_file_that_another_reader_knows(tmp_path: Path) -> None:
@@ -77,9 +69,9 @@ def test_a_model_is_exported_as_a_gguf_file_that_another_reader_knows(tmp_path: 
     assert read.fields["general.architecture"].contents() in ("llama", "qwen2", "qwen3")
     assert sum(math.prod(one.shape.tolist()) for one in read.tensors) == 657_024
     again = assay(tmp_path, "model", "export", str(source), str(out), "--format", "gguf")
-    assert (again.returncode, "nothing is written over" in again.stderr) == (2, True)
+    assert (again.returncode, "nothing is overwritten" in again.stderr) == (2, True)
     nowhere = assay(tmp_path, "model", "export", str(source), str(tmp_path / "no" / "m.gguf"), "--format", "gguf")
-    assert (nowhere.returncode, "there is no folder" in nowhere.stderr) == (2, True)
+    assert (nowhere.returncode, "no such folder" in nowhere.stderr) == (2, True)
     assert sorted(one.name for one in tmp_path.iterdir() if "gguf" in one.name) == [out.name]
 
 
@@ -136,7 +128,7 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
     (spoiled / "ledger.sqlite3").write_bytes(b"no ledger" * 100)
     (tmp_path / "empty").write_text("")
     for arguments, code, message in (
-        (("model", "import", str(other)), 2, "a base model seedling already, with other files"),
+        (("model", "import", str(other)), 2, "base model seedling exists already, with other files"),
         (("model", "import", str(unlicensed)), 2, "no licence text"),
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "empty")), 2, "is not a licence text"),
         (("model", "import", str(unlicensed), "--license", str(tmp_path / "none")), 2, "No such file"),
@@ -144,19 +136,19 @@ def test_bad_input_is_a_message_a_hint_and_a_documented_code(tmp_path: Path) -> 
         (("model", "import", str(unknown)), 2, "unsupported model_type ('zorp\\x1b')"),
         (("model", "import", str(encodes)), 2, "model_type t5 is not a causal language model"),
         (("model", "import", "Qwen/Qwen3-0.6B"), 2, "nothing is downloaded"),
-        (("model", "import", f"..@{source}"), 2, "is no name of a model"),
+        (("model", "import", f"..@{source}"), 2, "invalid model name"),
         (("model", "import", str(tmp_path / "empty")), 2, "neither a model folder nor a tar archive"),
-        (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is no regular file"),
-        (("model", "export", "champion", str(tmp_path / "out")), 2, "no model is champion"),
+        (("model", "import", f"l@{packed(tmp_path, 'link.tgz', link)}"), 2, "is not a regular file"),
+        (("model", "export", "champion", str(tmp_path / "out")), 2, "alias champion is not set"),
         (("model", "export", str(source), str(tmp_path / "out"), "--base", str(source)), 2, "has no adapter"),
-        (beside, 2, "holds an adapter and no model"),
+        (beside, 2, "has an adapter but no model"),
         ((*beside, "--base", "nothing-of-this-name"), 2, "unknown base model nothing-of-this-name"),
         ((*beside, "--base", "seedling"), 5, "has no manifest"),
         (("model", "export", str(part), str(tmp_path / "out")), 5, "is shorter or longer than its header says"),
         (("model", "export", "champion", str(tmp_path / "out"), "--data", str(spoiled)), 5, "cannot be read: file is"),
         (("plan", "--data", str(spoiled)), 5, "cannot be read: file is not a database"),
         (("plan", str(deep)), 0, ""),
-        (("plan", "nothing-of-this-name"), 2, "there is no model nothing-of-this-name"),
+        (("plan", "nothing-of-this-name"), 2, "unknown model nothing-of-this-name"),
         (("plan", str(cut)), 2, "no tokenizer.json"),
         (("plan", str(huge)), 1, ""),
     ):
@@ -191,7 +183,7 @@ def test_a_text_that_a_link_takes_from_elsewhere_is_not_taken_along(tmp_path: Pa
         if blobs:  # nor through a folder that is called as the cache is
             (tmp_path / "cache" / "blobs").symlink_to(tmp_path)
         done = assay(tmp_path, "model", "import", str(source))
-        assert (done.returncode, "outside of the folder" in done.stderr) == (2, True)
+        assert (done.returncode, "outside the folder" in done.stderr) == (2, True)
     (source / "NOTICE").unlink()
     cached = tmp_path / "models--x" / "snapshots" / "1"
     cached.mkdir(parents=True)

@@ -79,7 +79,7 @@ os.symlink('/etc/passwd', '/work/sly')
     assert (tmp_path / "out.txt").read_text() == "inside"
     assert (tmp_path / "d/e/f").read_text() == "deep"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "in.txt", "out.txt"]
-    assert summary.stderr.count("is there already") == 1
+    assert summary.stderr.count("already exists") == 1
     assert "/no/such does not exist" in summary.stderr
 
 

@@ -6,8 +6,10 @@ import contextlib
 import io
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from property_budget import FROM_STRANGERS
+from tables import table
 
 from appliance.cli.sandbox.blocks import Blocks, as_typed, shown_value
 
@@ -18,8 +20,8 @@ def blocks_of(text: str, *, patient: bool) -> list[str]:
     return found + blocks.rest()
 
 
-@pytest.mark.parametrize("patient", [False, True])
-@pytest.mark.parametrize(
+@table("patient", [False, True])
+@table(
     ("text", "expected"),
     [
         ("x = 1\nx", ["x = 1", "x"]),
@@ -56,6 +58,7 @@ def test_words_of_the_shell_may_come_between_blocks_only() -> None:
     assert blocks.between
 
 
+@settings(max_examples=FROM_STRANGERS)
 @given(st.text(), st.booleans())
 def test_no_text_breaks_it_and_no_line_is_lost(text: str, patient: bool) -> None:
     found = blocks_of(text, patient=patient)
@@ -64,7 +67,7 @@ def test_no_text_breaks_it_and_no_line_is_lost(text: str, patient: bool) -> None
     ]
 
 
-@pytest.mark.parametrize(
+@table(
     ("source", "shown"),
     [
         ("1 + 1", "2\n"),

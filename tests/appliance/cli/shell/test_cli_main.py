@@ -12,6 +12,7 @@ import pytest
 import typer
 from forked_commands import run_forked
 from sandbox_commands import in_process
+from tables import table
 from typer.testing import CliRunner
 
 from appliance.cli.main import COMMANDS, NO_READER, app
@@ -121,7 +122,7 @@ EMPTY += ["model approve x --as", "model approve x --key", "submit", "config sho
 EMPTY += ["sandbox run -c 1 --tier", "sandbox run -c 1 --backend"]
 
 
-@pytest.mark.parametrize("command", EMPTY)
+@table("command", EMPTY)
 def test_an_empty_name_is_a_usage_error_everywhere(command: str) -> None:
     refused = CliRunner().invoke(app, [*command.split(), ""])
     assert (refused.exit_code, "is empty" in refused.output) == (2, True), refused.output

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tables import table
 from typer.testing import CliRunner
 
 from appliance.cli.curriculum.stats import _nothing
@@ -31,7 +32,7 @@ def found(gate: str, figure: float | None, unit: str, **more: float) -> GateFind
     return GateFinding(gate=gate, outcome=GateOutcome.PASSED, figure=figure, unit=unit, reason="r", **more)
 
 
-@pytest.mark.parametrize(
+@table(
     ("finding", "figure", "needed"),
     [
         (found("selftest", 0.0, "cases", threshold=0.0), "none wrong", ""),
@@ -71,7 +72,7 @@ def test_a_value_that_cannot_be_is_said_in_words(line: str, said: str) -> None:
 
 def test_a_folder_that_was_named_and_is_not_there_is_said_to_be_missing(tmp_path) -> None:
     ran = CliRunner().invoke(app, ["status", "--data", str(tmp_path / "x")])
-    assert f"there is no folder {tmp_path}/x" in str(ran.exception)
+    assert f"no such data folder: {tmp_path}/x" in str(ran.exception)
     assert ran.exception.exit_code == 3
     there = CliRunner().invoke(app, ["status", "--data", str(tmp_path)])
     assert "the daemon is not running" in str(there.exception)

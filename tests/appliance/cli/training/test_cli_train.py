@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from test_cli_base_models import assay
+from home_commands import assay
 
 from appliance.cli.machine.plan import layout_of
 from appliance.config.configuration import ModelSettings, Settings
@@ -206,7 +206,7 @@ def test_a_training_that_begins_says_which_stages_do_not_fit(tmp_path: Path) -> 
 
 
 def test_a_training_that_begins_says_what_was_scaled_and_one_that_goes_on_does_not(tmp_path: Path) -> None:
-    said = "rstar2-agent: tokens times 0.0208: the longest conversation that fits is 256 of 12288"
+    said = "rstar2-agent: tokens scaled by 0.0208: the longest conversation that fits is 256 of 12288"
     for form, shown in (((), True), (("--json",), True), (("--resume",), False)):
         begun = assay(tmp_path, "train", "--recipe", "rstar2-agent", *form)
         assert (begun.returncode, said in begun.stderr) == (3, shown), begun.stderr
@@ -232,10 +232,10 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (
             ('kind = "rl"\nadvance', 'kind = "sft"\nadvance'),
             "unknown key advance_at in a stage of kind sft",
-            "leave it out",
+            "remove it there",
         ),
-        (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "kind = 'magic'", "sft, rl, distil"),
-        (('kind = "rl"\nadvance', "kind = []\nadvance"), "kind = []", "sft, rl, distil"),
+        (('kind = "rl"\nadvance', 'kind = "magic"\nadvance'), "invalid kind 'magic'", "sft, rl, distil"),
+        (('kind = "rl"\nadvance', "kind = []\nadvance"), "invalid kind []", "sft, rl, distil"),
         (("steps = 4", "gradient_norm = inf"), "gradient_norm = inf", "correct"),
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "\\u0000"'), "x00 cannot be read", "correct file"),
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "no regular file", "correct file"),
@@ -282,7 +282,7 @@ def test_a_wrong_value_is_shown_as_far_as_a_screen_has_room(tmp_path: Path) -> N
 def test_a_stage_or_a_recipe_that_does_not_exist_is_an_error_with_those_that_do(tmp_path: Path) -> None:
     (tmp_path / "r.toml").write_text(TWO)
     for arguments, words in (
-        (("--recipe", str(tmp_path / "r.toml"), "--stage", "3"), ("no stage 3", "1 (one), 2 (two)")),
+        (("--recipe", str(tmp_path / "r.toml"), "--stage", "3"), ("unknown stage 3", "1 (one), 2 (two)")),
         (("--recipe", "seedlin"), ("unknown recipe seedlin", "did you mean seedling?")),
         (("--recipe", str(tmp_path)), ("cannot be read",)),
     ):

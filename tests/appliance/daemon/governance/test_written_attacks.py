@@ -343,7 +343,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
     "another key, and a log that it signed": (another_key, "head in .* another one|bytes instead"),
     "the machine's keys exchanged": (new_keys, "signature|head in"),
     "the trainer's key exchanged": (trainers_key, "begun with other keys|attestation"),
-    "the policy in force exchanged": (lenient_policy, "policy that was signed"),
+    "the policy in force exchanged": (lenient_policy, "differed from the signed policy"),
     "the ledger's newest line of the log exchanged": (
         query("UPDATE audit_head SET line = replace(line, '2026', '2025')"),
         "newest line|known from elsewhere",
@@ -475,7 +475,7 @@ def test_a_head_that_cannot_be_kept_lets_nothing_more_happen(used: Used, tmp_pat
     broken = used.settings.model_copy(
         update={"audit": used.settings.audit.model_copy(update={"witness": tmp_path / "copy" / "head" / "below"})}
     )
-    with pytest.raises(HintedError, match="outside the data folder"), Core(broken, now=lambda: NOW):
+    with pytest.raises(HintedError, match="head of the log cannot be written"), Core(broken, now=lambda: NOW):
         pass
 
 

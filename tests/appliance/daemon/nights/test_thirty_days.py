@@ -11,7 +11,7 @@ from benchmarks.thirty_days import Days, simulate
 def test_each_date_has_its_night_over_a_restart_and_one_that_is_too_long_and_all_of_them_a_report(
     data, start, assay
 ) -> None:
-    found = simulate(Days(data, step=timedelta(minutes=45)), 4)
+    found = simulate(Days(data, step=timedelta(minutes=90)), 4)
     assert found["wrong"] == {}
     assert found["happened"] == {"restart": 1, "slow": 1}
     assert found["states"] == {"done": 3, "stopped": 1}

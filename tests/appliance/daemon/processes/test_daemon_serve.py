@@ -102,7 +102,7 @@ def test_a_file_in_the_socket_s_place_is_left_alone(data, assay) -> None:
     place = data.parent / "precious"
     place.write_text("precious")
     refused = assay("serve", ASSAY_API__SOCKET=str(place))
-    assert (refused.returncode, "is no socket" in refused.stderr) == (2, True)
+    assert (refused.returncode, "is not a socket" in refused.stderr) == (2, True)
     assert place.read_text() == "precious"
     assert not (data / "run").exists(), "nothing was begun"
 
@@ -278,4 +278,4 @@ def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, da
     assert (found.state, found.seed) == ("failed", 4)
     assert "status 2" in found.failure
     until(lambda: api.status().worker.state == "idle")  # it is told of the cycle first
-    assert any("given up" in event.event.text for event in api.events())
+    assert any(" failed: " in event.event.text for event in api.events())

@@ -84,7 +84,7 @@ def test_a_cycle_that_never_gets_anywhere_is_set_aside_with_the_reason_until_a_p
     with core(data, "finish") as running:
         assert running.cycles.resume(cycle.id).state is CycleState.RUNNING
         assert running.cycles.run(cycle.id).state is CycleState.DONE
-        with pytest.raises(RefusedByPolicyError, match="was not set aside"):
+        with pytest.raises(RefusedByPolicyError, match="is not parked"):
             running.cycles.resume(cycle.id)
 
 
@@ -118,7 +118,7 @@ def test_a_job_that_kills_its_worker_is_set_aside_alone_until_a_person_resumes_i
         assert "SIGSEGV" in aside.reason
         assert f"assay jobs resume {poison.id}" in aside.reason
         assert {running.ledger.job(job.id).state for job in others} == {JobState.UNSOLVED}
-        with pytest.raises(RefusedByPolicyError, match="was not set aside"):
+        with pytest.raises(RefusedByPolicyError, match="is not parked"):
             running.jobs.resume(others[0].id)
     with core(data, "finish") as running:
         assert running.jobs.resume(poison.id).state is JobState.QUEUED
@@ -319,7 +319,7 @@ def test_whatever_takes_a_cycle_takes_the_beginning_of_its_id(data) -> None:
         assert running.cycles.detail(typed).cycle.id == cycle.id
         assert running.rollouts.pass_counts(typed, data) == running.rollouts.pass_counts(cycle.id, data)
         assert ScreenViews(running).curves(typed).cycle == cycle.id
-        with pytest.raises(RefusedByPolicyError, match=f"cycle {cycle.id} was not set aside"):
+        with pytest.raises(RefusedByPolicyError, match=f"cycle {cycle.id} is not parked"):
             running.cycles.resume(typed)
         with pytest.raises(NotThereError, match="5 digits are too few, 6 are needed"):
             running.cycles.cancel(cycle.id[: len("night-20260")])

@@ -213,7 +213,7 @@ def test_what_is_collected_grows_is_not_changed_while_a_cycle_uses_it_and_keeps_
         with pytest.raises(RequestError, match="same question"):
             core.own_work.collect("jobs", rows(3), {})
         content = read_own(data, "own/jobs").content
-        with pytest.raises(RequestError, match="collected of your work"):
+        with pytest.raises(RequestError, match="reserved for collected work"):
             core.own_work.add(content)
         recipe = core.settings.recipe.model_copy(update={"tasksets": ("digits", "own/jobs")})
         cycle = core.cycles._begin("night", 0, {"recipe": recipe.model_dump(mode="json")})

@@ -272,13 +272,13 @@ def test_files_are_there_before_the_job_and_those_that_no_job_names_are_gone_aft
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"files": (JobFile(name="a", sha256="0" * 64, bytes=1),)}, "not here"),
+        ({"files": (JobFile(name="a", sha256="0" * 64, bytes=1),)}, "not uploaded"),
         ({"files": (JobFile(name="a", sha256="0" * 64, bytes=1),) * 2}, "same name"),
         ({"files": tuple(JobFile(name=n, sha256="0" * 64, bytes=8 << 20) for n in "abcd")}, "too large"),
-        ({"deadline": "tomorrow"}, "no time"),
-        ({"deadline": "2027-01-01T00:00:00"}, "no time"),
-        ({"deadline": START}, "passed"),
-        ({"deadline": "9999-12-31T23:59:59-12:00"}, "no time"),
+        ({"deadline": "tomorrow"}, "invalid deadline"),
+        ({"deadline": "2027-01-01T00:00:00"}, "invalid deadline"),
+        ({"deadline": START}, "in the past"),
+        ({"deadline": "9999-12-31T23:59:59-12:00"}, "invalid deadline"),
         ({"spec": None}, "without a check"),
         ({"spec": make_draft("hidden_rules", 0, 0).spec}, "a job has none"),
     ],
@@ -333,7 +333,7 @@ def test_whatever_takes_a_job_takes_the_first_digits_of_its_id(tmp_path: Path) -
             assert job_detail(running, name).job.id == job.id
         assert running.jobs.cancel(digits[:8]).state is JobState.CANCELLED
         assert running.jobs.retry(digits[:8]).retry_of == job.id
-        with pytest.raises(RefusedByPolicyError, match=f"{job.id} was not set aside"):
+        with pytest.raises(RefusedByPolicyError, match=f"{job.id} is not parked"):
             running.jobs.resume(digits[:8])
         with pytest.raises(NotThereError, match="5 digits are too few, 6 are needed"):
             running.jobs.cancel(digits[:5])

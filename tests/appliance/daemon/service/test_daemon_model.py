@@ -117,7 +117,7 @@ def test_a_cycle_whose_folder_is_taken_away_waits_and_nothing_counts_as_a_failur
             assert running.ledger.cycle(cycle.id).state is CycleState.RUNNING
             (data / "elsewhere").rename(model)
             until(lambda: running.ledger.cycle(cycle.id).state is CycleState.DONE)
-        assert said(running, "fault of the program") == said(running, "given up") == []
+        assert said(running, "this is a bug") == said(running, " failed: ") == []
 
 
 def test_what_only_a_worker_finds_wrong_is_tried_once_and_waited_for(data, model) -> None:
@@ -176,7 +176,7 @@ def test_a_conversation_longer_than_the_model_in_service_reads_is_a_fault_of_the
         put_in_service(running, "c" * 64, model)
         with pytest.raises(ConfigError, match=r"in service cannot be asked: it reads 256 tokens, and recipe\.agent"):
             running.cycles.start("night")
-        assert "cannot be asked" in status_of(running).cycles_wait_for
+        assert "cannot be used" in status_of(running).cycles_wait_for
         shutil.rmtree(data / "models" / ("c" * 64))
         assert status_of(running).cycles_wait_for == ""
         with pytest.raises(BrokenError, match="in service is damaged"):

@@ -60,7 +60,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     made = person("key", "new", "--as", "ada")
     assert (made.returncode, "trusted on first use" in made.stdout) == (0, True), made.stderr
     other = person("model", "approve", "candidate", "--decision", "0" * 64)
-    assert (other.returncode, "is no decision about" in other.stderr) == (4, True)
+    assert (other.returncode, "is not a decision about" in other.stderr) == (4, True)
     unclear = person("model", "approve", "candidate", "--decision", "abc")
     assert (unclear.returncode, "invalid decision digest 'abc'" in unclear.stderr) == (2, True)
     unconfirmed = person("model", "approve", "candidate")

@@ -132,10 +132,10 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
         (("add", "/etc/hostname"), "ends with"),
         (("add", "/no/such.jsonl"), "there is no"),
         (("add", "{folder}"), "no file of problems"),
-        (("add", "{folder}", "--kind", "magic"), "no kind"),
-        (("add", "{folder}", "--name", "A B"), "no name"),
-        (("rm", "own/../../etc"), "no name"),
-        (("rm", "own/nothing"), "no taskset"),
+        (("add", "{folder}", "--kind", "magic"), "unknown kind"),
+        (("add", "{folder}", "--name", "A B"), "invalid taskset name"),
+        (("rm", "own/../../etc"), "invalid taskset name"),
+        (("rm", "own/nothing"), "no such taskset"),
     ],
 )
 def test_what_cannot_be_added_or_removed_says_what_to_do(
@@ -152,7 +152,7 @@ def test_nothing_is_replaced_and_nothing_is_removed_while_a_cycle_uses_it(data: 
         assert catalog_in(data, ["own/sums"]).named("own/sums").version == int(added.digest[:8], 16)
         with pytest.raises(RequestError, match="already exists"):
             core.own_work.add(content())
-        with pytest.raises(RequestError, match="of the product"):
+        with pytest.raises(RequestError, match="built-in"):
             core.own_work.add(content("digits"))
         recipe = core.settings.recipe.model_copy(update={"tasksets": ("digits", "own/sums")})
         cycle = core.cycles._begin("night", 0, {"recipe": recipe.model_dump(mode="json")})

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tables import table
 
 from appliance.inference.engine import ModelError
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.learner_devices import learner_devices, sampled_on, usable_gpus
 
 
-@pytest.mark.parametrize(
+@table(
     ("asked", "learners", "gpus", "taken", "expected"),
     [
         ("auto", 1, 0, (), ("cpu",)),

@@ -134,5 +134,5 @@ def ends_with_the_first_that_is_killed(processes: RankProcesses, recipe: Trainin
         several.train_step(0, *records(0, recipe))
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
     assert not processes.folder.exists()
-    with pytest.raises(InfrastructureError, match="had ended before"):
+    with pytest.raises(InfrastructureError, match="ended before the request"):
         several.train_step(0, *records(0, recipe))

@@ -73,7 +73,7 @@ def test_learners_on_another_host_learn_the_same_and_go_on_from_a_checkpoint_aft
 
 
 def test_learners_without_a_cluster_are_refused_with_what_to_do() -> None:
-    with pytest.raises(ModelError, match="in none") as caught:
+    with pytest.raises(ModelError, match="not in one") as caught:
         PlacedLearners(1, cluster=None, placement=CLUSTER)
     assert "cluster.address" in caught.value.hint
 

@@ -55,7 +55,7 @@ def test_one_that_a_signal_holds_ends_all_and_one_that_goes_on_does_not(
     processes = ranks(2)
     monkeypatch.setattr(rank_processes, "STOPPED_SECONDS", 1.0)
     os.kill(processes.pids[1], signal.SIGSTOP)
-    with pytest.raises(InfrastructureError, match="was stopped by a signal and did not go on") as met:
+    with pytest.raises(InfrastructureError, match="was stopped by a signal and did not continue") as met:
         processes.ask("step", step=0, judged=[], groups=[], told=[[0.5] * (1 << 18)])  # more than a socket holds
     assert "from the last checkpoint" in met.value.hint
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
@@ -88,13 +88,13 @@ def test_one_that_sleeps_inside_of_a_step_ends_all_and_so_does_one_that_never_be
     with RankProcesses(("cpu", "cpu"), threads=2) as processes:
         learner = RankedTrainer(processes, open_model(files), SMALL, 1, max_tokens=64, companions=files)
         processes.patience = replace(PATIENCE, idle_seconds=5.0)
-        with pytest.raises(InfrastructureError, match=r"2 of them, asked to step, gave no answer.*for 5 s") as met:
+        with pytest.raises(InfrastructureError, match=r"2 of them, asked to step, did not answer.*for 5 s") as met:
             learner.train_step(0, *records(0))
         assert "from the last checkpoint" in met.value.hint
         assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
         assert not processes.folder.exists()
     program.write_text("#!/bin/sh\nexec sleep 3600\n")
-    with pytest.raises(InfrastructureError, match="1 of them, which started, gave no answer"):
+    with pytest.raises(InfrastructureError, match="1 of them, which started, did not answer"):
         RankProcesses(("cpu",), patience=replace(PATIENCE, idle_seconds=2.0))
 
 

@@ -9,6 +9,7 @@ import pytest
 import torch
 from learning_builders import judged, tiny_model, with_model_logprobs
 from pydantic import ValidationError
+from tables import table
 
 from appliance.learning.batches import Sample, samples
 from appliance.learning.objectives.objective import Graded
@@ -82,7 +83,7 @@ def test_a_place_is_worth_the_mean_of_what_lies_below_and_a_branch_its_differenc
     assert OBJECTIVES["max_rl"].credit(attempts)[0].leaves == pytest.approx((1.0, -2.0, 1.0))
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_without_branches_the_credit_is_that_of_the_group(name: str) -> None:
     kept = [Graded(1.0, 2), Graded(0.0, 3), Graded(0.5, 1)]
     found = OBJECTIVES[name].credit([[one] for one in kept])

@@ -9,6 +9,7 @@ import pytest
 import torch
 from loss_cases import VARIANTS, loss_cases, ours
 from pydantic import ValidationError
+from tables import table
 
 from appliance.learning.objectives.registry import OBJECTIVES
 from appliance.learning.recipes.loss import MismatchRecipe
@@ -65,7 +66,7 @@ def test_a_ratio_is_in_the_gradient_once(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(OBJECTIVES.keys() - {"reinforce"}))
 def test_what_a_ratio_corrects_already_is_not_corrected_again(name: str) -> None:
-    with pytest.raises(ValidationError, match="would count it twice"):
+    with pytest.raises(ValidationError, match="would apply it twice"):
         TrainingRecipe(objective=name, mismatch=MismatchRecipe(rule="truncate"))
     assert TrainingRecipe(objective=name, mismatch=MismatchRecipe(rule="mask")).mismatch.rule == "mask"
 
@@ -74,7 +75,7 @@ def test_without_a_ratio_there_is_nothing_to_count_twice() -> None:
     assert TrainingRecipe(objective="reinforce", mismatch=MismatchRecipe(rule="truncate"))
 
 
-@pytest.mark.parametrize("name", OBJECTIVES)
+@table("name", OBJECTIVES)
 def test_who_bounds_the_distance_from_the_sampler_keeps_to_its_log_probabilities(name: str) -> None:
     decoupled = MismatchRecipe(rule="truncate", anchor="trainer")
     if name in ("cispo", "dppo"):

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import table
 
 from appliance.learning.signal.roc import (
     CLEAN_OFFSET,
@@ -131,8 +132,8 @@ def test_uniform_gives_nothing_when_what_it_drew_is_all_alike() -> None:
     assert all(not selected or 0 in selected for selected in drawn)
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("keep", [-1, 0, 1, 5])
+@table("selector", SELECTORS)
+@table("keep", [-1, 0, 1, 5])
 def test_a_number_that_cannot_be_kept_is_refused(selector: str, keep: int) -> None:
     with pytest.raises(ValueError, match="cannot keep"):
         SELECTORS[selector]([rollout(True), rollout(False)] * 2, keep, Random(0))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,7 @@ from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings, count_gpus
 from appliance.inference.vllm.transfers import WAYS
 from appliance.learning.errors import NotFiniteError
+from appliance.learning.rank_processes import RankProcesses
 
 CPU = torch.device("cpu")
 ON_A_PROCESSOR = {
@@ -77,6 +80,23 @@ def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
     assert (result.outcome, f"{worth:.2f} times" in result.seen) == (outcome, True)
 
 
+@pytest.fixture(params=["kept", pytest.param("anew", marks=pytest.mark.slow)])
+def learners(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The processes of the two learners: started once for all measurements, or anew for each, as on a machine."""
+    if request.param == "anew":
+        yield
+        return
+    with RankProcesses(("cpu", "cpu")) as kept:
+
+        def lent(devices: Sequence[str], *, variables: Mapping[str, str]) -> AbstractContextManager[RankProcesses]:
+            assert (devices, [*variables]) == (("cpu", "cpu"), ["NCCL_P2P_DISABLE"])
+            return nullcontext(kept)
+
+        monkeypatch.setattr(gpu_ranks, "RankProcesses", lent)
+        yield
+
+
+@pytest.mark.usefixtures("learners")
 def test_two_learners_learn_what_one_does_with_and_without_direct_access_and_one_gpu_shows_nothing_of_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

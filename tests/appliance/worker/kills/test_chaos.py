@@ -39,17 +39,18 @@ def running(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loop
 
 
 @pytest.mark.timeout(1_800)
-def test_whatever_is_killed_fifty_times_the_loop_goes_on_and_nothing_is_lost_or_doubled(
-    make_folder: Callable[[], Path], guest_roots: Path
+@pytest.mark.parametrize("kills", [len(IN_TURN), pytest.param(50, marks=pytest.mark.slow)])
+def test_whatever_is_killed_in_turn_the_loop_goes_on_and_nothing_is_lost_or_doubled(
+    make_folder: Callable[[], Path], guest_roots: Path, kills: int
 ) -> None:
     def prepare(data: Path) -> None:
         building.lend(guest_roots, data / "run")
 
-    tally = trial(50, 5, make_folder(), 300.0, prepare, learns=False, in_turn=True)
+    tally = trial(kills, 5, make_folder(), 300.0, prepare, learns=False, in_turn=True)
     assert tally.faults == []
-    assert tally.kills == sum(tally.killed.values()) == 50
+    assert tally.kills == sum(tally.killed.values()) == kills
     assert set(tally.killed) == set(IN_TURN)
-    assert len(tally.all_seconds) == 6
+    assert len(tally.all_seconds) == kills // len(IN_TURN)
     assert tally.late == 0
 
 
@@ -68,7 +69,7 @@ def test_whatever_is_stopped_for_a_while_the_loop_goes_on(kind: str, running: Lo
     goes_on_after_a_stop(running, kind)
 
 
-@pytest.mark.parametrize("kind", LEARNS)
+@pytest.mark.parametrize("kind", [LEARNS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in LEARNS[1:])])
 def test_a_training_goes_on_when_what_learns_was_stopped_for_a_while(kind: str, learning: Loop) -> None:
     goes_on_after_a_stop(learning, kind)
 

@@ -17,5 +17,5 @@ def test_tasksets_with_tools_are_left_out_for_a_format_that_calls_only_python(tm
     for name, data in files_of("qwen3").items():
         (tmp_path / name).write_bytes(data)
     assert left_out(("digits", "mail_search"), {}, tmp_path) == {}
-    with pytest.raises(CurriculumError, match="nothing to ask: mail_search: this model's format has no way"):
+    with pytest.raises(CurriculumError, match="no usable taskset: mail_search: this model's format has no way"):
         left_out(("mail_search",), {})

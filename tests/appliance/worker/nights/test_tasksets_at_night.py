@@ -198,7 +198,7 @@ def test_a_night_with_nothing_left_to_ask_is_refused_with_the_reasons(
     night: Callable[..., WorkContext], ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEAN_TOOLCHAIN", "/nothing")
-    with pytest.raises(CurriculumError, match="nothing to ask: theorems: no Lean"):
+    with pytest.raises(CurriculumError, match="no usable taskset: theorems: no Lean"):
         run_night(night(), "n", recipe=RECIPE.model_copy(update={"tasksets": ("theorems",)}))
     assert ledger.evaluations() == []
     alone = RECIPE.model_copy(update={"tasksets": ("programs",), "agent": SHORT.agent})
@@ -219,7 +219,7 @@ def test_a_lean_that_is_lost_on_the_way_is_no_reward_and_no_evaluation_is_made_w
     cycle = cycle_of("n", seed, RECIPE)
     ledger.put_cycle(cycle.model_copy(update={"plan": {**cycle.plan, "tasksets": list(NAMES)}}))
     monkeypatch.setenv("LEAN_TOOLCHAIN", "/nothing")
-    with pytest.raises(InfrastructureError, match="lost to the infrastructure"):
+    with pytest.raises(InfrastructureError, match="lost to infrastructure errors"):
         run_night(context, "n", recipe=RECIPE)
     assert ledger.evaluations() == []
     records = [_step(ledger, step) for step in ledger.recorded_steps("n")]
