@@ -141,7 +141,7 @@ def _train(data: str, runtime_json: str, seed: int, model: str, point: Point | N
         _instrument(ledger, hit)
         from appliance.learning.recipes.recipe import Recipe
 
-        agent = Recipe.recorded(cycle.plan["recipe"]).agent
+        agent = Recipe.model_validate(cycle.plan["recipe"]).agent
         with WorkContext(folder, ledger, runtime, agent, load_policy(folder)) as context:
             CycleRun(cycle, context, CycleProgress(cycle, ledger, time.monotonic), Path(model)).train()
     Path(counted).write_text(json.dumps(passed))

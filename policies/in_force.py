@@ -4,8 +4,8 @@ Invariants: a record counts from the entry that names it, with that entry's cont
 are ordered like their entries. The log thus determines the list of records, and the ledger only supplies their text.
 Pure: entries arrive verified, in order, each once.
 
-An entry that makes a record count has `row`: {"table", "key", "sha256", "group"}; `ledger.adopted` has many in `rows`,
-for records older than this scheme. A checkpoint's row also has "attestation".
+An entry that makes a record count has `row`: {"table", "key", "sha256", "group"}; `ledger.adopted` has many in `rows`:
+`assay audit renew` lists with it what the ledger has. A checkpoint's row also has "attestation".
 """
 
 from __future__ import annotations
@@ -49,12 +49,11 @@ class InForce:
     attestations: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each checkpoint's attestation, by checkpoint."""
     statements: list[AuditEntry] = field(default_factory=list)
-    earlier: list[AuditEntry] = field(default_factory=list)
-    """Decisions and approvals logged by an earlier version without row names; empty once `adopted`."""
     certificates: dict[str, str] = field(default_factory=dict)
     """Last certified version and digest by taskset; absent after a failed certification."""
     adopted: bool = False
-    """True if the log names every record that counts; a head outside the data folder then exists too."""
+    """True if the log names every record that counts, false while a renewal is unfinished; a head outside the data
+    folder then exists too."""
 
     def add(self, entry: AuditEntry) -> None:
         what: dict[str, Any] = entry.what
@@ -72,11 +71,8 @@ class InForce:
             self.certificates.pop(what["taskset"], None)
             if what["holds"] is True:
                 self.certificates[what["taskset"]] = what["made"]
-        elif not self.adopted and (entry.kind in ("decision", "word") or entry.kind.startswith("canary.")):
-            self.earlier.append(entry)
         if what.get("adopted") is True and entry.kind in (BEGIN, ADOPTED):
             self.adopted = True
-            self.earlier.clear()
 
     def bound(self, table: str, key: str) -> Bound | None:
         return self.records.get(table, {}).get(key)

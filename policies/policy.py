@@ -36,17 +36,15 @@ from policies.toml_files import MOST_BYTES, TomlError, beginning, line_of, read_
 DEFAULT = "default_policy.toml"
 """Packaged policy, in force if a data folder has none."""
 
-VERSION = 5
-MIGRATED = (4,)
-"""Earlier versions accepted only while in force; `policies.migration` converts them."""
-TOO_OLD = (1, 2, 3)
+VERSION = 1
+"""The only accepted `version` of a file."""
 
 SHOWN = 12
 """Largest number of faults listed individually, about one screen."""
 
 
 class Policy(Section):
-    version: Literal[5]
+    version: Literal[1]
     promotion: PromotionRules
     gates: AskedGates
     service: ServiceRules
@@ -76,9 +74,9 @@ class Policy(Section):
 
 
 @lru_cache
-def policy_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[Policy]:
-    """Returns the type of a policy file with the registry's gates. Unless `complete`, every gate is optional."""
-    return create_model("Policy", __base__=Policy, gates=(gates_model(registry, complete=complete), ...))
+def policy_model(registry: tuple[Gate[Any], ...]) -> type[Policy]:
+    """Returns the type of a policy file with the registry's gates."""
+    return create_model("Policy", __base__=Policy, gates=(gates_model(registry), ...))
 
 
 def version_of(content: bytes) -> int | None:
@@ -118,11 +116,8 @@ def _require_small(content: bytes, name: str) -> None:
         )
 
 
-def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
-    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError.
-
-    A file of an earlier version is accepted only if it is `in_force`, with its original meaning.
-    """
+def parse(content: bytes, name: str, *, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
+    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError, also for another version."""
     _require_small(content, name)
     try:
         text = content.decode()
@@ -131,53 +126,21 @@ def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[
         raise PolicyError(f"{name}: not UTF-8 at byte {error.start}", hint="save the file as UTF-8") from error
     except TomlError as error:
         raise PolicyError(f"{name}: {error}", hint="correct the TOML at that place") from error
-    written = data.get("version")
-    migrated = type(written) is int and written in MIGRATED
-    if type(written) is int and written in (*TOO_OLD, *(() if in_force else MIGRATED)):
-        raise _earlier(written, f"{name}, line {line_of(('version',), text)}")
+    written = data.get("version", VERSION)
+    if type(written) is not int or written != VERSION:
+        raise PolicyError(
+            f"{name}, line {line_of(('version',), text)}: version: unsupported version {str(written)[:20]!r}; the only "
+            f"version is {VERSION}",
+            hint="start from the policy in force (`assay policy show --out policy.toml`) and carry your values over",
+        )
     try:
-        model = policy_model(registry, complete=not migrated)
-        policy = model.model_validate(as_version_5(data) if migrated else data)
+        policy = policy_model(registry).model_validate(data)
     except ValidationError as error:
         raise _explained(error.errors(include_url=False), name, text, registry) from error
-    except (LookupError, TypeError, AttributeError) as error:
-        hint = f"begin with a copy of the packaged {DEFAULT}"
-        raise PolicyError(f"{name}: not a policy of version {written}", hint=hint) from error
-    if not migrated and (faults := list(_rule_faults(policy))):
+    if faults := list(_rule_faults(policy)):
         raise _explained(faults, name, text, registry)
     policy._digest = hashlib.sha256(content).hexdigest()
     return policy
-
-
-def as_version_5(data: dict[str, Any]) -> dict[str, Any]:
-    """Converts version 4 data to version 5: a gate with `required = false` is omitted. Raises LookupError, TypeError or
-    AttributeError for invalid data."""
-    old = data["promotion"]
-    gates = {name: old[name] for name in ("improvement", "evidence", "non_regression", "approval")}
-    gates["integrity"] = {"max_infra_errors": old["integrity"]["max_infra_errors"]}
-    gates["freshness"] = {"max_age_hours": old["integrity"]["max_age_hours"]}
-    gates["service"] = {}
-    for name in ("selftest", "contamination", "hacks", "drift", "cost"):
-        if old[name]["required"]:
-            gates[name] = {key: value for key, value in old[name].items() if key != "required"}
-    if old["probes"]["egress"]:
-        gates["egress"] = {}
-    if old["probes"]["refusal"]:
-        gates["refusal"] = {"min_refused": old["probes"]["min_refused"]}
-    rules = [rule for rule in old["rules"] if rule["when"] in (*gates, "any", "all")]
-    return {**data, "version": VERSION, "promotion": {"rules": rules}, "gates": gates}
-
-
-def _earlier(written: int, where: str) -> PolicyError:
-    if written in MIGRATED:
-        return PolicyError(
-            f"{where}: version: version {written} is accepted only while it is in force",
-            hint="run `assay policy migrate`",
-        )
-    return PolicyError(
-        f"{where}: version: version {written} is no longer supported",
-        hint=f"begin with a copy of the packaged {DEFAULT} and carry your values over (docs/governance.md)",
-    )
 
 
 def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:

@@ -114,6 +114,5 @@ class Status(FrozenModel):
     last_event: int
     """Number of the newest event."""
     gateway: GatewayStatus | None = None
-    """None from a daemon of an earlier version."""
     tampered: str = ""
     """Part of the ledger or log that was changed from outside; work and decisions stop. Empty if none."""

@@ -22,7 +22,7 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter
 from curriculum.contract.task import Task
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
-from verifiers.registry import identity, kind_named
+from verifiers.registry import identity
 from verifiers.registry.spec import Spec
 
 PAGE = 200
@@ -151,11 +151,7 @@ def _judged_anew(page: Sequence[tuple[Judged, Spec | None]], judge: Judge, count
 
 def is_outdated(then: Verdict, spec: Spec) -> bool:
     """True if the verifier of this verdict now has another name or version."""
-    try:
-        name = kind_named(then.verifier).name
-    except KeyError:
-        name = then.verifier
-    return (name, then.version) != identity(spec)
+    return (then.verifier, then.version) != identity(spec)
 
 
 def differs(then: Verdict, now: Verdict) -> bool:

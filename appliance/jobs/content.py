@@ -7,35 +7,27 @@ what was found. A bundle is enough to compute it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from appliance.records.jobs import Job, JobFile, JobState, Validation
 from policies.envelopes import PublicKey, canonical
 from policies.refusals import Refusal, StatementRefused
 from policies.validation import SignedValidation, open_validation, read_validation
-from verifiers.registry import former_data
 from verifiers.registry.spec import Spec
 
 
-def content_digests(question: str, spec: Spec, files: Iterable[JobFile] = ()) -> tuple[str, ...]:
-    """Returns the SHA-256 of the canonical JSON of all three, then the digests of earlier spec encodings, for old
-    signatures."""
+def content_digest(question: str, spec: Spec, files: Iterable[JobFile] = ()) -> str:
+    """Returns the SHA-256 of the canonical JSON of all three."""
     named = sorted((file.name, file.sha256, file.bytes) for file in files)
     listed = [{"name": name, "sha256": digest, "bytes": size} for name, digest, size in named]
-    written = [spec.model_dump(mode="json"), *former_data(spec)]
-    contents = [canonical({"question": question, "spec": data, "files": listed}) for data in written]
-    return tuple(hashlib.sha256(content).hexdigest() for content in contents)
+    content = canonical({"question": question, "spec": spec.model_dump(mode="json"), "files": listed})
+    return hashlib.sha256(content).hexdigest()
 
 
 def content_of(job: Job) -> str:
-    """Returns the digest that a new validation of this job refers to."""
-    return contents_of(job)[0]
-
-
-def contents_of(job: Job) -> tuple[str, ...]:
-    """Returns every digest that a validation of this job may refer to."""
-    return content_digests(job.question, job.spec, job.files)
+    """Returns the digest that a validation of this job refers to."""
+    return content_digest(job.question, job.spec, job.files)
 
 
 def meaning_file(bundle: Path) -> Path:
@@ -57,10 +49,8 @@ def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
     )
 
 
-def signed_validation(
-    validation: Validation, contents: Sequence[str], key: PublicKey | None = None
-) -> SignedValidation:
-    """Returns the signed statement if its record agrees and it is about one of these contents.
+def signed_validation(validation: Validation, content: str, key: PublicKey | None = None) -> SignedValidation:
+    """Returns the signed statement if its record agrees and it is about this content.
 
     With `key`, its signature is checked too. Raises StatementRefused.
     """
@@ -77,10 +67,10 @@ def signed_validation(
         validation.key,
     ):
         raise StatementRefused(Refusal.SHAPE, "the record differs from the signed statement", hint="get it again")
-    if signed.content not in contents:
+    if signed.content != content:
         raise StatementRefused(
             Refusal.CONTENT,
-            f"it is about the content {signed.content[:12]}, not {contents[0][:12]}",
+            f"it is about the content {signed.content[:12]}, not {content[:12]}",
             hint="the question, the check or a file was changed after the person saw it",
         )
     return signed

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from appliance.jobs.content import content_digests, signed_validation
+from appliance.jobs.content import content_digest, signed_validation
 from appliance.jobs.layout import LARGEST_MEANING, canonical, strict
 from appliance.jobs.report import BundleReport, NotChecked
 from appliance.records.jobs import JobFile, Validation
@@ -22,7 +22,6 @@ from policies.refusals import StatementRefused
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
-from verifiers.registry import kind_named
 from verifiers.registry.spec import Spec
 
 OF_THE_JUDGE = ("soft", "soft_mean", "not_judged", "because")
@@ -56,7 +55,7 @@ def signed_validations_of(
 
     Raises ValueError for a malformed validation, another subject, or a signature by another key.
     """
-    contents = content_digests(*about)
+    content = content_digest(*about)
     known = {key.fingerprint: key for key in people}
     read: list[tuple[Validation, bool]] = []
     for data in (inside, later):
@@ -65,7 +64,7 @@ def signed_validations_of(
         validation = _validation(data)
         key = known.get(validation.key)
         try:
-            statement = signed_validation(validation, contents, key)
+            statement = signed_validation(validation, content, key)
         except StatementRefused as error:
             raise ValueError(f"invalid validation by {validation.person[:100]}: {error}") from error
         read.append((validation.model_copy(update={"created": statement.made_at}), key is not None))
@@ -106,23 +105,13 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
         found.append(f"the answer is not verified: {now.reason}")
     if not then.passed:
         found.append(f"the stored verdict is {then.outcome}")
-    if (_current(then.verifier), then.outcome) != (now.verifier, now.outcome) or (
-        then.score != now.score and not judged
-    ):
+    if (then.verifier, then.outcome) != (now.verifier, now.outcome) or (then.score != now.score and not judged):
         found.append("the stored verdict differs from the verifier's")
     elif then.ground is not None and then.ground != now.ground and same_tools(then, now):
         found.append("the stored verdict has another basis than the verifier's")
     elif same_tools(then, now) and _wording(then, judged) != _wording(now, judged):
         found.append("the stored reason or evidence differs from the verifier's")
     return found
-
-
-def _current(verifier: str) -> str:
-    """Returns the verifier's current name if an earlier version used another."""
-    try:
-        return kind_named(verifier).name
-    except KeyError:
-        return verifier
 
 
 def was_judged(spec: Spec, verdict: Verdict) -> bool:

@@ -1,9 +1,9 @@
-"""Reconciles a ledger with its audit log: once for a ledger older than the log, and after tampering.
+"""Reconciles a ledger with its audit log: after tampering, and when `assay audit renew` begins a new log.
 
-Invariants: whatever an earlier log carries must match the ledger; the rest is adopted as found, once, and listed in the
-entry `ledger.adopted`. After tampering, aliases and records that the log carries whole are restored from the log, rows
-unknown to the log are removed, and the entry `ledger.put_right` lists the differences; records of which the log has
-only a digest cannot be restored.
+Invariants: a renewed log lists every record of the ledger in the entry `ledger.adopted`; no other log takes a record
+from the ledger. After tampering, aliases and records that the log carries whole are restored from the log, rows unknown
+to the log are removed, and the entry `ledger.put_right` lists the differences; records of which the log has only a
+digest cannot be restored.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ EMPTY = (
     "restore the log from a copy; if it is lost, `assay audit renew` begins another one from the ledger, and forgets "
     "all known keys"
 )
+UNLISTED = "`assay audit renew` was interrupted: run it again"
 SHAPES: dict[str, type[BaseModel]] = {
     "checkpoints": Checkpoint,
     "decisions": Decision,
@@ -49,17 +50,17 @@ COPY_BACK = (
 
 
 def require_log(ledger: AuditedLedger) -> None:
-    """Raises TamperedError if the log is empty but the ledger is not: the log was removed."""
+    """Raises TamperedError if the log is empty but the ledger is not (the log was removed), or if the log does not
+    list the ledger's records (a renewal was interrupted)."""
+    if ledger.audit.head is not None and not ledger.in_force.adopted:
+        raise _differs(f"the audit log {ledger.audit.path} does not list the ledger's records", UNLISTED)
     looked_at = (tables.ALIASES, tables.JOBS, *_tables().values())
     if ledger.audit.head is None and any(ledger.rows(select(table).limit(1)) for table in looked_at):
-        error = TamperedError(f"the audit log {ledger.audit.path} is empty, but the ledger has records")
-        error.hint = EMPTY
-        raise error
+        raise _differs(f"the audit log {ledger.audit.path} is empty, but the ledger has records", EMPTY)
 
 
 def adopt(ledger: AuditedLedger, note: str) -> None:
-    """Logs every record that counts from now on. Raises TamperedError if an earlier log disagrees."""
-    _compare_with_earlier(ledger)
+    """Lists the ledger's aliases and records in a log that `assay audit renew` began, so that they count there."""
     aliases: dict[str, JsonValue] = {
         row.name: row.manifest for row in ledger.rows(select(tables.ALIASES).order_by(tables.ALIASES.c.name))
     }
@@ -91,53 +92,10 @@ def _all_rows(ledger: AuditedLedger) -> Iterable[JsonValue]:
             yield bound_row("steps", row.key, chain, "")
 
 
-def _compare_with_earlier(ledger: AuditedLedger) -> None:
-    """Compares the ledger with records that an earlier version logged whole.
-
-    These are alias moves, decisions, approvals and the starts of canaries.
-    """
-    rows = {row.name: row.manifest for row in ledger.rows(select(tables.ALIASES))}
-    for name, said in ledger.in_force.aliases.items():
-        if rows.get(name) != said:
-            _differs(f"the alias {name} is {rows.get(name)}, and the log says {said}")
-    logged: dict[str, dict[str, BaseModel]] = {"decisions": {}, "approvals": {}}
-    canaries = set()
-    for entry in ledger.in_force.earlier:
-        if entry.kind == "decision":
-            decision = Decision.model_validate(entry.what["decision"])
-            logged["decisions"][decision.id] = decision
-        elif entry.kind == "word":
-            approval = Approval.model_validate(entry.what["word"])
-            logged["approvals"][approval.digest()] = approval
-        else:
-            canaries.add(entry.what.get("canary"))
-    begin = next(iter(ledger.in_force.statements))
-    renewed, begun = "renewed" in begin.what, begin.at
-    for name, records in logged.items():
-        table, known = _tables()[name], {}
-        for row in ledger.rows(select(table)):
-            known[row.key] = SHAPES[name].model_validate_json(row.payload)
-        for key, record in records.items():
-            if known.get(key, record) != record:
-                _differs(f"{name} has another {key[:40]!r} than the log")
-            if key not in known:  # a kill came between the entry and the row
-                _write(ledger, name, key, record)
-        for key in sorted(known.keys() - records.keys()):
-            if not renewed and _made(known[key]) >= begun:
-                _differs(f"{name} has {key[:40]!r}, of which the log says nothing")
-    for row in ledger.rows(select(tables.CANARIES)):
-        if not (renewed or Canary.model_validate_json(row.payload).state.ended or row.key in canaries):
-            _differs(f"the canary {row.key[:40]!r} began without an entry in the log")
-
-
-def _made(record: Any) -> str:
-    return str(record.made_at if isinstance(record, Decision) else record.created)
-
-
-def _differs(found: str) -> None:
+def _differs(found: str, hint: str) -> TamperedError:
     error = TamperedError(found)
-    error.hint = COPY_BACK
-    raise error
+    error.hint = hint
+    return error
 
 
 def put_right(ledger: AuditedLedger) -> list[str]:
@@ -159,7 +117,7 @@ def put_right(ledger: AuditedLedger) -> list[str]:
         put_aliases(connection, dict(ledger.in_force.aliases), "put right from the log", ledger.audit.latest)
     left = ledger.mismatches(texts=LOOKED_AT)
     if left:
-        _differs("; ".join(left[:5]))
+        raise _differs("; ".join(left[:5]), COPY_BACK)
     return found
 
 
@@ -181,9 +139,3 @@ def _whole_records(ledger: AuditedLedger) -> dict[str, dict[str, dict[str, str]]
                 columns = dict.fromkeys({"cycle", "candidate"}.intersection(table.c.keys()), bound.group)
                 found.setdefault(name, {})[row["key"]] = {"payload": payload, **columns}
     return found
-
-
-def _write(ledger: AuditedLedger, name: str, key: str, record: BaseModel) -> None:
-    columns = {"candidate": record.candidate}  # type: ignore[attr-defined]
-    with ledger.writing() as connection:
-        put_row(connection, _tables()[name], {"key": key, "payload": payload_of(record), **columns})

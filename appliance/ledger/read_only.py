@@ -16,8 +16,9 @@ from sqlalchemy.pool import NullPool
 
 from appliance.ledger.failures import explained
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.schema import NEWEST, OLDEST, START_FRESH
+from appliance.ledger.schema import NEWEST
 from appliance.ledger.sqlite import SqliteLedger
+from appliance.settings.data_schema import OLDEST, START_FRESH
 
 SECONDS = 5.0
 """Time that a read waits for a writer, in seconds."""

@@ -94,8 +94,8 @@ def payload_of(record: BaseModel) -> str:
 
 
 def changed_in(stored: str, **fields: object) -> str:
-    """Returns a record's text with these fields replaced. The rest stays as written, also by an earlier version: the
-    log has its digest."""
+    """Returns a record's text with these fields replaced. The rest stays as written: the log has its
+    digest."""
     return json.dumps({**json.loads(stored), **fields}, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -19,20 +19,14 @@ from sqlalchemy import Connection, inspect
 from sqlalchemy.exc import DBAPIError
 
 from appliance.ledger.ledger import LedgerError
+from appliance.settings.data_schema import START_FRESH, ledger_fault
 from appliance.system.clock import file_stamp
 
 SCRIPTS = Path(__file__).parent / "migrations"
-OLDEST = "1000"
-"""First revision of schema 1. Ledgers of development versions before it are not carried over."""
 NEWEST = "1000"
 """Head of the packaged migrations (a test checks this). Alembic is loaded only if a file has another revision."""
 APPLICATION_ID = 0x41535359
 """SQLite application id in the file header, which tells a ledger from another program's database."""
-START_FRESH = (
-    "start fresh with another data folder (--data DIR, or move this one away); "
-    "models and own tasksets can be imported again"
-)
-"""Hint for a data folder from before schema 1."""
 SPARE_BYTES = 16 << 20
 """Free bytes required beyond the copy and what a migration rewrites, at most the ledger's size."""
 
@@ -68,11 +62,8 @@ def _migrate(connection: Connection, path: Path, scripts: Path, found: str | Non
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.attributes["connection"] = connection
     known = [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()]
-    if found is not None and found < OLDEST:
-        raise LedgerError(
-            f"the ledger {path} was written before schema 1 (revision {found}) and is not carried over",
-            hint=START_FRESH,
-        )
+    if found is not None and (fault := ledger_fault(found)):
+        raise LedgerError(f"the ledger {path} was {fault}", hint=START_FRESH)
     if found is not None and found not in known:
         raise LedgerError(
             f"the ledger {path} was written by a newer version of Assay (schema {found}, this one knows {known[0]})",

@@ -102,9 +102,8 @@ def evidence_of(
                 )
             ),
             "shown": tuple(
-                digest
+                decision.digest()
                 for decision in decisions
-                for digest in decision.digests()
                 if (decision.evaluation, decision.candidate, decision.policy)
                 == (evaluation.id, candidate.weights, policy.digest)
             ),

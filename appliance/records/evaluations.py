@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from appliance.records.record import Record, renamed
+from appliance.records.record import Record
 from policies.contract.evidence import Measurements
 from runtime.sandbox import Tier, Usage
 
@@ -24,7 +24,7 @@ class ItemResult(Record):
     calls: int
     failed_calls: int
     question: str = ""
-    """Digest of the question independent of its wording; empty in records of earlier versions."""
+    """Digest of the question independent of its wording."""
 
 
 class ModelResults(Record):
@@ -59,12 +59,6 @@ class Evaluation(Record):
     policy: str = ""
     """Digest of the policy in force, the only one that may decide on it. Empty: not recorded."""
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_earlier_versions(cls, data: Any) -> Any:
-        """Accepts `gathered`, the earlier name of the measurements."""
-        return renamed(data, gathered="measurements")
-
 
 class Approval(Record):
     """A person's signed statement on one decision."""
@@ -76,8 +70,7 @@ class Approval(Record):
     person: str
     created: str
     key: str = ""
-    """Fingerprint of the signing key; empty for an approval from before statements were signed, which no longer counts.
-    """
+    """Fingerprint of the signing key; an approval without one does not count."""
     nonce: str = ""
     envelope: str = ""
     """The signed statement, so that its signature can be checked whenever a decision rests on it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from appliance.records.record import Record, renamed
+from appliance.records.record import Record
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -109,12 +109,6 @@ class Job(Record):
     """Earlier job that a canary replays with this one."""
     created: str
     updated: str
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_earlier_versions(cls, data: Any) -> Any:
-        """Accepts `meaning`, the earlier name of the validation."""
-        return renamed(data, meaning="validation")
 
     @property
     def kind(self) -> str:

@@ -37,8 +37,6 @@ class Night(Record):
     cycle: str = ""
     begins_as: str = ""
     """Id of the cycle about to begin, written first: after a kill in between, that cycle belongs to the night."""
-    newest_before: str = ""
-    """Unused; earlier versions derived the owner of a newer cycle from it."""
     begins: bool = False
     """True once the night has begun, or was about to."""
     made_up: bool = False

@@ -40,11 +40,3 @@ def _fail_fast(schema: Any) -> None:
     elif isinstance(schema, list):
         for inner in schema:
             _fail_fast(inner)
-
-
-def renamed(data: Any, **names: str) -> Any:
-    """Returns a record's input with fields of earlier versions (old=new) renamed, unless the new name is present."""
-    if not isinstance(data, dict) or not names.keys() & data.keys():
-        return data
-    earlier = {names[name]: value for name, value in data.items() if name in names}
-    return earlier | {name: value for name, value in data.items() if name not in names}

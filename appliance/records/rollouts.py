@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from appliance.records.record import Record
 from runtime.sandbox import Tier, Usage
@@ -144,20 +144,6 @@ class Rollout(Record):
     """First own node: the nodes before were sampled in the other rollout."""
     branch_token: int = 0
     """First own token of that node: a branch may begin in the middle of a turn."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _spans_of_earlier_versions(cls, data: Any) -> Any:
-        """Converts a rollout of an earlier version, whose single weights version drew all sampled tokens."""
-        if not isinstance(data, dict) or "weights" not in data:
-            return data
-        data = {**data, "nodes": [*data.get("nodes", ())]}
-        version = data.pop("weights")
-        for place, node in enumerate(data["nodes"]):
-            if isinstance(node, dict) and node.get("sampled"):
-                span = {"version": version, "start": 0, "end": len(node["ids"])}
-                data["nodes"][place] = {**node, "weights": [span]}
-        return data
 
     @property
     def versions(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from appliance.settings.data_schema import require_current_policy
 from curriculum.names import NAME, OWN, taskset_names
 from policies.data import require_trainable
 from policies.errors import PolicyError
@@ -16,8 +17,8 @@ from policies.jobs import require_known_checks
 from policies.policy import Policy, parse, read_content
 from verifiers.registry import KINDS
 
-KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job, *kind.retired)) | {"question", "data"}
-"""Names that a policy's job rules may use: kinds of checks, including retired names, and job kinds."""
+KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job)) | {"question", "data"}
+"""Names that a policy's job rules may use: kinds of checks and job kinds."""
 
 
 def policy_file(data: Path) -> Path | None:
@@ -40,14 +41,14 @@ def written_policy(data: Path) -> tuple[bytes, str]:
 def read_policy(data: Path, file: Path | None = None) -> tuple[Policy, str]:
     """Returns the policy in `file` and its name for messages. Raises PolicyError.
 
-    Without a file: the owner's policy in the data folder, else the one in force there, else the packaged one. A policy
-    in force may have an earlier version.
+    Without a file: the owner's policy in the data folder, else the one in force there, else the packaged one.
     """
     in_force = in_force_file(data)
-    current = read_content(in_force) if in_force.exists() else None
-    file = file or policy_file(data)
-    content, name = current if current is not None and file is None else read_content(file)
-    return parse_policy(content, name, in_force=current is not None and current[0] == content), name
+    file = file or policy_file(data) or (in_force if in_force.exists() else None)
+    content, name = read_content(file)
+    if file == in_force:
+        require_current_policy(content, in_force)
+    return parse_policy(content, name), name
 
 
 def load_policy(data: Path, digest: str = "") -> Policy:
@@ -62,10 +63,9 @@ def load_policy(data: Path, digest: str = "") -> Policy:
     return policy
 
 
-def parse_policy(content: bytes, name: str, *, in_force: bool = False) -> Policy:
-    """Parses a policy; earlier versions only if `in_force`. Raises PolicyError, also for unknown tasksets and checks,
-    and if nothing is left to train on."""
-    policy = parse(content, name, in_force=in_force)
+def parse_policy(content: bytes, name: str) -> Policy:
+    """Parses a policy. Raises PolicyError, also for unknown tasksets and checks, and if nothing is left to train on."""
+    policy = parse(content, name)
     require_known_checks(policy, KNOWN_CHECKS, name)
     families = _families_of(policy)
     require_known_families(policy, families, name)

@@ -58,7 +58,7 @@ class CycleRun:
         self._ledger = context.ledger
         self._progress = progress
         self._model_path = model_path
-        self._recipe = Recipe.recorded(cycle.plan["recipe"])
+        self._recipe = Recipe.model_validate(cycle.plan["recipe"])
         self._stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
         self._models = context.data / "models"
 

@@ -39,7 +39,7 @@ def run_cycle(
     cycle = ledger.cycle(name)
     if cycle is None:
         raise LookupError(f"unknown cycle {name}")
-    recipe = Recipe.recorded(cycle.plan["recipe"])
+    recipe = Recipe.model_validate(cycle.plan["recipe"])
     with ExitStack() as held:
         curves = None
         if settings.telemetry.tensorboard is not None:
@@ -68,7 +68,7 @@ def beside_learner(settings: Settings, data: Path, ledger: Ledger, cycle: Cycle)
     except UnusableModelError:
         return settings  # reading the model reports the problem
     stages = tuple(map(Stage.model_validate, cycle.plan.get("stages", ())))
-    share = engine_share(settings, shape, find_machine(), ways_of(Recipe.recorded(cycle.plan["recipe"]), stages))
+    share = engine_share(settings, shape, find_machine(), ways_of(Recipe.model_validate(cycle.plan["recipe"]), stages))
     if share is None:
         return settings
     return settings.model_copy(update={"vllm": settings.vllm.model_copy(update={"memory_share": share})})

@@ -68,16 +68,9 @@ class Task(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_before(cls, data: Any) -> Any:
-        """Reads records of earlier versions: `family` and `prompt`, and the id beside the fields."""
-        if not isinstance(data, dict):
-            return data
-        known = {name: value for name, value in data.items() if name not in ("id", "family", "prompt")}
-        if "family" in data:
-            known.setdefault("taskset", data["family"])
-        if "prompt" in data:
-            known.setdefault("messages", ({"role": "user", "text": data["prompt"]},))
-        return known
+    def _without_id(cls, data: Any) -> Any:
+        """Drops the id that `record` adds: it follows from the fields."""
+        return {name: data[name] for name in data if name != "id"} if isinstance(data, dict) else data
 
     @property
     def question(self) -> str:

@@ -67,8 +67,3 @@ class Decision(PolicyRecord):
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def digests(self) -> tuple[str, str]:
-        """Returns the current digest and the one signed in earlier versions, over JSON in field order. Both identify
-        this decision."""
-        return self.digest(), hashlib.sha256(self.model_dump_json().encode()).hexdigest()

@@ -1,9 +1,8 @@
 """Typed sections of the policy file with their bounds. Each gate defines its own section.
 
 Invariants: no rule promotes a candidate unless every gate passed; the two forbidden things (code without a sandbox,
-training on people's jobs) are in the file with their only allowed value. Every key of version 5 is required. A key
-added by a later release is optional and defaults to the earlier behaviour; only `max_pids`, a missing bound, defaults
-to the packaged file's value.
+training on people's jobs) are in the file with their only allowed value. Every key of version 1 is required. A key
+added by a later release is optional and defaults to the behaviour without it.
 """
 
 from __future__ import annotations
@@ -108,8 +107,8 @@ class ResourceRules(Section):
     """Memory of one sandbox in MiB; the next three also apply per sandbox."""
     max_cpus: float = Field(gt=0)
     max_call_seconds: float = Field(gt=0)
-    max_pids: int = Field(4_096, ge=16)
-    """Processes and threads. Optional, because early files of this version lack it."""
+    max_pids: int = Field(ge=16)
+    """Processes and threads."""
 
 
 class JobRule(Section):

@@ -1,6 +1,6 @@
 """Registry of all gates, in the order in which a decision shows them. A new gate needs a module and a row here.
 
-Invariants: every later release reads a file of version 5 unchanged. So a row added later may be absent from a file, and
+Invariants: every later release reads a file of version 1 unchanged. So a row added later may be absent from a file, and
 no gate that `never_missing` names today is removed.
 """
 
@@ -48,11 +48,10 @@ GATES: tuple[Gate[Any], ...] = (
 
 
 @lru_cache
-def gates_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[AskedGates]:
-    """Returns the type of the `[gates]` table; if `complete`, gates with `never_missing` are required."""
+def gates_model(registry: tuple[Gate[Any], ...]) -> type[AskedGates]:
+    """Returns the type of the `[gates]` table. Gates with `never_missing` are required."""
     fields: dict[str, Any] = {
-        gate.name: (gate.section, ...) if complete and gate.never_missing else (gate.section | None, None)
-        for gate in registry
+        gate.name: (gate.section, ...) if gate.never_missing else (gate.section | None, None) for gate in registry
     }
     made = create_model("AskedGates", __base__=AskedGates, **fields)
     made.registry = registry

@@ -15,7 +15,7 @@ from appliance.learning.recipes.recipe import Recipe
 from curriculum import seeds
 from curriculum.contract.errors import LevelError, SeedError, UnknownTasksetError
 from curriculum.contract.task import Split, Task, asked
-from curriculum.registry import CALCULATORS, TASKSETS, draft_of, key_of, make_draft, make_task
+from curriculum.registry import CALCULATORS, TASKSETS, draft_of, make_draft, make_task
 from verifiers.contract.kinds import AnswerForm
 
 any_seed = st.integers(0, seeds.LIMIT - 1)
@@ -103,24 +103,6 @@ def test_names_in_the_table_are_the_tasksets_own_and_topics_are_unique() -> None
 def test_what_is_asked_by_default_are_the_calculators() -> None:
     """The smallest policy model reads no more."""
     assert Recipe().tasksets == CALCULATORS
-
-
-def test_a_task_on_record_from_before_tasksets_is_the_same_question() -> None:
-    now = make_task("powers", 1, 40, Split.TRAIN)
-    before = {
-        "id": "0123456789abcdef0123",
-        "family": "powers",
-        "level": 1,
-        "seed": 40,
-        "split": "train",
-        "prompt": now.question,
-        "spec": now.spec.model_dump(mode="json"),
-        "provenance": "powers@1",
-    }
-    read = Task.model_validate(before)
-    assert (read.id, read.taskset, read.question, read.form) == (now.id, "powers", now.question, now.form)
-    assert read.key == ""
-    assert key_of(read) == now.key
 
 
 def test_the_id_of_a_task_is_that_of_all_that_is_asked_and_not_of_where_it_comes_from() -> None:

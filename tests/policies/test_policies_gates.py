@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from types import ModuleType
 
@@ -336,6 +338,12 @@ def test_empty_evidence_is_held() -> None:
 
 def test_equal_evidence_gives_an_equal_decision_and_digest() -> None:
     assert decided(evidence(GOOD)).digest() == decided(evidence(GOOD)).digest()
+
+
+def test_the_digest_of_a_decision_is_of_its_canonical_json() -> None:
+    decision = decided(evidence(GOOD)).model_copy(update={"reason": "größer"})
+    text = json.dumps(decision.model_dump(mode="json"), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert decision.digest() == hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def with_rules(*rules: OutcomeRule) -> Policy:

@@ -14,7 +14,10 @@ from pydantic import ValidationError
 from tables import table
 
 import policies
+from policies.contract.rules import Section
 from policies.errors import PolicyError
+from policies.gates.gate import Gate, GateFigure
+from policies.gates.registry import GATES
 from policies.policy import load, parse
 
 DEFAULT = (Path(policies.__file__).parent / "default_policy.toml").read_text()
@@ -85,19 +88,6 @@ def test_the_table_of_families_must_be_there_and_may_be_empty() -> None:
     assert parse(DEFAULT.encode(), "policy.toml").sandboxes.tiers.families == {}
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_file_of_an_early_version_is_refused_with_one_fault_and_what_to_do(version: int) -> None:
-    error = refused(f"version = {version}\n[improvement]\nmin_items = 200\n")
-    assert str(error) == f"policy.toml, line 1: version: version {version} is no longer supported"
-    assert "default_policy.toml" in error.hint
-
-
-def test_a_file_of_the_version_before_is_migrated_first() -> None:
-    error = refused("version = 4\n[promotion]\n")
-    assert "is accepted only while it is in force" in str(error)
-    assert "assay policy migrate" in error.hint
-
-
 @pytest.mark.parametrize("gate", ["integrity", "selftest", "contamination", "improvement", "evidence", "approval"])
 def test_a_gate_that_may_never_be_missing_is_asked_for_with_the_reason(gate: str) -> None:
     section = re.search(rf"\[gates\.{gate}\].*?\n\n", DEFAULT, re.DOTALL)
@@ -148,7 +138,7 @@ def test_people_s_jobs_are_never_learned_from_and_training_never_meets_a_sealed_
 
 
 def test_many_faults_fit_on_a_screen() -> None:
-    error = refused("version = 5\n" + "".join(f"key{number} = 1\n" for number in range(100)))
+    error = refused("version = 1\n" + "".join(f"key{number} = 1\n" for number in range(100)))
     assert len(str(error).splitlines()) < 20
     assert str(error).endswith("more")
 
@@ -157,8 +147,13 @@ def test_the_packaged_file_is_read_in_two_minutes() -> None:
     assert len(DEFAULT.split()) < 1_000
 
 
-def test_a_file_of_a_version_that_is_not_known_yet_is_not_taken_for_an_old_one() -> None:
-    assert "version 1" not in refused(DEFAULT.replace("version = 5", "version = 6")).hint
+@pytest.mark.parametrize("version", ["0", "2", "5", "true", "1.0", '"1"', "[1]"])
+def test_a_file_of_another_version_is_refused_with_one_fault_and_what_to_do(version: str) -> None:
+    error = refused(DEFAULT.replace("version = 1", f"version = {version}") + "unknown = 3\n")
+    line = DEFAULT.splitlines().index("version = 1") + 1
+    assert str(error).startswith(f"policy.toml, line {line}: version: unsupported version ")
+    assert str(error).endswith("the only version is 1")
+    assert "`assay policy show --out policy.toml`" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -199,7 +194,7 @@ def test_isolation_cannot_be_switched_off() -> None:
         ("people", "1.5"),
         ("margin", "inf"),
         ("max_infra_errors", "-0.1"),
-        ("version", "1"),
+        ("version", "0"),
         ("version", "6"),
     ],
 )
@@ -209,7 +204,7 @@ def test_values_out_of_bounds_or_of_another_type_are_refused(key: str, value: st
 
 
 def test_broken_toml_is_refused_with_its_line() -> None:
-    assert "line 2" in str(refused("version = 5\nmin_items = = 3\n"))
+    assert "line 2" in str(refused("version = 1\nmin_items = = 3\n"))
 
 
 def test_a_file_that_is_not_text_is_refused() -> None:
@@ -235,3 +230,33 @@ def test_whatever_the_bytes_they_are_refused_and_never_crash(content: bytes) -> 
 def test_rules_in_force_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
         load().approval.required = False  # type: ignore[misc]
+
+
+# a release with one more gate
+class CalmRules(Section):
+    most: float
+
+
+def calm(material, rules, context):
+    return (GateFigure("calm", 1.0, rules.most).passed("calm"),)
+
+
+LATER = (*GATES, Gate("calm", CalmRules, calm))
+
+
+def test_a_file_stays_valid_with_the_same_digest_in_a_release_that_has_one_more_gate() -> None:
+    later = parse(DEFAULT.encode(), "p", registry=LATER)
+    assert later.digest == load().digest
+    assert later.gates.asked == load().gates.asked
+
+
+def test_a_gate_that_a_file_names_is_asked_with_its_own_section() -> None:
+    content = DEFAULT + "\n[gates.calm]\nmost = 2.0\n"
+    assert "unknown gate" in str(refused(content))
+    assert [gate.name for gate in parse(content.encode(), "p", registry=LATER).gates.asked][-1] == "calm"
+    with pytest.raises(PolicyError, match=r"gates\.calm\.most: missing key"):
+        parse(f"{DEFAULT}\n[gates.calm]\n".encode(), "p", registry=LATER)
+
+
+def test_the_packaged_file_names_every_gate_that_may_never_be_missing() -> None:
+    assert {gate.name for gate in GATES if gate.never_missing} <= {gate.name for gate in load().gates.asked}

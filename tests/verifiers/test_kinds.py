@@ -35,7 +35,7 @@ def test_a_kind_is_made_without_anything_heavy() -> None:
 def test_everything_that_a_kind_names_is_there() -> None:
     for kind in KINDS:
         named = [value for value in vars(kind).values() if isinstance(value, Lazy)]
-        named += [*kind.proposers.values(), *(one.rewrite for one in kind.retired.values())]
+        named += kind.proposers.values()
         named += [one.read for one in (*kind.options, *kind.submit) if one.read is not None]
         named += [kind.submission.default] if kind.submission.default is not None else []
         assert all(callable(one.load()) for one in named), kind.name

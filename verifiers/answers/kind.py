@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, RetiredKind, SubmissionOption
+from verifiers.contract.kinds import AnswerForm, Kind, KindOption, Lazy, SubmissionOption
 
 ABOUT = (
     "Is this answer the same as the expected one? 0 yes, 1 no.\n\n"
@@ -38,10 +38,6 @@ ANSWER = Kind(
     name="answer",
     about=ABOUT,
     spec=Lazy("verifiers.answers.spec:AnswerSpec"),
-    retired={
-        "integer": RetiredKind(Lazy("verifiers.answers.spec:from_integer"), fields=("expected",)),
-        "expression": RetiredKind(Lazy("verifiers.answers.spec:from_expression"), fields=("expected", "variables")),
-    },
     verifier=Lazy("verifiers.answers.verifier:AnswerVerifier"),
     revision="10",
     tools=(("sympy", "sympy"),),

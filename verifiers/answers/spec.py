@@ -52,18 +52,8 @@ class AnswerSpec(SpecModel):
 
     @model_serializer(mode="wrap")
     def _omit_usual_notation(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits the notation `any`, as earlier versions did, so that digests stay."""
+        """Omits the notation `any`, the default."""
         data: dict[str, Any] = handler(self)
         if self.notation == "any":
             data.pop("notation", None)
         return data
-
-
-def from_integer(data: dict[str, Any]) -> dict[str, Any]:
-    """Converts the data of a spec of the retired kind `integer`; verdicts stay the same."""
-    return {**data, "kind": "answer", "notation": "digits"}
-
-
-def from_expression(data: dict[str, Any]) -> dict[str, Any]:
-    """Converts the data of a spec of the retired kind `expression`; verdicts stay the same."""
-    return {"variables": (), **data, "kind": "answer", "notation": "plain", "domain": "complex"}

@@ -87,16 +87,6 @@ class SubmissionOption:
     """Returns the default submission of a spec, or None if one must be given."""
 
 
-@dataclass(frozen=True)
-class RetiredKind:
-    """A kind of an earlier version; its specs are converted to another kind."""
-
-    rewrite: Lazy[Callable[[dict[str, Any]], dict[str, Any]]]
-    """Converts the data of a retired spec to that of its successor kind."""
-    fields: tuple[str, ...]
-    """Fields of a retired spec besides `kind`; signatures cover exactly these."""
-
-
 def letters_and_a_number(rng: Random) -> str:
     letters = "".join(rng.choice("abcdefghijklmnopqrstuvwxyz ") for _ in range(24))
     return f"{letters} {rng.randrange(10**9)}"
@@ -125,8 +115,6 @@ class Kind:
 
     spec: Lazy[type[Any]]
     """Spec class, a subclass of `SpecModel`."""
-    retired: Mapping[str, RetiredKind] = field(default_factory=dict)
-    """Kinds of earlier versions that are read as this one, by name."""
 
     # deciding
 

@@ -11,7 +11,6 @@ import importlib
 import logging
 import pkgutil
 import time
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import Any
 
@@ -38,49 +37,16 @@ KINDS: tuple[Kind, ...] = tuple(Lazy[Kind](row).load() for row in ROWS)
 DECIDE = tuple(dict.fromkeys(kind.preload for kind in KINDS if kind.preload))
 """Packages that a worker imports before the first item needs them."""
 _NAMED = {kind.name: kind for kind in KINDS}
-_RETIRED = {name: kind for kind in KINDS for name in kind.retired}
 log = logging.getLogger(__name__)
 
 
 def kind_named(name: str) -> Kind:
-    """Returns the kind with this name, or the kind that replaced it. Raises KeyError for an unknown name."""
-    return _NAMED.get(name) or _RETIRED[name]
+    """Returns the kind with this name. Raises KeyError for an unknown name."""
+    return _NAMED[name]
 
 
 def kind_of(spec: SpecModel) -> Kind:
     return _NAMED[spec.kind]
-
-
-def current_data(data: dict[str, Any]) -> dict[str, Any]:
-    """Returns spec data in the current format: data of a retired kind is rewritten. Raises KeyError for an unknown
-    kind."""
-    kind = kind_named(data["kind"])
-    if kind.name == data["kind"]:
-        return data
-    return {**kind.retired[data["kind"]].rewrite.load()(data), "kind": kind.name}
-
-
-def former_data(spec: SpecModel) -> Iterator[dict[str, Any]]:
-    """Yields the data that earlier versions would have written for this spec, one per retired kind that fits."""
-    kind = kind_of(spec)
-    fields = spec.model_dump(mode="json")
-    for name, retired in kind.retired.items():
-        data = {"kind": name, **{field: fields[field] for field in retired.fields}}
-        if _same(data, fields):
-            yield data
-
-
-def names_of(spec: SpecModel) -> set[str]:
-    """Returns the current and all retired kind names under which this spec may have been stored."""
-    return {spec.kind, *(data["kind"] for data in former_data(spec))}
-
-
-def _same(data: dict[str, Any], fields: dict[str, Any]) -> bool:
-    kind = kind_named(data["kind"])
-    try:
-        return bool(kind.spec.load().model_validate(current_data(data)).model_dump(mode="json") == fields)
-    except ValueError:
-        return False
 
 
 @cache

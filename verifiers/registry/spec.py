@@ -1,8 +1,7 @@
 """Pydantic type of a spec: the data that a submission is checked against. The agent never sees a spec.
 
 A spec is plain data with a `kind`: it can be stored, hashed, bundled and checked again by someone else.
-`verifiers.registry` lists the kinds; a spec of a retired kind is read as one of the kind that replaced it. The class of
-a spec is imported when the first spec of its kind is read.
+`verifiers.registry` lists the kinds. The class of a spec is imported when the first spec of its kind is read.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from pydantic import PlainValidator, TypeAdapter
 from pydantic_core import PydanticCustomError
 
 from verifiers.contract.spec_data import SpecModel
-from verifiers.registry import KINDS, current_data, kind_named
+from verifiers.registry import KINDS, kind_named
 
 __all__ = ["SPEC", "Spec", "SpecModel"]
 
@@ -26,11 +25,11 @@ def read_spec(value: Any) -> SpecModel:
     if not isinstance(name, str):
         raise PydanticCustomError("no_kind", "a spec needs a kind")
     try:
-        data = current_data(value)
+        kind = kind_named(name)
     except KeyError:
         known = ", ".join(kind.name for kind in KINDS)
         raise PydanticCustomError("unknown_kind", "unknown kind: use one of {known}", {"known": known}) from None
-    found: SpecModel = kind_named(data["kind"]).spec.load().model_validate(data)
+    found: SpecModel = kind.spec.load().model_validate(value)
     return found
 
 

@@ -112,6 +112,8 @@ def _in_folder(
         if problem is not None:
             found = LogCheck(found.entries, found.head, *problem, found.back)
         differs = _differs(data, in_force) if found.holds and in_force.adopted else []
+        if found.holds and entries and not in_force.adopted:
+            differs = ["the log does not list the ledger's records: run `assay audit renew` again"]
         if found.holds and not differs:
             break
         if attempt < ATTEMPTS - 1:

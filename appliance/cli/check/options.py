@@ -127,10 +127,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
     except TomlError as error:
         raise UsageError(f"{file} is not TOML: {error}", 'write lines like: form = "equal"') from error
     found = fields.pop("kind", kind.name)
-    if found in kind.retired:
-        fields = dict(kind.retired[found].rewrite.load()({**fields, "kind": found}))
-        fields.pop("kind", None)
-    elif found != kind.name:
+    if found != kind.name:
         raise UsageError(f"{file} is a spec of the kind {found!r}, not {kind.name!r}", "use that kind's command")
     return fields
 

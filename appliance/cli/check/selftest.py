@@ -34,7 +34,7 @@ LIMIT = 300
 def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
     """Runs the cases. Returns 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
     verdict."""
-    only = [_current_name(name) for name in only]
+    only = [_known_name(name) for name in only]
     try:
         with place.checker(jobs=jobs) as checker:
             found = run_selftest(
@@ -56,11 +56,11 @@ def show_catalogue(only: list[str], *, as_json: bool) -> None:
     """Prints the attack catalogue as Markdown. Raises UsageError for JSON."""
     if as_json:
         raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
-    typer.echo(attack_catalogue(trials(), [_current_name(name) for name in only]))
+    typer.echo(attack_catalogue(trials(), [_known_name(name) for name in only]))
 
 
-def _current_name(name: str) -> str:
-    """Returns the present name of a kind, also for a retired name. Raises BadParameter."""
+def _known_name(name: str) -> str:
+    """Returns the name of a kind. Raises BadParameter for an unknown one."""
     try:
         return kind_named(name).name
     except KeyError:

@@ -5,4 +5,4 @@ from __future__ import annotations
 from policies.gates.registry import GATES
 from policies.policy import policy_model
 
-Policy = policy_model(GATES, complete=False)
+Policy = policy_model(GATES)

@@ -30,7 +30,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
     api = client_of(context, data)
     decision = next((one for one in api.decisions(limit=1000) if one.id == model), None)
     found = [decision] if decision else api.decisions(candidate=model, limit=1)
-    policy = parse(api.policy().content.encode(), "the policy in force", in_force=True)
+    policy = parse(api.policy().content.encode(), "the policy in force")
     if not found:
         raise ApiError(f"no decision about {model}", hint="wait for a cycle to evaluate its candidate", exit_code=2)
     if as_json:

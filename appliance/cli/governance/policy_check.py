@@ -1,4 +1,4 @@
-"""Commands of `assay policy` that read a policy file without the daemon: check, show, migrate."""
+"""Commands of `assay policy` that read a policy file without the daemon: check, show."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from appliance.text.printable import printable
 from policies.contract.rules import DataRules, ServiceRules
 from policies.gates import evidence, improvement
 from policies.gates.evidence import odds
-from policies.migration import migrate as migrated
-from policies.policy import VERSION, Policy, read_content, version_of
+from policies.policy import Policy, read_content
 from policies.statistics.sequential import needed
 
 PolicyFile = Annotated[
     Path | None, typer.Argument(help="Policy file (default: policy.toml in the data folder, else the policy in force).")
 ]
-FileOrInForce = Annotated[Path | None, typer.Argument(help="Policy file (default: the policy in force).")]
 
 
 def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as_json: Json = False) -> None:
@@ -38,8 +36,6 @@ def check(context: typer.Context, file: PolicyFile = None, data: Data = None, as
     show_fields(summary(policy))
     if policy.digest != load_policy(folder).digest:
         show_line("not in force here: put it into force with `assay policy sign`")
-    elif (in_force := in_force_file(folder)).exists() and version_of(in_force.read_bytes()) != VERSION:
-        show_line("it has an earlier version: convert it with `assay policy migrate`")
 
 
 def show(
@@ -66,33 +62,6 @@ def show(
     show_line(
         f"wrote {out}; check it with `assay policy check {out}`, put it into force with `assay policy sign {out}`"
     )
-
-
-def migrate(
-    context: typer.Context,
-    file: FileOrInForce = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write it as policy.toml into the data folder; an existing file is renamed.")
-    ] = False,
-    data: Data = None,
-) -> None:
-    """Convert a policy file of an earlier version to this version, and list differences. Then sign it.
-
-    Example: assay policy migrate --write policy.toml
-    """
-    folder = data_of(context, data)
-    content, name = read_content(file or in_force_file(folder))
-    found = migrated(content, name)
-    if write:
-        path = folder / "policy.toml"
-        if path.exists():
-            path.replace(path.with_name("policy.toml.before"))
-        path.write_text(found.text)
-        show_line(f"wrote {path}; put it into force with `assay policy sign`")
-    else:
-        typer.echo(found.text)
-    for difference in found.differences:
-        typer.echo(difference, err=True)
 
 
 def summary(policy: Policy) -> list[tuple[str, str]]:

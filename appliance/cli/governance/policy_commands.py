@@ -17,10 +17,6 @@ COMMANDS = {
         "governance.policy_check:show",
         "Print the policy file in force, or write it to a file for editing. Without the daemon.",
     ),
-    "migrate": CommandRow(
-        "governance.policy_check:migrate",
-        "Convert a policy file of an earlier version to this version, and list differences. Then sign it.",
-    ),
     "explain": CommandRow(
         "governance.policy:explain", "Explain the newest decision about a model, or the decision of an id."
     ),

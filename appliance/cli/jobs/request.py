@@ -187,7 +187,9 @@ class JobFields(FrozenModel):
             for option in more:
                 if (value := getattr(self, parameter_name(option.flag))) not in (None, ()):
                     fields[option.field] = value if option.takes == "texts" else self._single(option, value)
-            return SPEC.validate_python({**fields, "kind": self._kind_name(way, fields)})
+            if way == "expect" and self.kind is None:
+                fields = _reading(fields["expected"]) | fields
+            return SPEC.validate_python({**fields, "kind": self._kind_name(way)})
         except ValidationError as error:
             raise UsageError(f"invalid check: {first_fault(error)}", hint="see docs/jobs.md") from error
 
@@ -199,13 +201,11 @@ class JobFields(FrozenModel):
             raise UsageError(f"{parameter_name(option.flag)}: given more than once", hint="keep one of them")
         return value[0]
 
-    def _kind_name(self, way: str, fields: dict[str, Any]) -> str:
-        """Returns the kind that compares an expected answer: `kind`, else integer for an integer, else expression."""
-        if way != "expect":
+    def _kind_name(self, way: str) -> str:
+        """Returns the kind that compares an expected answer: `kind`, else answer."""
+        if way != "expect" or self.kind is None:
             return WAYS[way].name
-        if self.kind is None:
-            return "integer" if re.fullmatch(r"-?\d{1,2000}", fields["expected"]) else "expression"
-        if any(self.kind in (kind.name, *kind.retired) for kind in EXPECTED):
+        if any(self.kind == kind.name for kind in EXPECTED):
             return self.kind
         known = " or ".join(kind.name for kind in EXPECTED)
         raise UsageError(f"--kind: invalid kind {self.kind!r}", hint=f"use {known}, or omit --kind")
@@ -232,6 +232,13 @@ class JobFields(FrozenModel):
             return known.task(family, self.level, next(seeds(Split.JOB, self.item)), Split.JOB)
         except CurriculumError as error:
             raise UsageError(str(error), hint=error.hint) from error
+
+
+def _reading(expected: str) -> dict[str, Any]:
+    """Returns how an expected answer is compared without --kind: an integer by its digits, else an expression."""
+    if re.fullmatch(r"-?\d{1,2000}", expected):
+        return {"notation": "digits"}
+    return {"notation": "plain", "domain": "complex", "variables": ()}
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> Kind:

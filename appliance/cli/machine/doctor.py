@@ -36,6 +36,7 @@ from appliance.planning.model_shape import EMBEDDED
 from appliance.readiness.model import ConfiguredModel
 from appliance.settings import policy_files
 from appliance.settings.config_layers import ConfigError
+from appliance.settings.data_schema import START_FRESH, ledger_fault, revision_of
 from appliance.system.lock_owner import owner_of
 from policies.errors import PolicyError
 from runtime.errors import HintedError
@@ -111,6 +112,7 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
     yield config(settings)
     yield from cluster(settings)
     yield model(settings)
+    yield ledger(settings.data / "ledger.sqlite3")
     rules = policy(settings.data)
     yield rules
     yield disk(settings.data, least=_least_room(settings.data))
@@ -231,6 +233,16 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
 def in_service(ledger: Path) -> str:
     """Returns the champion's digest; empty without a readable one."""
     return alias(ledger, "champion") or ""
+
+
+def ledger(path: Path) -> DoctorCheck:
+    """Checks that the ledger is not from before schema 1."""
+    revision = revision_of(path)
+    if not revision:
+        return ok("ledger", "none yet" if not path.exists() else f"{path} names no revision")
+    if fault := ledger_fault(revision):
+        return failed("ledger", f"{path} was {fault}", START_FRESH)
+    return ok("ledger", f"{path}, revision {revision}")
 
 
 def policy(data: Path) -> DoctorCheck:

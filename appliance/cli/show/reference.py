@@ -34,7 +34,7 @@ the JSON Schema of one.
 - `assay demo --json FILE` writes its result into a file. `assay config show --json` has whatever keys there are.
 - Commands without `--json` print no result: they serve or follow something until they are ended (`serve`, `broker`,
   `gateway serve`, `cluster start`, `cluster join`), talk with a person (`tui`, `sandbox shell`, `curriculum try`),
-  print a file as it is (`logs`, `policy migrate`, `policy show`), or do one thing that the exit code says all of
+  print a file as it is (`logs`, `policy show`), or do one thing that the exit code says all of
   (`stop`, `sandbox rm`, `cluster leave`, `docs build`).
 """
 _FORMS = {"document": "", "list": "a list of ", "lines": "a line each: "}

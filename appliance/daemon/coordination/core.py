@@ -44,7 +44,7 @@ from appliance.daemon.views.ledger_views import Rollouts
 from appliance.errors import explain
 from appliance.jobs.job_files import JobFiles
 from appliance.learning import folders
-from appliance.ledger.adoption import adopt, put_right, require_log
+from appliance.ledger.adoption import put_right, require_log
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
 from appliance.ledger.sqlite import SqliteLedger
@@ -87,19 +87,6 @@ class Retention:
         if not wanted.dry_run:
             self._done.update(old)
         return Pruned(cycles=tuple(old), rollouts=found.rollouts, bytes=found.bytes, dry_run=wanted.dry_run)
-
-
-NEVER_EVALUATED = (
-    "the champion {} was put into service by an earlier version, and no evaluation of it is on record: it may be a "
-    "model that was only imported; the next night compares its candidate with it and decides"
-)
-LOOKED_AT = 1_000
-"""Evaluations searched for an adopted champion."""
-ADOPTED_BEFORE = "what an earlier version had in force is in the audit log from now on, as it was found"
-EARLIER_POLICY = (
-    "the policy in force is of an earlier version and stays in force: `assay policy migrate` shows it in this version, "
-    "`assay policy sign` puts that in force"
-)
 
 
 class Core:
@@ -175,7 +162,7 @@ class Core:
         self.events = EventLog(ledger, self.now)
         require_log(ledger)
         self.trust = Trust(ledger.audit, self.data, self.now)
-        self._bring_together(ledger)
+        self._repair(ledger)
         self.trust.log("daemon.start", version=__version__, policy=self.policy.digest)
         model = ConfiguredModel(
             self.settings.model,
@@ -233,8 +220,6 @@ class Core:
         self.gateway = GatewayDesk(self.trust, self.data, self.settings.gateway, self.now, decided)
         self.collected = CollectedWork(ledger, self.jobs.files, self.gateway, self.own_work, lambda: self.policy)
         self.started = self.now()
-        if self.trust.policies.is_earlier:
-            self.events.add("governance", EARLIER_POLICY)
 
     def note_broker(self, text: str) -> None:
         """Reports a change of the daemon's own broker, or of its environment, as an event and in the status."""
@@ -246,14 +231,8 @@ class Core:
         for one in (self.supervisor, self.solvers):
             one.process.close_seconds = LOST_SECONDS
 
-    def _bring_together(self, ledger: AuditedLedger) -> None:
-        """Adopts a ledger older than its log; raises BrokenError for one that had to be repaired."""
-        if not ledger.in_force.adopted:
-            adopt(ledger, ADOPTED_BEFORE)
-            champion = ledger.alias("champion")
-            self.events.add("governance", f"{ADOPTED_BEFORE}: the champion is {champion[:12] if champion else 'none'}")
-            if champion is not None and not _was_evaluated(ledger, champion):
-                self.events.add("governance", NEVER_EVALUATED.format(champion[:12]))
+    def _repair(self, ledger: AuditedLedger) -> None:
+        """Repairs a ledger that differs from its log; raises BrokenError if it had to."""
         found = put_right(ledger)
         if found:
             for text in found:
@@ -280,8 +259,3 @@ class Core:
     def _job_ended(self, job: Job) -> None:
         self.validations.ended(job)
         self.governance.job_ended(job)
-
-
-def _was_evaluated(ledger: AuditedLedger, model: str) -> bool:
-    sides = ((one.candidate.weights, one.champion.weights) for one in ledger.evaluations(limit=LOOKED_AT))
-    return any(model in weights for weights in sides)

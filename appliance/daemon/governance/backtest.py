@@ -43,7 +43,7 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
         policy=policy,
     )
     # An approval counts for any decision about this evaluation, since all rules here may be new.
-    shown = tuple(digest for one in made for digest in one.digests())
+    shown = tuple(one.digest() for one in made)
     evidence = evidence.model_copy(update={"shown": shown, "other_policies": (), "taken_back": None})
     last = made[0] if made else None
     now = decide(

@@ -4,8 +4,7 @@ Invariants: an edit takes effect only after its signed statement was verified an
 `policy/in-force.toml` is a copy for other processes; it is restored from the log at the next start if it differs.
 People are shown the log's version, not the file's.
 
-Trust on first use: the policy file of the very first start is accepted, and logged as such (`policy.first_use`). A
-policy of an earlier version stays in force until people sign another one.
+Trust on first use: the policy file of the very first start is accepted, and logged as such (`policy.first_use`).
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ from pathlib import Path
 from appliance.audit.log import AuditLog
 from appliance.client.messages import PolicyInForce
 from appliance.daemon.contract.errors import BrokenError
+from appliance.settings.data_schema import require_current_policy
 from appliance.settings.policy_files import in_force_file, parse_policy, policy_file, written_policy
 from appliance.system.durable_file import replace_file
 from policies.errors import PolicyError
 from policies.in_force import POLICY_FIRST_USE, POLICY_SIGNED
-from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of
+from policies.policy import Policy, read_content
 
 
 class PolicyStore:
@@ -36,11 +36,6 @@ class PolicyStore:
         self._known = dict(zip(self._digests, contents, strict=True))
         self.policy = self._from_log(contents[-1]) if contents else self._first()
 
-    @property
-    def is_earlier(self) -> bool:
-        """True if the policy in force is of an earlier version and should be migrated."""
-        return version_of(self._content) != VERSION
-
     def in_force(self) -> PolicyInForce:
         own = policy_file(self._data)
         written = _digest(read_content(own)[0]) if own is not None else self._digests[-1]
@@ -54,12 +49,12 @@ class PolicyStore:
         )
 
     def of(self, digest: str) -> Policy:
-        """Returns the policy with that digest; the current one if it is not in the log or of an unsupported version."""
+        """Returns the policy with that digest; the current one if it is not in the log or no longer valid."""
         content = self._known.get(digest)
         if content is None or digest == self.policy.digest:
             return self.policy
         try:
-            return parse_policy(content, f"the policy {digest[:12]}", in_force=True)
+            return parse_policy(content, f"the policy {digest[:12]}")
         except PolicyError:
             return self.policy
 
@@ -91,15 +86,12 @@ class PolicyStore:
         return policy
 
     def _first(self) -> Policy:
-        """Logs the first policy. A renewed log continues with the policy in force, not with an unsigned edit, unless
-        its version is no longer supported."""
+        """Logs the first policy. A renewed log continues with the policy in force, not with an unsigned edit."""
         file, note = in_force_file(self._data), "trusted on first use: nobody signed it"
         content, name = read_content(file) if file.exists() else written_policy(self._data)
-        old = version_of(content)
-        if file.exists() and old in TOO_OLD:
-            note = f"{note}; the one before was of version {old}, which is not read any more"
-            content, name = written_policy(self._data)
-        policy = parse_policy(content, name, in_force=file.exists())
+        if file.exists():
+            require_current_policy(content, file)
+        policy = parse_policy(content, name)
         self._audit.append(POLICY_FIRST_USE, file=policy.digest, origin=name, note=note, content=content.decode())
         self._digests.append(policy.digest)
         self._write(content)
@@ -107,13 +99,7 @@ class PolicyStore:
 
     def _from_log(self, content: bytes) -> Policy:
         path = in_force_file(self._data)
-        old = version_of(content)
-        if old in TOO_OLD:
-            raise PolicyError(
-                f"the policy in force is of version {old}, which this version of the program does not read any more",
-                hint=f"put a new one into {self._data} as policy.toml, or none for the packaged one, and begin the log "
-                "again: `assay audit renew --reason upgrade`; keys must then be admitted again",
-            )
+        require_current_policy(content, path)
         self._content = content
         found = _digest(path.read_bytes()) if path.exists() else ""
         if found != self._digests[-1]:
@@ -124,7 +110,7 @@ class PolicyStore:
                     f"{path} differed from the signed policy: it was restored from the audit log",
                     hint="start it again; an edit takes effect through `assay policy sign`",
                 )
-        return parse_policy(content, str(path), in_force=True)
+        return parse_policy(content, str(path))
 
     def _write(self, content: bytes) -> None:
         self._content = content

@@ -17,7 +17,7 @@ from appliance.daemon.contract.errors import RefusedByPolicyError
 from appliance.daemon.contract.events import EventLog
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views.ledger_views import job_named
-from appliance.jobs.content import content_of, contents_of, files_in_words, meaning_file, not_asked, signed_validation
+from appliance.jobs.content import content_of, files_in_words, meaning_file, not_asked, signed_validation
 from appliance.jobs.explain import in_words, question_lines
 from appliance.jobs.layout import MEANING, canonical
 from appliance.ledger.audited import AuditedLedger
@@ -141,7 +141,7 @@ class Validations:
         if job.validation is None or key is None or not key.valid:
             return False
         try:
-            return signed_validation(job.validation, contents_of(job), PublicKey(key.key)).job == job.id
+            return signed_validation(job.validation, content_of(job), PublicKey(key.key)).job == job.id
         except StatementRefused:
             return False
 

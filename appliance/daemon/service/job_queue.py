@@ -26,7 +26,7 @@ from policies.contract.times import moment
 from policies.jobs import job_refused
 from policies.policy import Policy
 from verifiers.contract.kinds import AnswerForm
-from verifiers.registry import check_spec, kind_of, names_of
+from verifiers.registry import check_spec, kind_of
 
 NO_SPEC = (
     'add a check of the answer: --check "7*x+3 == 45" (no known answer needed), --expect ANSWER '
@@ -178,7 +178,7 @@ class JobQueue:
 
     def _admit(self, job: Job) -> Job:
         queued = self.ledger.job_counts().get(JobState.QUEUED.value, 0)
-        refused = job_refused((*sorted(names_of(job.spec)), job.kind), job.attempts, queued, self.policy().jobs)
+        refused = job_refused((job.spec.kind, job.kind), job.attempts, queued, self.policy().jobs)
         if refused:
             self.events.add("governance", f"a job was refused: {refused}")
             raise RefusedByPolicyError(f"the policy does not admit this job: {refused}", hint=JOB_RULES)

@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from pydantic import AliasChoices, ConfigDict, Field
-
 from runtime.model import FrozenModel
 
 PATIENCE = 2
@@ -40,8 +38,6 @@ class Advice(FrozenModel):
 class EarlyStopping(FrozenModel):
     """State of early stopping. `observe` returns a new one; saved and restored as JSON."""
 
-    model_config = ConfigDict(populate_by_name=True)
-
     drop: float
     """`watch_drop` of the recipe: allowed drop of success below its best, of 1."""
     items: int
@@ -51,8 +47,8 @@ class EarlyStopping(FrozenModel):
     last_step: int = -1
     last_success: float = -1.0
     """Newest observation."""
-    low_in_a_row: int = Field(default=0, validation_alias=AliasChoices("low_in_a_row", "low_looks"))
-    """Consecutive low observations; `low_looks` in checkpoints of earlier versions."""
+    low_in_a_row: int = 0
+    """Consecutive low observations."""
     stopped: bool = False
     reason: str = ""
     """Description of the newest observation."""

@@ -6,9 +6,7 @@ ones. Sources: GRPO-RoC 2508.20722, clip-higher and token-level loss DAPO 2503.1
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
@@ -210,13 +208,6 @@ class TrainingRecipe(FiniteRecord):
     turns: TurnRecipe = TurnRecipe()
     stragglers: StragglerRecipe = StragglerRecipe()
 
-    _LATER: ClassVar = (
-        "reward", "top_p", "top_k", "min_p", "mismatch", "planning", "method", "lora_rank", "lora_alpha", "precision",
-        "gradient_checkpointing", "packing", "micro_batch_tokens", "optimizer", "max_staleness",
-        "branching", "collapse", "difficulty", "turns", "stragglers",
-    )  # fmt: skip
-    """Fields added after the first version, whose checkpoints record the digest without them."""
-
     def require_learners(self, learners: int) -> None:
         """Raises LearningError if the recipe does not support this number of learners."""
         if learners > 1 and self.optimizer == "adamw_8bit":
@@ -270,18 +261,6 @@ class TrainingRecipe(FiniteRecord):
             raise ValueError("first needs max_staleness = 0: a budget grows with the results of all earlier steps")
         return value
 
-    def digest(self) -> str:
-        """Returns the digest that the first version would compute, so that its cycles can resume: without later fields
-        at their defaults, and with the objective's former name."""
-        usual = TrainingRecipe.model_construct()
-        same = {name for name in self._LATER if getattr(self, name) == getattr(usual, name)}
-        named = self.model_copy(update={"objective": _NAMED_THEN.get(self.objective, self.objective)})
-        return hashlib.sha256(named.model_dump_json(exclude=same).encode()).hexdigest()
-
-
-_NAMED_THEN = {"dapo": "grpo", "grpo": "grpo, each answer the same"}
-"""Objective names of the first version, which called the token-level form grpo."""
-
 
 class EvaluationRecipe(FiniteRecord):
     sealed_items: Annotated[int, UnitName("questions")] = Field(512, ge=1)
@@ -308,12 +287,3 @@ class Recipe(Record):
         if why:
             raise ValueError(why)
         return self
-
-    @classmethod
-    def recorded(cls, data: Mapping[str, Any]) -> Recipe:
-        """Reads a recipe from a cycle's record, which has all of its fields; the first version's `grpo` is today's
-        `dapo`. Raises ValidationError."""
-        training = data.get("training")
-        if isinstance(training, Mapping) and training.get("objective") == "grpo" and "mismatch" not in training:
-            data = {**data, "training": {**training, "objective": "dapo"}}
-        return cls.model_validate(data)

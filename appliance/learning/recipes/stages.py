@@ -8,7 +8,6 @@ and harder tasks: 2508.20722; ending a stage on success as well as on steps is o
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -16,15 +15,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from appliance.inference.http.local_api import EndpointError, require_local
-from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
+from appliance.learning.recipes.recipe import Recipe
 from appliance.records.record import FiniteRecord, Record
 from runtime.model import UnitName
 
 MOST = 16
 """Maximum stages of a training."""
 
-_LATER = ("stragglers",)
-"""Keys of [training] added after staged trainings were first identified by digest."""
 _KEPT = 'optimizer = "keep" needs a stage of full training with the same optimizer directly before it'
 
 MOST_TRACES = 64 << 20
@@ -75,15 +72,6 @@ class Stage(Record):
     teacher: TeacherRecipe = TeacherRecipe()
     scored_by: str = Field(default="", max_length=100)
     """Digest of the published model whose log-probabilities are the target."""
-
-    def digest(self) -> str:
-        """Returns `Record.digest` without later fields at their defaults, so that a training begun by an earlier
-        version resumes."""
-        training = self.recipe.training
-        usual = TrainingRecipe.model_construct()
-        same = {name for name in _LATER if getattr(training, name) == getattr(usual, name)}
-        text = self.model_dump_json(exclude={"recipe": {"training": same}} if same else None)
-        return hashlib.sha256(text.encode()).hexdigest()
 
     @property
     def steps(self) -> int:

@@ -83,7 +83,6 @@ CEILINGS = {
     "gateway token ls": ASKS,
     "curriculum stats": ASKS,
     "policy check": ALONE | {"cryptography", "curriculum.catalog", "policies.decide", "policies.simulate"},
-    "policy migrate": ALONE | {"cryptography", "curriculum.catalog"},
     "policy show": ALONE | {"cryptography", "curriculum.catalog"},
     "audit ls": ALONE | {"curriculum", "verifiers", "policies.gates"},
     "audit verify": ALONE - {"appliance.ledger"} | {"curriculum", "verifiers", "policies.isolation", "runtime.sandbox"},

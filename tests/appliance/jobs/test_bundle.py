@@ -208,7 +208,7 @@ FORGERIES = {
     "an answer in no encoding": {"artifact.txt": b"\xff\xfe6"},
     "a vacuous spec": {"spec.json": canonical(SPEC.model_copy(update={"predicate": "x == x"}).model_dump())},
     "a spec of no kind": {"spec.json": canonical({"kind": "trust me"})},
-    "a spec with a name twice": {"spec.json": b'{"kind":"integer","kind":"exact","expected":"6"}\n'},
+    "a spec with a name twice": {"spec.json": b'{"kind":"answer","kind":"exact","expected":"6"}\n'},
     "a spec that the answer does not fulfil": {
         "spec.json": canonical(SPEC.model_copy(update={"predicate": "7*x + 3 == 52"}).model_dump())
     },

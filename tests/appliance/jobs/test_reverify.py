@@ -7,10 +7,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-from bundle_kit import AT, CLAIM, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer
+from bundle_kit import AT, KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERDICT, VERSIONS, sealed, signer
 
 from appliance import __version__
 from appliance.cli.jobs.verify import _validation_beside, verify
@@ -32,8 +31,6 @@ from verifiers.checklists.spec import ChecklistSpec, SoftItem
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.lean.spec import LeanSpec
-from verifiers.registry import decide
-from verifiers.registry.spec import SPEC as SPECS
 from verifiers.registry.spec import Spec, SpecModel
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\u202e</pre>&amp;"
@@ -333,42 +330,6 @@ def test_the_page_shows_hostile_text_and_lets_it_do_nothing() -> None:
     assert "default-src &#x27;none&#x27;" in shown
     assert "src=" not in shown
     assert "href=" not in shown
-
-
-class FormerSpec(SpecModel):
-    """A spec as an earlier version wrote it."""
-
-    expected: str
-    variables: tuple[str, ...] | None = None
-
-    def model_dump(self, **options: Any) -> dict[str, Any]:
-        return super().model_dump(**{**options, "exclude_none": True})
-
-
-@pytest.mark.parametrize(
-    ("former", "answer"),
-    [
-        (FormerSpec(kind="integer", expected="42"), "42"),
-        (FormerSpec(kind="expression", expected="2*x + 2", variables=("x",)), "2(x+1)"),
-    ],
-)
-def test_a_bundle_about_a_kind_of_an_earlier_version_is_verified_with_what_was_signed_then(
-    tmp_path: Path, former: FormerSpec, answer: str
-) -> None:
-    then = VERDICT.model_copy(update={"verifier": former.kind, "version": "1", "reason": "in other words"})
-    now = decide(SPECS.validate_python(former.model_dump(mode="json")), answer)
-    assert now.passed
-    signed = validation_by(spec=former)
-    statement = (CLAIM, StatementPart(part="that it is so", standing=Assurance.PROVED, by=f"{former.kind} 1"))
-    folder = sealed(
-        tmp_path / "job-1", answer=answer, spec=former, verdict=then, meaning=signed, statement=statement, versions=OURS
-    )
-    report = checked(folder, now, people=[ADA.public], key=KEY.public)
-    assert report.ok, report.reasons
-    assert report.mark == "verified and validated"
-    other = FormerSpec(kind="integer", expected="43")
-    mixed = sealed(tmp_path / "job-2", answer=answer, spec=former, verdict=then, meaning=validation_by(spec=other))
-    assert "is about the content" in checked(mixed, now).reasons[0]
 
 
 def test_the_verdict_comes_first_and_says_whose_seal_there_is_if_any(

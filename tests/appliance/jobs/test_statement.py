@@ -15,8 +15,8 @@ from verifiers.registry.spec import SPEC, Spec
 
 SPECS: dict[str, dict[str, Any]] = {
     "exact": {"kind": "exact", "expected": "yes"},
-    "integer": {"kind": "integer", "expected": "6"},
-    "expression": {"kind": "expression", "expected": "2*x"},
+    "integer": {"kind": "answer", "notation": "digits", "expected": "6"},
+    "expression": {"kind": "answer", "notation": "plain", "domain": "complex", "expected": "2*x", "variables": []},
     "predicate": {"kind": "predicate", "predicate": "7*x + 3 == 45", "domain": "integer"},
     "answer": {"kind": "answer", "expected": "1/2"},
     "tolerance": {"kind": "answer", "expected": "1/3", "absolute": "0.001"},
@@ -136,7 +136,7 @@ def test_files_of_a_job_are_named_and_not_vouched_for() -> None:
         spec=spec("integer"),
         files=(JobFile(name="table.csv", sha256="0" * 64, bytes=3),),
         state=JobState.SOLVED,
-        meaning=WORD,
+        validation=WORD,
         created="2026-01-02T03:04:05+00:00",
         updated="2026-01-02T03:04:05+00:00",
     )

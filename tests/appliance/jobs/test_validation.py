@@ -24,7 +24,7 @@ from verifiers.smt.language.reader import CLAIM, read
 from verifiers.workers.service import VerifierService
 
 AT = "2026-01-02T03:04:05+00:00"
-SIX = {"kind": "integer", "expected": "6"}
+SIX = {"kind": "answer", "notation": "digits", "expected": "6"}
 PERSON = {
     "type": "object",
     "required": ["name", "age"],
@@ -71,14 +71,18 @@ def mutants(page: Page) -> dict[str, ShownExample]:
 @pytest.mark.parametrize(
     ("fields", "accepted", "rejected"),
     [
-        ({"kind": "integer", "expected": "42"}, {"42", "+42"}, {"43", "-42", "420", "42.0"}),
+        ({"kind": "answer", "notation": "digits", "expected": "42"}, {"42", "+42"}, {"43", "-42", "420", "42.0"}),
         ({"kind": "exact", "expected": "Yes"}, {"Yes"}, {"yES", "Ye", "Yes."}),
         ({"kind": "answer", "expected": "1/2"}, {"1/2", "0.5", "\\frac{1}{2}"}, {"1.5", "-0.5", "2", "0.6"}),
         ({"kind": "answer", "expected": "1/3", "absolute": "0.001"}, {"1/3", "0.334233"}, {"0.334433", "0.33", "4/3"}),
         ({"kind": "answer", "expected": "5 cm"}, {"5 cm", "5.0 cm"}, {"5", "5 kg", "6 cm"}),
         ({"kind": "answer", "expected": "(1, 2)"}, {"(1, 2)"}, {"(2, 1)", "(1, 2, 917)"}),
         ({"kind": "answer", "expected": "B", "final": "boxed"}, {"\\boxed{B}"}, {"\\boxed{C}"}),
-        ({"kind": "expression", "expected": "2*x+2", "variables": ["x"]}, {"(2*x+2)"}, {"2*x+2 + 1", "3*x+2"}),
+        (
+            {"kind": "answer", "notation": "plain", "domain": "complex", "expected": "2*x+2", "variables": ["x"]},
+            {"(2*x+2)"},
+            {"2*x+2 + 1", "3*x+2"},
+        ),
     ],
 )
 def test_equal_forms_are_accepted_and_neighbours_are_not(page, fields, accepted, rejected) -> None:

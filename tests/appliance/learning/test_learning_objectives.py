@@ -16,7 +16,7 @@ from torch import Tensor
 from appliance.learning.objectives.dapo import DAPO
 from appliance.learning.objectives.objective import Graded, Objective
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe
 
 CLIP = (0.20, 0.28)
 ONE_OF_FOUR = [Graded(1.0), Graded(0.0), Graded(0.0), Graded(0.0)]
@@ -264,17 +264,6 @@ def test_a_masked_token_has_exactly_no_gradient_even_where_its_ratio_would_overf
     assert logprobs.grad is not None
     assert logprobs.grad.tolist() == [[-1.0, 0.0]]
     assert result.ratios.tolist() == [[1.0, 0.0]]
-
-
-def test_a_night_that_the_first_version_began_goes_on() -> None:
-    """Its checkpoints name the digest of the recipe of then, whose grpo is called dapo now."""
-    assert TrainingRecipe().digest().startswith("bca25dcf5fd0")
-    now = Recipe().model_dump(mode="json")
-    later = ("reward", "top_p", "top_k", "min_p", "mismatch", "planning")
-    then = {**{name: value for name, value in now["training"].items() if name not in later}, "objective": "grpo"}
-    assert Recipe.recorded({**now, "training": then}) == Recipe()
-    today = Recipe.recorded(Recipe(training=TrainingRecipe(objective="grpo")).model_dump(mode="json"))
-    assert today.training.objective == "grpo"
 
 
 def test_recipes_that_train_differently_have_different_digests() -> None:

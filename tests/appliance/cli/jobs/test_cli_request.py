@@ -63,7 +63,7 @@ def test_a_family_brings_its_question_and_its_check() -> None:
         ({"family": "divisors", "level": 99}, "level"),
         ({"question": "q", "check": "x > 1", "variable": ("x", "y")}, "variable: given more than once"),
         ({"question": "q", "check": "x > 1", "variable": ("xy",)}, "invalid check"),
-        ({"question": "q", "expect": "1.5", "kind": "integer"}, "invalid check"),
+        ({"question": "q", "expect": "1.5", "kind": "integer"}, "invalid kind"),
     ],
 )
 def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
@@ -75,7 +75,8 @@ def test_contradictions_are_named_with_what_to_do(fields, message) -> None:
 def test_the_keys_of_a_file_are_the_names_of_the_flags() -> None:
     content = b'question = "find x"\ncheck = "7*x+3 == 45"\nattempts = 3\n'
     assert read_request(content, "job.toml") == JobRequest(question="find x", check="7*x+3 == 45", attempts=3)
-    content = b'question = "double x + 1"\n[spec]\nkind = "expression"\nexpected = "2*x+2"\nvariables = ["x"]\n'
+    content = b'question = "double x + 1"\n[spec]\nkind = "answer"\nexpected = "2*x+2"\nvariables = ["x"]\n'
+    content += b'notation = "plain"\ndomain = "complex"\n'
     assert submission_of(read_request(content, "job.toml")).spec == AnswerSpec(
         notation="plain", domain="complex", expected="2*x+2", variables=("x",)
     )
@@ -157,8 +158,8 @@ def test_what_is_no_deadline_or_has_passed_is_refused(given) -> None:
         ({"checklist": "not.toml"}, "not TOML"),
         ({"claim": "not.toml"}, "not.toml"),
         ({"spec": "long.toml", "question": "q"}, "too many digits"),
-        ({"spec": "pipe", "question": "q"}, "no regular file"),
-        ({"question": "q", "expect": "1", "file": ("pipe",)}, "no regular file"),
+        ({"spec": "pipe", "question": "q"}, "not a regular file"),
+        ({"question": "q", "expect": "1", "file": ("pipe",)}, "not a regular file"),
     ],
 )
 def test_files_that_cannot_be_used_are_named(tmp_path, fields, message) -> None:

@@ -6,7 +6,9 @@ import json
 import os
 import re
 import socket as socket_module
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import guest_roots as building
@@ -21,8 +23,11 @@ from appliance.config.configuration import ModelSettings, Settings
 from appliance.config.places import broker_settings, broker_socket, runtime_settings
 from appliance.daemon.processes.broker_process import BrokerProcess, command
 from appliance.daemon.processes.listening import MAX_PATH_BYTES
+from appliance.ledger.ledger import LedgerError
 from appliance.ledger.lock import data_lock
+from appliance.ledger.sqlite import SqliteLedger
 from appliance.settings import policy_files
+from appliance.settings.data_schema import START_FRESH
 from policies.policy import load
 from runtime.conformance import Violation
 from runtime.conformance.check import Subject
@@ -138,11 +143,35 @@ def test_the_disk_is_held_to_what_the_policy_asks_for_before_a_cycle(tmp_path: P
 def test_a_policy_with_an_unknown_key_fails_with_the_key_in_the_message(tmp_path: Path) -> None:
     assert doctor.policy(tmp_path).grade is CheckGrade.OK
     own = tmp_path / "policy.toml"
-    own.write_text("version = 5\nlet_everything_pass = true\n")
+    own.write_text("version = 1\nlet_everything_pass = true\n")
     check = doctor.policy(tmp_path)
     assert check.grade is CheckGrade.FAILED
     assert "let_everything_pass" in check.figure
     assert check.advice
+
+
+def test_a_ledger_from_before_schema_1_fails_with_how_to_start_fresh(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite3"
+    assert (doctor.ledger(path).grade, doctor.ledger(path).figure) == (CheckGrade.OK, "none yet")
+    SqliteLedger(path).close()
+    assert doctor.ledger(path).grade is CheckGrade.OK
+    with closing(sqlite3.connect(path)) as sql, sql:
+        sql.execute("UPDATE alembic_version SET version_num = '0006'")
+    checks = doctor.examine(Settings(data=tmp_path), selftest=False)
+    found = next(one for one in checks if one.name == "ledger")
+    assert (found.grade, found.advice) == (CheckGrade.FAILED, START_FRESH)
+    assert "before schema 1 (revision 0006) and is not carried over" in found.figure
+    with pytest.raises(LedgerError, match="not carried over"):
+        SqliteLedger(path)
+
+
+def test_a_policy_in_force_of_another_version_fails_with_how_to_start_fresh(tmp_path: Path) -> None:
+    in_force = policy_files.in_force_file(tmp_path)
+    in_force.parent.mkdir()
+    in_force.write_bytes(policy_files.written_policy(tmp_path)[0].replace(b"version = 1", b"version = 5"))
+    check = doctor.policy(tmp_path)
+    assert (check.grade, check.advice) == (CheckGrade.FAILED, START_FRESH)
+    assert "the policy in force has version 5, which is not carried over" in check.figure
 
 
 def test_without_runsc_it_fails_and_says_what_to_do(tmp_path: Path) -> None:
@@ -254,7 +283,7 @@ def test_the_command_exits_5_where_model_code_cannot_be_run_safely(tmp_path: Pat
 
 def test_every_check_of_the_doctor_names_a_page_that_exists() -> None:
     sources = [
-        ROOT / "appliance" / "cli" / f"{name}.py"
+        ROOT / "appliance" / "cli" / "machine" / f"{name}.py"
         for name in ("doctor", "doctor_cluster", "doctor_gpus", "doctor_isolation")
     ]
     calls = re.compile(r"""\b(?:ok|warning|failed|_packages)\(\s*(?:"([a-z \[\]-]+)"|(name))""")

@@ -59,7 +59,7 @@ def test_the_commands_are_those_that_the_product_promises() -> None:
     promised += "sandbox/snapshot sandbox/rm sandbox/ls sandbox/stats sandbox/sweep sandbox/selftest sandbox/bench "
     promised += "check/answer check/smt check/lean check/code check/checklist check/exact check/predicate "
     promised += "cycle/show cycle/watch cycle/cancel rollouts/ls rollouts/show logs "
-    promised += "check/selftest policy/migrate curriculum/ls curriculum/show "
+    promised += "check/selftest curriculum/ls curriculum/show "
     promised += "key/new key/ls key/show key/admit key/revoke audit/ls audit/verify audit/export audit/renew "
     promised += "policy/check policy/explain policy/backtest policy/simulate policy/budget policy/sign "
     promised += "model/provenance broker cluster/start cluster/join cluster/status cluster/leave"

@@ -33,7 +33,7 @@ WITHOUT = {
     **dict.fromkeys(("serve", "broker", "gateway serve", "cluster start", "cluster join"), SERVES),
     **dict.fromkeys(("tui", "sandbox shell", "curriculum try"), TALKS),
     **dict.fromkeys(("stop", "sandbox rm", "cluster leave", "docs build"), CODE),
-    **dict.fromkeys(("logs", "policy migrate", "policy show"), AS_IT_IS),
+    **dict.fromkeys(("logs", "policy show"), AS_IT_IS),
     "demo": "writes its result into the file that --json names",
 }
 ELSEWHERE = {

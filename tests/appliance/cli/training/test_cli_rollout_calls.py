@@ -1,4 +1,4 @@
-"""A person who reads a rollout sees what was asked of its world, escaped; records of earlier versions are read."""
+"""A person who reads a rollout sees what was asked of its world, escaped."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def test_calls_whose_words_are_not_kept_any_more_are_named_with_how_they_ended(
     assert capsys.readouterr().out.splitlines()[1:] == ["--- calls", "ok: search", "exception: python"]
 
 
-def test_calls_of_earlier_versions_are_calls_of_python() -> None:
+def test_a_call_that_names_no_tool_is_one_of_python() -> None:
     old = ToolCall.model_validate({"code": "print(1)", "status": "ok", "output": "1\n", "sandbox": "s"})
     assert (old.tool, old.asks_world, old.asked) == ("python", False, "print(1)")

@@ -6,15 +6,16 @@ import pytest
 from people import admit
 
 from appliance.audit.log import AuditBroken, log_file
+from appliance.cli.audit import renew
 from appliance.cli.audit.read import entries_of, verified, write_export
 from appliance.cli.audit.renew import begin_anew
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
+from appliance.settings.data_schema import START_FRESH
 from appliance.settings.policy_files import in_force_file
 from policies.errors import PolicyError
-from policies.policy import load
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_log_that_does_not_hold_is_neither_exported_nor_gone_on_with_until_it_
     path = log_file(logged)
     harmed = path.read_bytes().replace(b'"person":"bob"', b'"person":"eve"')
     path.write_bytes(harmed)
-    with pytest.raises(AssayError, match="does not hold"):
+    with pytest.raises(AssayError, match="the log is invalid and was not exported"):
         write_export(logged, tmp_path / "export.jsonl")
     with pytest.raises(AuditBroken), Core(Settings(data=logged)):
         pass
@@ -87,17 +88,30 @@ def test_what_is_no_head_or_no_log_is_said(logged, tmp_path, known) -> None:
         verified(tmp_path, tmp_path / "nothing", None, [])
 
 
-def test_a_policy_in_force_of_an_earlier_version_is_replaced_when_the_log_is_begun_anew(logged) -> None:
-    """By the file of the data folder, and the log says so; a kept one of this version still stands above that file."""
+def test_a_policy_in_force_of_another_version_is_not_carried_over_even_when_the_log_is_begun_anew(logged) -> None:
     old = "version = 3\n"
     with Core(Settings(data=logged)) as core:
         core.trust.log("policy.first_use", content=old)
         in_force_file(logged).write_text(old)
-    with pytest.raises(PolicyError, match="of version 3") as met, Core(Settings(data=logged)):
+    for _ in range(2):
+        with pytest.raises(PolicyError, match="has version 3, which is not carried over") as met:
+            Core(Settings(data=logged)).__enter__()
+        assert met.value.hint == START_FRESH
+        begin_anew(logged, "upgrade")
+
+
+def test_a_renewal_that_was_interrupted_is_not_gone_on_with_and_is_run_again(logged, monkeypatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(renew, "adopt", killed)
+        with pytest.raises(KeyboardInterrupt):
+            begin_anew(logged, "interrupted")
+    with pytest.raises(LedgerError, match="does not list the ledger's records") as met, Core(Settings(data=logged)):
         pass
-    assert "assay audit renew" in met.value.hint
-    begin_anew(logged, "upgrade")
+    assert "`assay audit renew` was interrupted" in met.value.hint
+    assert "does not list the ledger's records" in verified(logged, None, None, []).differs[0]
+    begin_anew(logged, "again")
     with Core(Settings(data=logged)) as core:
-        assert core.policy.digest == load().digest
-    first = next(entry for entry in entries_of(logged, 1000) if entry.kind == "policy.first_use")
-    assert "version 3" in str(first.what["note"])
+        assert core.ledger.mismatches(None) == []

@@ -17,7 +17,7 @@ from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
 from appliance.jobs.bundle import write_bundle
-from appliance.jobs.content import content_of, contents_of, files_in_words, meaning_file, signed_validation
+from appliance.jobs.content import content_of, files_in_words, meaning_file, signed_validation
 from appliance.jobs.explain import in_words, question_lines
 from appliance.jobs.layout import MEANING as INSIDE
 from appliance.jobs.layout import canonical
@@ -141,7 +141,7 @@ def test_a_word_is_checked_logged_and_on_the_job(core, verdict) -> None:
     assert updated.validation is not None
     assert (updated.validation.verdict, updated.validation.person, updated.state) == (verdict, "ada", JobState.QUEUED)
     assert updated.validation.shown == page(job).digest()
-    assert signed_validation(updated.validation, contents_of(job), signer("ada").public).verdict == verdict
+    assert signed_validation(updated.validation, content_of(job), signer("ada").public).verdict == verdict
     assert core.validations.waiting(10) == []
     [logged] = entries(core, "meaning")
     assert (logged["job"], logged["verdict"], logged["content"]) == (job.id, verdict, content_of(job))
@@ -188,7 +188,7 @@ def test_a_word_of_nobody_or_too_late_or_twice_is_refused(core, clock) -> None:
 
 def test_jobs_that_are_not_there_or_have_ended_without_an_artifact_are_refused(core) -> None:
     job = submit(core)
-    with pytest.raises(NotThereError, match="no job 'nope'"):
+    with pytest.raises(NotThereError, match="no such job: 'nope'"):
         core.validations.record("nope", validation_envelope(job))
     core.jobs.cancel(job.id)
     with pytest.raises(RefusedByPolicyError, match="is cancelled"):
@@ -278,13 +278,13 @@ def test_a_record_that_says_something_else_than_was_signed_is_found_out(core) ->
     assert meaning is not None
     for change in ({"verdict": "meant"}, {"person": "bob"}, {"shown": "0" * 64}, {"key": "SHA256:x"}):
         with pytest.raises(StatementRefused):
-            signed_validation(meaning.model_copy(update=change), contents_of(job))
+            signed_validation(meaning.model_copy(update=change), content_of(job))
     with pytest.raises(StatementRefused, match="another content"):
-        signed_validation(meaning, ("0" * 64,))
+        signed_validation(meaning, "0" * 64)
     forged = json.loads(meaning.envelope)
     forged["payload"] = json.loads(validation_envelope(job))["payload"]
     envelope = json.dumps(forged, sort_keys=True, separators=(",", ":"))
     changed = meaning.model_copy(update={"verdict": "meant", "envelope": envelope})
-    assert signed_validation(changed, contents_of(job)).verdict == "meant"
+    assert signed_validation(changed, content_of(job)).verdict == "meant"
     with pytest.raises(StatementRefused, match="signature"):
-        signed_validation(changed, contents_of(job), signer("ada").public)
+        signed_validation(changed, content_of(job), signer("ada").public)

@@ -145,7 +145,7 @@ def test_an_unknown_key_of_the_configuration_is_named_and_nothing_starts(data, a
 
 def test_a_broken_policy_file_keeps_the_daemon_from_starting(data, assay) -> None:
     data.mkdir()
-    (data / "policy.toml").write_text("version = 5\n[improvment]\n")
+    (data / "policy.toml").write_text("version = 1\n[improvment]\n")
     refused = assay("serve")
     assert (refused.returncode, "improvment" in refused.stderr) == (2, True)
 

@@ -138,7 +138,7 @@ def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, da
     signed = person("policy", "sign", "--confirm", digest)
     assert (signed.returncode, "is in force" in signed.stdout) == (0, True), signed.stderr
     assert json.loads(assay("status", "--json").stdout)["policy"] == digest
-    (data / "policy.toml").write_text("version = 5\n")
+    (data / "policy.toml").write_text("version = 1\n")
     broken = person("policy", "sign", "--confirm", digest)
     assert (broken.returncode, "missing" in broken.stderr) == (2, True)
 

@@ -29,7 +29,7 @@ from runtime.errors import RefusedError
 
 SEEDLING = Path(__file__).parents[3] / "fixtures" / "seedling"
 NOBODY = (sys.executable, "-c", "raise SystemExit('a worker was started')")
-ANSWER = SPEC.validate_python({"kind": "integer", "expected": "1"})
+ANSWER = SPEC.validate_python({"kind": "answer", "notation": "digits", "expected": "1"})
 
 
 def settings(data: Path, *, runsc: Path | None = None, model: Path | None = None) -> Settings:

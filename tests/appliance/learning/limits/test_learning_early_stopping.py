@@ -104,10 +104,3 @@ def test_a_model_that_stays_at_its_best_is_hardly_ever_stopped_by_chance(level: 
 def test_what_is_not_a_share_is_refused(success: float) -> None:
     with pytest.raises(ValueError, match="share"):
         EarlyStopping(drop=0.1, items=96).observe(0, success)
-
-
-def test_the_state_in_a_checkpoint_of_an_earlier_version_is_read() -> None:
-    state, _ = run([0.7, 0.54])
-    older = {**state.model_dump(exclude={"low_in_a_row"}), "low_looks": state.low_in_a_row}
-    assert EarlyStopping.model_validate(older) == state
-    assert state.low_in_a_row == 1
