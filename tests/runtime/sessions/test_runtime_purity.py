@@ -41,6 +41,10 @@ CALCULATIONS = [
 ]
 
 TRICKS = [
+    "import math\nprint(math.__loader__)",
+    "import cmath\nprint(cmath.__spec__)",
+    "_hidden = 1",
+    "print(_hidden)",
     "def f(n):\n    return n",
     "f = lambda: 0",
     "d = {1: 2}\nfor x in reversed(d): d.clear()",

@@ -51,7 +51,11 @@ def test_every_rank_takes_as_many_passes_and_each_pass_counts_once() -> None:
     assert sorted(one for share in shares for one, counts in share if counts) == passes
 
 
-@pytest.mark.parametrize(("recipe", "count"), [(SMALL, 3), (LORA, 3), (SMALL, 4)], ids=["full-3", "lora-3", "full-4"])
+@pytest.mark.parametrize(
+    ("recipe", "count"),
+    [(SMALL, 3), (LORA, 3), pytest.param(SMALL, 4, marks=pytest.mark.slow)],
+    ids=["full-3", "lora-3", "full-4"],
+)
 def test_c9_three_ranks_whose_parts_are_uneven_and_four_go_on_from_the_checkpoint_of_two(
     recipe: TrainingRecipe, count: int, ranks: Callable[[int], RankProcesses], tmp_path: Path
 ) -> None:

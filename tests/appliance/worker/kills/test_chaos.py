@@ -69,7 +69,8 @@ def test_whatever_is_stopped_for_a_while_the_loop_goes_on(kind: str, running: Lo
     goes_on_after_a_stop(running, kind)
 
 
-@pytest.mark.parametrize("kind", [LEARNS[0], *(pytest.param(kind, marks=pytest.mark.slow) for kind in LEARNS[1:])])
+@pytest.mark.slow  # in the suite: test_rank_processes.py, and test_daemon_worker.py of the daemon
+@pytest.mark.parametrize("kind", LEARNS)
 def test_a_training_goes_on_when_what_learns_was_stopped_for_a_while(kind: str, learning: Loop) -> None:
     goes_on_after_a_stop(learning, kind)
 
