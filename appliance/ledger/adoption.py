@@ -58,7 +58,8 @@ def require_log(ledger: AuditedLedger) -> None:
 
 
 def adopt(ledger: AuditedLedger, note: str) -> None:
-    """Logs every record that counts from now on. Raises TamperedError if an earlier log disagrees."""
+    """Writes the ledger's existing aliases and records into its audit log, which vouches for them from now on. Raises
+    TamperedError if an earlier log disagrees. Every entry carries `note`."""
     _compare_with_earlier(ledger)
     aliases: dict[str, JsonValue] = {
         row.name: row.manifest for row in ledger.rows(select(tables.ALIASES).order_by(tables.ALIASES.c.name))

@@ -247,7 +247,8 @@ class Core:
             one.process.close_seconds = LOST_SECONDS
 
     def _bring_together(self, ledger: AuditedLedger) -> None:
-        """Adopts a ledger older than its log; raises BrokenError for one that had to be repaired."""
+        """Writes a ledger older than its audit log into the log, and repairs differences between the two. Raises
+        BrokenError after a repair."""
         if not ledger.in_force.adopted:
             adopt(ledger, ADOPTED_BEFORE)
             champion = ledger.alias("champion")
