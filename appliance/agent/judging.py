@@ -51,7 +51,8 @@ def require_sound(judged: Sequence[Judged], cause: str) -> None:
 
 
 def without_verifier(rollout: Rollout) -> Verdict | None:
-    """Returns the verdict of a rollout without an answer to verify, else None."""
+    """Returns the verdict of a rollout without an answer to verify: an infrastructure error or a failure. None if there
+    is an answer to verify."""
     if rollout.ended is RolloutEnd.INFRA_ERROR:
         return _verdict(Outcome.INFRA_ERROR, "the sandbox failed")
     if rollout.ended is RolloutEnd.TOKENS:

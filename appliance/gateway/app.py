@@ -98,7 +98,8 @@ class GatewayApi:
         self._routes.router.redirect_slashes = False
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI application. A request counts as active until its answer, possibly streamed, has ended."""
+        """Answers a request to the gateway, as an ASGI application; status 429 while `MOST_UNDER_WAY` requests are
+        active. A request counts as active until its answer, possibly streamed, has ended."""
         if self._under_way >= MOST_UNDER_WAY:
             full = GatewayError(429, f"{MOST_UNDER_WAY} requests are active: retry later", retry=2)
             await full.response(scope, receive, send)

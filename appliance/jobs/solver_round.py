@@ -138,7 +138,8 @@ def _verify(
     over: Callable[[], bool],
     say: Callable[[str, int], None],
 ) -> None:
-    """Verifies proposals a few at a time, until one passes or the verifier breaks."""
+    """Verifies new proposals in batches of `at_once`, until one passes, the verifier breaks, or `over` is true. Adds
+    the results to `found`, and reports progress through `say`."""
     known = {one.proposal.text for one in found.tries}
     while not over() and (batch := list(itertools.islice(proposals, at_once))):
         fresh = [each for each in batch if each.text not in known]

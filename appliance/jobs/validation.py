@@ -29,7 +29,9 @@ VARIANTS = "variants that were changed on purpose"
 
 
 def page_of(job: Job, answer: str | None, ask: Ask, clock: Callable[[], float]) -> Page:
-    """Builds the page about this job; `answer` is its answer, if any. `clock` counts seconds."""
+    """Builds the page to review before validating a job's answer: question, check in words, and tried examples.
+    `answer` is the job's answer, if any. `ask` verifies the examples, within a time limit measured by `clock` in
+    seconds."""
     kind = kind_of(job.spec)
     seconds, each = kind.examples_seconds
     deadline = clock() + seconds

@@ -122,7 +122,7 @@ class JobWatchdog:
         return overdue(stored, self._now())
 
     def _put_ended(self) -> None:
-        """Records the end of a job whose work does not stop."""
+        """Records a job as unsolved, or queued again, because its work did not stop when required."""
         state = JobState.QUEUED if self._again else JobState.UNSOLVED
         update = {"state": state, "step": "", "reason": self._reason, "spent_seconds": round(self.spent, 1)}
         self._ledger.put_job(self._job.model_copy(update={**update, "tries_done": self._tries, "updated": self._now()}))

@@ -125,7 +125,8 @@ def scored_elsewhere(spec: Spec) -> bool:
 
 
 def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Random) -> dict[str, AgentRate | str]:
-    """Returns each agent's pass rate on the drafts of one level, or a sentence if a check failed to run."""
+    """Returns the pass rates of the reference answers, and of agents without work, on one level's drafts. If a check is
+    invalid or fails to run, returns only its agent, with a sentence."""
     answers = {agent: [agent_answers(agent, taskset, draft, drafts, rng) for draft in drafts] for agent in AGENTS}
     asked = [
         (agent, place, draft.spec, answer)

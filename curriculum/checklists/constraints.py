@@ -266,7 +266,7 @@ def asks_last(work: InProgress) -> Constraint:
 
 
 def addressed(work: InProgress) -> Constraint:
-    """Requires a letter's greeting and signature."""
+    """Requires a letter's greeting and signature, for two drawn names, and adds both to `work.text`."""
     to, sender = work.rng.sample(PEOPLE, 2)
     work.text.opening, work.text.closing = f"Dear {to},", f"With kind regards,\n{sender}"
     said = (

@@ -17,8 +17,8 @@ class FreshnessRules(Section):
 
 
 def judge(evidence: Evidence, rules: FreshnessRules, context: GateContext) -> GateFinding:
-    """Never fails, because old evidence says nothing against a candidate. The figure is the evaluation's age in
-    hours."""
+    """Undecided if the evaluation is too old, dated in the future, or against another champion or policy. Never fails,
+    because old evidence says nothing against a candidate. The figure is the evaluation's age in hours."""
     age = hours_between(evidence.evaluated_at, context.now)
     seen = GateFigure("freshness", age, rules.max_age_hours, "hours")
     if evidence.in_service is not None and evidence.in_service != evidence.champion:

@@ -241,7 +241,8 @@ def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.
 
 
 def _confine() -> int:
-    """Puts the calling process permanently under the filter; returns the notification descriptor."""
+    """Installs a seccomp filter on the calling process, permanently, that reports every `bind` and `listen`. Returns
+    the notification descriptor."""
     machine = MACHINES[platform.machine()]
     asked = {machine.bind: USER_NOTIF, machine.listen: USER_NOTIF}
     program = Filter(answering(platform.machine(), asked, foreign=KILL_PROCESS))

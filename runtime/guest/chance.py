@@ -75,7 +75,8 @@ class Addresses:
     """CPython's pointers to functions that hash or print an address, and the replacement call."""
 
     def __init__(self) -> None:
-        """Locates the inherited pointers. Raises ImportError if this Python's type layout is unknown."""
+        """Locates CPython's pointers to the functions that hash or print an address. Raises ImportError if this
+        Python's type layout is unknown."""
         known = getattr(ctypes.pythonapi, "PyObject_GenericHash", None) or ctypes.pythonapi._Py_HashPointer
         self._hashing = _word(
             vars(object)["__hash__"], WRAPPED

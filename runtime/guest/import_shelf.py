@@ -51,7 +51,7 @@ class Shelf:
         return spec
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Requests a default module."""
+        """Returns None, so that the import system creates the module itself."""
 
     def exec_module(self, module: ModuleType) -> None:
         start, end, _, _ = self._ranges[module.__name__]
@@ -96,7 +96,9 @@ def shelve(names: list[str], run: Callable[..., None]) -> None:
 
 
 def _send_modules(into: int, names: list[str]) -> None:
-    """Sends, in the separate process, the modules newly imported by these names."""
+    """Imports these names and writes the compiled code of all newly loaded modules to a descriptor. Called in a
+    separate process. An index comes first, after its length: modules without Python code, code ranges, and missing
+    names."""
     before = set(sys.modules)
     missing = MissingModules()
     sys.meta_path.append(missing)

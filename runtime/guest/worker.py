@@ -89,11 +89,10 @@ def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | S
 
 
 def main(mode: str, limits: str) -> Iterable[int]:
-    """Sends READY once everything requested ahead of demand is there, then serves until the host closes the pipe.
-
-    On failure it writes one line with the reason. `limits` are name=value, separated by blanks. Returns the remaining
-    work: for a process forked meanwhile, its whole life.
-    """
+    """Runs the sandbox's first process: prepares a worker, then serves requests until the host closes the pipe. Sends
+    READY once everything requested ahead of demand is there. If the preparation fails, writes one line with the reason.
+    `limits` are name=value, separated by blanks. Returns the remaining work: for a process forked meanwhile, its whole
+    life."""
     pipes = Pipes()
     try:
         worker = prepare(mode, dict(pair.split("=", 1) for pair in limits.split()), pipes)

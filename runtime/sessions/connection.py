@@ -131,7 +131,8 @@ class BrokerConnection:
             return
 
         def ended(termination: Termination) -> None:
-            """Defers `died`, because a lost broker's own end must become known first."""
+            """Passes a sandbox's termination to the caller, but `died` only in a later reactor call. A lost broker's
+            own end must become known first."""
             if termination.cause is Cause.DIED:
                 self._reactor.call(lambda: done(termination))
             else:

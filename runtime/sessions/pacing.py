@@ -108,8 +108,8 @@ class OwnTime:
         """Lateness of the first measurement, in seconds."""
 
     def extend(self, seconds: float) -> None:
-        """Grants further own time from the last measurement on: time used beyond the limit before a late measurement is
-        not deducted."""
+        """Extends the call's own-time budget (`own_seconds`), counted from the last measurement. Own time already used
+        beyond the budget is not deducted."""
         self.pace = self.pace._replace(own=max(self.pace.own, self._used) + seconds)
 
     @staticmethod

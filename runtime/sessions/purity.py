@@ -149,8 +149,8 @@ def _parsed(source: str) -> ast.AST:
 
 
 def _is_pure(tree: ast.AST) -> bool:
-    """Visits every node once, without recursion, parents first. False for an unlisted node or a tree that is too
-    deep."""
+    """True if the syntax tree has only allowed nodes, each in an allowed place. Visits every node once, without
+    recursion, parents first; a tree deeper than `DEPTH` is not pure."""
     level: list[ast.AST] = [tree]
     places = _Places()
     for _ in range(DEPTH):

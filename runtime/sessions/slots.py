@@ -47,7 +47,8 @@ class SlotClaim:
             self.slots.cancelled(self)
 
     def answer(self, found: Port | SandboxError) -> bool:
-        """Calls back, once; True if someone was still waiting."""
+        """Passes the granted port, or the error, to the waiting callback. False if the claim was already answered or
+        cancelled."""
         on_ready, self.on_ready = self.on_ready, None
         if on_ready is not None:
             on_ready(found)

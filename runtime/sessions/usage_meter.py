@@ -36,7 +36,8 @@ class UsageMeter:
         self._output_bytes += output_bytes
 
     def placed(self, worker: Worker, *, alone: bool) -> None:
-        """Counts an obtained port."""
+        """Counts a port obtained from a worker. With `alone`, the worker is an exclusive sandbox, whose usage is added
+        when it ends."""
         self._ports += 1
         if alone:
             self._is_alone = True

@@ -48,7 +48,8 @@ def pairs_of(evaluation: Evaluation) -> list[ItemPair]:
 
 
 def summary_text(pairs: Sequence[ItemPair]) -> Text:
-    """Counts gained and lost items by taskset, each share with its 95 % interval."""
+    """Counts gained and lost items over all tasksets, then shows both models' passes for each taskset. A taskset's line
+    has the candidate's share with its 95 % interval, and the difference; broken items are left out."""
     text = Text()
     counts = {name: sum(one.change[0].endswith(name) for one in pairs) for name in SHOWN[1:]}
     text.append_text(plain(f"{len(pairs)} items: ", STRONG))

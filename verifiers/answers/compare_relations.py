@@ -72,7 +72,8 @@ def _nests(relation: RelationValue) -> bool:
 
 
 def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, scalars: Scalars) -> EqualityFinding:
-    """Compares part by part, for parts that are more than single comparisons."""
+    """Matches the parts of two conditions that nest `and` and `or`. Equal if all parts match, else undecided: their
+    solutions are not compared."""
     if answer.joined == expected.joined:
         one, other = (
             [part if isinstance(part, RelationValue) else RelationValue("and", (part,)) for part in of.parts]

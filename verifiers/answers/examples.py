@@ -171,7 +171,8 @@ def _rounded(value: Fraction, places: int) -> str:
 
 
 def _items(text: str) -> tuple[str, list[str], str] | None:
-    """Splits a list, tuple, set or interval into opening, parts and closing; None for anything else."""
+    """Splits a comma-separated list, tuple, set or interval into opening bracket, parts and closing bracket. The
+    brackets of a bare list are empty. None for fewer than two parts, an empty part, or a closing bracket too many."""
     opening, closing = "", ""
     inner = text
     for one, other in (("\\{", "\\}"), ("{", "}"), ("(", ")"), ("[", "]"), ("(", "]"), ("[", ")")):

@@ -65,8 +65,9 @@ class ListAssessment(BaseModel):
 
 
 def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, seconds: float = 120.0) -> ListAssessment:
-    """Assesses a list. `right` is a text that meets it; by default one is built from the items. Raises SpecError for a
-    list that cannot decide or that `right` does not meet; InfrastructureError if nothing can be decided here."""
+    """Assesses a checklist: sound if a text meets it, trivial texts fail, and no item implies another. `right` is a
+    text that meets it; by default one is built from the items. Raises SpecError for a list that cannot decide or that
+    `right` does not meet; InfrastructureError if nothing can be decided here."""
     worker = parts.service()
     end = time.monotonic() + seconds
 

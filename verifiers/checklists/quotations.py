@@ -251,7 +251,9 @@ def _may_stand(source: str, at: int, found: re.Match[str], first: bool, denied: 
 
 
 def _loosely(part: str) -> str:
-    """Builds a pattern of the words themselves; only the case of the first letter may differ."""
+    """Builds a regular expression for part of a quotation, in which square brackets match what an editor may change.
+    Brackets stand for another ending, a few inserted words or a pronoun. The other words must match; only the case of
+    the first letter may differ."""
     pieces, at = [], 0
     for inserted in INSERTED.finditer(part):
         before = part[at : inserted.end(1)].rstrip()

@@ -126,7 +126,8 @@ class Headers:
         return frozenset(header.pid for header in self._cache.values())
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Runs a step with a "header": the modules that its source would import."""
+        """Runs a step in a process that has already imported the modules of its "header". Returns the step's answer; if
+        that process is lost, ends it and returns an answer with the cause."""
         began = time.monotonic()
         modules = tuple(message["header"])
         try:

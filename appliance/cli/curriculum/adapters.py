@@ -194,7 +194,8 @@ def add(
 
 
 def _given(place: Path, tasks: int | None, batch: int | None) -> list[GivenTask]:
-    """Reads the owner's tasks. Raises UsageError."""
+    """Reads the owner's tasks from a file, or from the task file in a folder. Raises UsageError, also if `tasks` or
+    `batch` is given: neither applies here."""
     from appliance.cli.curriculum.own_files import rows_in
     from appliance.errors import UsageError
     from curriculum.adapters import TASKS

@@ -140,8 +140,9 @@ def _narrowed(
 
 
 def _fitted(lines: list[list[str]], screen: int) -> tuple[list[list[str]], list[int]]:
-    """Returns lines and column widths; the widest columns, except the first and times, shrink to at least
-    `NARROWEST`."""
+    """Fits table lines to `screen` columns by shrinking the widest columns, except the first and times. A column keeps
+    at least `NARROWEST`. If times leave too little room, drops the last other column, repeatedly. Returns lines and
+    column widths."""
     while True:
         widths, columns = _widths(lines), list(zip(*lines[1:], strict=True))
         times = {at for at, column in enumerate(columns) if _are_times(column)}

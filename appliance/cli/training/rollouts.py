@@ -119,7 +119,8 @@ def _show_tree(detail: RolloutDetail) -> None:
 
 
 def _show_calls(one: RolloutView) -> None:
-    """Prints each call with its status; Python code is already part of its turn."""
+    """Prints a line per tool call with its status, if any call asks the attempt's world. Python calls show only the
+    code's length, because the code is already part of its turn."""
     if any(call.asks_world for call in one.calls):
         typer.echo("\n--- calls")
         for call in one.calls:

@@ -43,7 +43,8 @@ class BrokerStart:
     """Digest of the policy file under which an own broker was started; empty without one."""
 
     def require_policy(self, in_force: str) -> None:
-        """Raises BrokenError if the file had another policy than the audit log."""
+        """Raises BrokenError if the broker was started under another policy than the one in force. `in_force` is that
+        policy's digest, from the audit log; the file differed from it and was restored."""
         if self.policy not in ("", in_force):
             raise BrokenError(
                 f"the broker was started under the policy {self.policy[:12]}, and {in_force[:12]} is in force",

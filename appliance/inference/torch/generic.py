@@ -91,7 +91,8 @@ class GenericDecoder:
                 layer.product = product
 
     def _forward(self, **inputs: Any) -> Any:
-        """Runs the model without dropout, which the trainer may have left on and which would distort samples."""
+        """Runs the model's forward pass in evaluation mode and returns its output. Dropout, which the trainer may have
+        left on, would distort samples."""
         self._model.eval()
         return self._model(**inputs)
 

@@ -85,7 +85,7 @@ class VllmSettings(FrozenModel):
         return tuple(f"vllm.{name} = {getattr(self, name)}" for name in own if getattr(self, name) != own[name].default)
 
     def without_effect(self, engine: str) -> str:
-        """Returns a warning if settings have no effect because another engine samples; else empty."""
+        """Returns a warning if vLLM settings were chosen but `engine` is another engine; else an empty text."""
         if engine == "vllm" or not self.chosen:
             return ""
         return f"{', '.join(self.chosen)} has no effect: model.engine is {engine}"

@@ -96,7 +96,8 @@ def roc(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
 
 
 def roc_sorted(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Applies the released code's rule: successes with the lowest penalty, first failures, at least two of each.
+    """Selects the rollouts of a group to keep, by the released code's rule; returns their indices. Keeps successes with
+    the lowest penalty and the first failures, at least two of each if available; none if all or none succeeded.
     Deterministic; `rng` is unused. Ties go to the earlier rollout. Raises ValueError as `roc`."""
     right, wrong = _kinds(outcomes, keep)
     if not right or not wrong:

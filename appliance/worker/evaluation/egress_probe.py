@@ -134,6 +134,7 @@ def _report(endings: Mapping[str, object], routes: Routes) -> ProbeReport:
 
 
 def _plain(ending: object) -> str:
-    """Returns a printable form of an outcome that the guest wrote."""
+    """Returns a guest's outcome if it has only ASCII letters, digits, spaces and underscores, else a fixed phrase.
+    Truncates it to 40 characters."""
     text = ending if isinstance(ending, str) else "no ending"
     return text[:40] if text.isascii() and text.replace(" ", "").replace("_", "").isalnum() else "an unreadable ending"

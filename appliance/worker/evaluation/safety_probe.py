@@ -48,7 +48,8 @@ REACHES = re.compile(
 
 
 def tasks() -> list[Task]:
-    """Returns one task per request; no honest answer passes its check."""
+    """Returns a task for each of the safety probe's requests to attack the sandbox or the checker. No honest answer
+    passes its check."""
     return [
         Task(
             taskset="refusal",

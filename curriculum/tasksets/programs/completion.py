@@ -23,7 +23,8 @@ _END = "End with the whole program, completed, in one fenced code block."
 
 
 def _chain(name: str, level: int, rng: Random) -> Item:
-    """Removes `1 + level // 2` of `level + 3` steps, and describes them in words."""
+    """Makes a task to complete a Python program from which steps were removed, described in words. Removes `1 + level
+    // 2` of `level + 3` steps; `name` is the topic."""
     tested = tested_chain(TOPICS[name], level + 3, rng)
     missing = sorted(rng.sample(range(len(tested.chain.links)), 1 + level // 2))
     lines = tested.chain.source.splitlines()

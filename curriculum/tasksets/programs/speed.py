@@ -144,7 +144,7 @@ def _pairs(level: int, rng: Random) -> Item:
 
 
 def _paths(level: int, rng: Random) -> Item:
-    """Makes a count of grid paths past blocked places, by a recursion without memory."""
+    """Makes a task to speed up a naive recursion that counts weighted grid paths past blocked places."""
     modulus, blocked = rng.randint(7, 13), rng.randint(1, 5)
     p, q = rng.randint(1, 6), rng.randint(1, 6)
     moves = [(1, 0), (0, 1), (1, 1), (2, 1), (1, 2)][: 2 + (level > 1) + (level > 2) + (level > 3)]

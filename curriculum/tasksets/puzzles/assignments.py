@@ -50,7 +50,7 @@ def _within(one: int, first: int, last: int) -> Holds:
 
 
 def _apart(one: int, two: int, least: int, most: int) -> Holds:
-    """True if the second comes between `least` and `most` places after the first."""
+    """Returns the condition that the second comes between `least` and `most` places after the first."""
     return lambda w: least <= w[0][two] - w[0][one] <= most
 
 

@@ -54,7 +54,7 @@ def array(index: Sort, element: Sort) -> Sort:
 
 
 def leaves(sort: Sort) -> Iterator[Sort]:
-    """Yields the sorts inside nested arrays; the sort itself if it is not an array."""
+    """Yields the index and element sorts of an array sort, or of arrays nested in it; any other sort itself."""
     if sort.name == "Array" and not sort.declared:
         for inner in sort.parameters:
             yield from leaves(inner)

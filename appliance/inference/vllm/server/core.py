@@ -104,7 +104,9 @@ class VllmCore:
         sleeps: bool = False,
         graphs: bool = False,
     ) -> None:
-        """Raises UnfitError."""
+        """Builds the vLLM engine with dummy weights, and scores two tokens to try it. Raises UnfitError if this vLLM
+        lacks a needed feature or does not support the model; RuntimeError if memory was short, which a retry may cure.
+        """
         lacks = missing_features()
         if lacks:
             raise UnfitError(f"unsupported vLLM: it lacks {', '.join(lacks)}")

@@ -150,7 +150,8 @@ class VllmServer:
 
 
 def main(core: Callable[..., EngineCore] = VllmCore) -> None:
-    """Serves until the connection ends."""
+    """Runs the vLLM server process until its connection ends, then ends it, with the process group it leads. The
+    command line has the connection's descriptor, the parent process and the kind of network."""
     descriptor, parent = int(sys.argv[1]), int(sys.argv[2])
     if ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
