@@ -19,8 +19,8 @@ from verifiers.registry.spec import Spec
 
 
 def content_digests(question: str, spec: Spec, files: Iterable[JobFile] = ()) -> tuple[str, ...]:
-    """Returns the SHA-256 of the canonical JSON of all three, then the digests of earlier spec encodings, for old
-    signatures."""
+    """Returns the SHA-256 of a question, its spec and its files as canonical JSON. Digests of earlier spec encodings
+    follow, for old signatures."""
     named = sorted((file.name, file.sha256, file.bytes) for file in files)
     listed = [{"name": name, "sha256": digest, "bytes": size} for name, digest, size in named]
     written = [spec.model_dump(mode="json"), *former_data(spec)]
@@ -39,19 +39,20 @@ def contents_of(job: Job) -> tuple[str, ...]:
 
 
 def meaning_file(bundle: Path) -> Path:
-    """Path of a validation signed after the bundle was made: beside the bundle, whose bytes must not change."""
+    """Returns the path of a validation signed after the bundle was made: beside the bundle, whose bytes must not
+    change."""
     return bundle.with_name(f"{bundle.name}.meaning.json")
 
 
 def not_asked(job: Job) -> str:
-    """Returns why this job cannot be validated; empty if it can."""
+    """Returns why people cannot validate this job's check any more; empty if they can."""
     if job.state in (JobState.QUEUED, JobState.RUNNING, JobState.SOLVED):
         return ""
     return f"the job {job.id} is {job.state.value}: nothing is left to validate"
 
 
 def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
-    """Returns one line per file, sorted by name."""
+    """Returns a line with name, size and digest for each file of a job, sorted by name."""
     return tuple(
         f"{file.name}: {file.bytes} bytes, SHA-256 {file.sha256}" for file in sorted(files, key=lambda file: file.name)
     )
@@ -60,7 +61,7 @@ def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
 def signed_validation(
     validation: Validation, contents: Sequence[str], key: PublicKey | None = None
 ) -> SignedValidation:
-    """Returns the signed statement if its record agrees and it is about one of these contents.
+    """Returns a validation's signed statement if its record agrees and it is about one of these content digests.
 
     With `key`, its signature is checked too. Raises StatementRefused.
     """

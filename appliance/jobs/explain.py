@@ -20,7 +20,7 @@ MOST_TEXT = 60_000
 
 
 def in_words(spec: Spec) -> tuple[str, ...]:
-    """Returns lines that describe the spec; indented ones quote it or continue the line before."""
+    """Describes a job's check in plain lines; indented ones quote it or continue the line before."""
     return bounded(list(kind_of(spec).explain.load()(spec)))
 
 

@@ -32,7 +32,7 @@ class LedgerError(HintedError):
 class Ledger(Protocol):
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
-        """Inserts or updates a cycle; one that has ended never changes."""
+        """Inserts or updates a cycle in the ledger; one that has ended never changes."""
 
     def cycle(self, cycle: str) -> Cycle | None: ...
 
@@ -47,15 +47,15 @@ class Ledger(Protocol):
         """
 
     def recorded_steps(self, cycle: str) -> list[int]:
-        """Returns the numbers of the recorded steps, ascending."""
+        """Returns the numbers of a cycle's recorded training steps, ascending."""
 
     def step(self, cycle: str, step: int) -> StepRecord | None: ...
 
     def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
-        """Returns `StepRecord.tasks` of all steps, in step order."""
+        """Returns the tasks of all training steps of a cycle, in step order."""
 
     def step_metrics(self, cycle: str) -> list[dict[str, float]]:
-        """Returns `StepRecord.metrics` in step order, each with a `step` entry."""
+        """Returns the metrics of a cycle's training steps, in step order, each with a `step` entry."""
 
     # other rollouts (evaluation, validation, jobs)
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
@@ -64,10 +64,10 @@ class Ledger(Protocol):
     def rollout(self, rollout: str) -> Judged | None: ...
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
-        """Returns rollouts, newest first."""
+        """Returns the rollouts that match a filter, newest first."""
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:
-        """Counts rollouts by purpose."""
+        """Counts a cycle's rollouts by purpose."""
 
     # sealed sets
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None: ...
@@ -112,10 +112,10 @@ class Ledger(Protocol):
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
     def put_canary(self, canary: Canary) -> None:
-        """Inserts or updates a canary."""
+        """Inserts or updates the record of a canary, a model on trial beside the champion."""
 
     def canaries(self, limit: int = 20) -> list[Canary]:
-        """Returns canaries, newest first; only the first can be unfinished."""
+        """Returns the records of models on trial beside the champion, newest first. Only the first may be going on."""
 
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:

@@ -39,7 +39,8 @@ from policies.contract.decision import Decision
 
 
 class SqliteLedger(JobRows, NightRows):
-    """Opens or creates the file at `path`. One process at a time may use it; its threads may share it.
+    """A ledger in the SQLite file `path`, created if missing. One process at a time may use it; its threads may share
+    it.
 
     Raises LedgerError if the file is damaged, is something else, or was written by a newer version.
     """
@@ -57,7 +58,7 @@ class SqliteLedger(JobRows, NightRows):
         self.close()
 
     def close(self) -> None:
-        """Closes the file; everything is already on disk. Every later call raises LedgerError."""
+        """Closes the ledger file; everything is already on disk. Every later call raises LedgerError."""
         self._database.close()
 
     # cycles
@@ -225,7 +226,7 @@ class SqliteLedger(JobRows, NightRows):
         return found[0].manifest if found else None
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Moves aliases in one transaction. Raises what `require_checkpoints` raises."""
+        """Moves aliases to other checkpoints in one transaction. Raises what `require_checkpoints` raises."""
         self.require_checkpoints(aliases)
         with self._database.writing() as connection:
             put_aliases(connection, aliases, reason, at)
@@ -291,7 +292,7 @@ def put_aliases(connection: Connection, aliases: dict[str, str | None], reason: 
 
 
 def step_rows(record: StepRecord) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Returns the row of a step, and the rows of its rollouts."""
+    """Returns the database row of a training step, and the rows of its rollouts."""
     step = {
         "cycle": record.cycle,
         "step": record.step,

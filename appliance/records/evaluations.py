@@ -62,7 +62,7 @@ class Evaluation(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_earlier_versions(cls, data: Any) -> Any:
-        """Accepts `gathered`, the earlier name of the measurements."""
+        """Accepts an evaluation that has its measurements under their earlier name, `gathered`."""
         return renamed(data, gathered="measurements")
 
 

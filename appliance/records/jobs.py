@@ -40,7 +40,7 @@ JobPart = Literal["any", "solvers", "model"]
 
 
 def work_of(job: str) -> str:
-    """Returns the name under which a job is leased."""
+    """Returns the name under which a job's lease is recorded."""
     return f"job {job}"
 
 
@@ -113,11 +113,11 @@ class Job(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_earlier_versions(cls, data: Any) -> Any:
-        """Accepts `meaning`, the earlier name of the validation."""
+        """Accepts a job that has its validation under the earlier name, `meaning`."""
         return renamed(data, meaning="validation")
 
     @property
     def kind(self) -> str:
-        """Kind shown to people; the spec's own kind selects the verifier."""
+        """Kind of job shown to people; the spec's own kind selects the verifier."""
         job = kind_of(self.spec).job
         return "data" if self.files and job == "question" else job

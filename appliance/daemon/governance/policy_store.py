@@ -25,8 +25,8 @@ from policies.policy import TOO_OLD, VERSION, Policy, read_content, version_of
 
 
 class PolicyStore:
-    """Policies in the log, oldest first, opened once. Raises AuditError, PolicyError, and BrokenError for an exchanged
-    file."""
+    """The policy in force and all earlier ones, read from the audit log. Creating it restores a differing policy file,
+    and logs a first policy. Raises AuditError, PolicyError, and BrokenError for an exchanged file."""
 
     def __init__(self, audit: AuditLog, data: Path, logged: Iterable[str]) -> None:
         self._audit = audit
@@ -54,7 +54,8 @@ class PolicyStore:
         )
 
     def of(self, digest: str) -> Policy:
-        """Returns the policy with that digest; the current one if it is not in the log or of an unsupported version."""
+        """Returns the logged policy with this digest; the one in force if it is not in the log or of an unsupported
+        version."""
         content = self._known.get(digest)
         if content is None or digest == self.policy.digest:
             return self.policy
@@ -66,8 +67,8 @@ class PolicyStore:
     def change(
         self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
     ) -> Policy:
-        """Puts a file into force. `signers` returns the names of the signers, or raises. Raises PolicyError for an
-        invalid file, BrokenError if it is in force but its copy could not be written."""
+        """Logs a signed policy file and puts it into force. `signers` returns the names of the signers, or raises.
+        Raises PolicyError for an invalid file, BrokenError if it is in force but its copy could not be written."""
         policy = parse_policy(content, "the signed file")
         names = signers(self.in_force(), policy)
         self._audit.append(
@@ -91,8 +92,8 @@ class PolicyStore:
         return policy
 
     def _first(self) -> Policy:
-        """Logs the first policy. A renewed log continues with the policy in force, not with an unsigned edit, unless
-        its version is no longer supported."""
+        """Puts the first policy of an audit log into force, and logs it as trusted on first use. A renewed log
+        continues with the policy in force, not with an unsigned edit, unless its version is no longer supported."""
         file, note = in_force_file(self._data), "trusted on first use: nobody signed it"
         content, name = read_content(file) if file.exists() else written_policy(self._data)
         old = version_of(content)

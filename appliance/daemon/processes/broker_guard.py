@@ -45,7 +45,8 @@ _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _CAPABILITY_VERSION_3 = 23, 24, 0x20080522
 
 
 def guard(command: list[str]) -> None:
-    """Runs brokers until the daemon closes standard input."""
+    """Runs sandbox brokers, one after another, until the daemon closes standard input. Reports each one's end on
+    standard output."""
     os.umask(0o077)
     settings = sys.stdin.buffer.readline()
     pause = 0.0
@@ -93,7 +94,7 @@ def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
 
 
 def _daemon_ended(process: subprocess.Popen[bytes] | None, seconds: float | None) -> bool:
-    """Waits: True once the daemon has ended, False once the given broker has, or after `seconds`."""
+    """Waits for an end: True once the daemon has ended, False once the given broker has, or after `seconds`."""
     deadline = None if seconds is None else time.monotonic() + seconds
     watched = [0] if process is None else [0, os.pidfd_open(process.pid)]
     try:

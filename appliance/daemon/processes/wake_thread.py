@@ -28,7 +28,7 @@ is left to close."""
 
 
 def close_together(*closers: Callable[[], object]) -> None:
-    """Calls the closers concurrently, waits for all, and raises one of their errors."""
+    """Calls these functions concurrently, waits for all, and raises one of their errors."""
     failed: list[BaseException] = []
 
     def run(close: Callable[[], object]) -> None:
