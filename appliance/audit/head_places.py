@@ -85,7 +85,7 @@ def _usual(data: Path) -> tuple[Path, ...]:
 
 
 def _state_folder(user: int) -> Path:
-    """Returns the state folder in the user's home, or one in /var/tmp for a user without a home."""
+    """Returns the folder for a user's program state: below the home, or in /var/tmp for a user without one."""
     try:
         home = Path(pwd.getpwuid(user).pw_dir)
         if home.stat().st_uid == user:

@@ -41,7 +41,7 @@ class AuditError(HintedError):
 
 
 class AuditBroken(AuditError):
-    """The audit log was changed by something else; `number` is the first bad entry."""
+    """Another program changed the audit log; `number` is the first bad entry."""
 
     def __init__(self, message: str, number: int, *, hint: str) -> None:
         super().__init__(message, hint=hint)

@@ -42,7 +42,7 @@ class BackupError(HintedError):
 
 
 class NoBackupError(BackupError):
-    """The given path or name is not a store, not a backup, or unsuitable for one."""
+    """The given path or name is not a backup store or backup, or is unsuitable for one."""
 
     exit_code = 2
 
@@ -140,7 +140,7 @@ class BackupStore:
         return sorted(one.stem for one in found if NAME.fullmatch(one.stem))
 
     def manifest(self, name: str | None = None) -> tuple[str, BackupManifest]:
-        """Returns name and manifest of a backup, by default the newest. Raises BackupError."""
+        """Returns name and manifest of a backup in the store, by default the newest. Raises BackupError."""
         names = self.names()
         if not names:
             raise NoBackupError(f"{self.folder} has no backup", hint="`assay backup create FOLDER` creates one")

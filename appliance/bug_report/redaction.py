@@ -61,7 +61,7 @@ names."""
 
 
 class Redactor:
-    """Removes these `secrets` and text that looks like one; `home` becomes `~`."""
+    """Removes from text these `secrets` and text that looks like one; `home` becomes `~`."""
 
     def __init__(self, secrets: Iterable[str], home: str = "") -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}

@@ -63,7 +63,7 @@ class CopyJudge:
 
     @cached_property
     def _evaluations(self) -> dict[str, Evaluation]:
-        """Evaluations by cycle, for cycles that held questions out."""
+        """Evaluations of the cycles that held questions out, by cycle."""
         cycles = {cycle for cycles in self.kept_in.values() for cycle in cycles}
         found = {cycle: self.ledger.evaluation(f"{cycle}.evaluation") for cycle in cycles}
         return {cycle: one for cycle, one in found.items() if one is not None}

@@ -39,12 +39,12 @@ def keep_questions(data: Path, cycle: str, tasks: Iterable[Task]) -> None:
 
 
 def kept_questions(data: Path, cycle: str) -> list[Task]:
-    """Returns a cycle's stored questions; empty if the file is missing or unreadable."""
+    """Returns a cycle's stored sealed and held-out questions; empty if the file is missing or unreadable."""
     return [task for line in _lines(_file(data, cycle, "kept")) if (task := _task(line)) is not None]
 
 
 def is_sealed_set(tasks: Sequence[Task], digest: str) -> bool:
-    """True if the sealed tasks among these are the set with this digest in the ledger."""
+    """True if the sealed questions among these tasks are the set that the ledger has under this digest."""
     return SealedSet(tuple(task for task in tasks if task.split is Split.SEALED), 0).digest == digest
 
 

@@ -70,7 +70,7 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
 
 
 def require_check(spec: Spec) -> None:
-    """Raises GatewayError for a check that decides nothing about an answer."""
+    """Raises GatewayError for a spec that cannot be used, or that judges no answer."""
     try:
         check_spec(spec)
     except SpecError as error:

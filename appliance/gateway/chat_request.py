@@ -129,7 +129,7 @@ class SentTool(_Sent):
 
 
 class AssayFields(_Sent):
-    """Assay's extension: `extra_body={"assay": {...}}` of the openai package."""
+    """Assay's extension of a chat request: `extra_body={"assay": {...}}` of the openai package."""
 
     check: Spec | None = None
     """Spec that the answer is checked against; the reply then has its verdict."""
@@ -199,7 +199,7 @@ class VerdictRequest(_Sent):
 
 
 def _deeper(value: Any, most: int) -> bool:
-    """True if lists and tables are nested deeper than `most`."""
+    """True if lists and tables in this value are nested deeper than `most`."""
     level = [value]
     for _ in range(most + 1):
         level = [

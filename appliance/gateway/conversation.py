@@ -34,7 +34,7 @@ MOST_OUTPUT = 100_000
 
 
 class ConversationError(HintedError):
-    """A conversation cannot be rendered for this model."""
+    """A client's conversation cannot be rendered for this model."""
 
     exit_code = 2
 
@@ -59,7 +59,7 @@ class WrittenPrompt:
 
 
 def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequence[str]) -> None:
-    """Raises ConversationError for tools that this model's format cannot call, or that contain one of its marks."""
+    """Raises ConversationError for client tools that the model's format cannot call, or that contain its marks."""
     if not tools:
         return
     if why := renderer.refuses(tools):

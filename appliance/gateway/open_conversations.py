@@ -50,7 +50,7 @@ class OpenConversation:
 
     @property
     def context(self) -> Ids:
-        """Tokens of the newest sample: what the model has read and written."""
+        """Tokens that the model has read and written since the conversation was last rendered anew."""
         start = max(place for place, node in enumerate(self.nodes) if node.parent is None)
         return tuple(token for node in self.nodes[start:] for token in node.ids)
 
@@ -85,7 +85,7 @@ class OpenConversations:
                 self._continued.discard(self._known.popitem(last=False)[0])
 
     def wrote(self, turns: Sequence[str], session: str) -> None:
-        """Remembers, by `turn_keys`, which session has that conversation; the newest counts."""
+        """Remembers which session has the conversation with these `turn_keys`; the newest counts."""
         with self._lock:
             self._written[turns[-1]] = session
             self._written.move_to_end(turns[-1])

@@ -23,7 +23,7 @@ _KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_
 
 
 class GatewayError(Exception):
-    """An error that is answered in OpenAI's shape."""
+    """A refused or failed request to the gateway, answered in OpenAI's shape."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, retry: int | None = None

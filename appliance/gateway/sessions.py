@@ -57,7 +57,7 @@ class SaidText(FrozenModel):
 
 
 class KeptSession(FrozenModel):
-    """A conversation stored with consent, token by token unless redacted."""
+    """A gateway conversation stored with consent, token by token unless redacted."""
 
     id: str = Field(pattern=r"^gs-[0-9a-f]{16}$")
     token: str

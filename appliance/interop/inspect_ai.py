@@ -107,8 +107,8 @@ BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
 
 
 def open_pool() -> tuple[SessionPool, Limits]:
-    """Connects to the running broker, as `assay sandbox run` does, or starts one for root; returns the pool and the
-    policy's limits."""
+    """Connects to the running sandbox broker, or starts one for root, as `assay sandbox run` does. Returns the sandbox
+    pool and the policy's limits."""
     from appliance.cli.shell import broker_target
     from appliance.config import places
     from appliance.config.configuration import Settings

@@ -29,12 +29,12 @@ def content_digests(question: str, spec: Spec, files: Iterable[JobFile] = ()) ->
 
 
 def content_of(job: Job) -> str:
-    """Returns the digest that a new validation of this job refers to."""
+    """Returns the digest of a job's question, check and files that a new validation refers to."""
     return contents_of(job)[0]
 
 
 def contents_of(job: Job) -> tuple[str, ...]:
-    """Returns every digest that a validation of this job may refer to."""
+    """Returns every digest of a job's question, check and files that a validation may refer to."""
     return content_digests(job.question, job.spec, job.files)
 
 

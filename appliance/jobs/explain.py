@@ -25,12 +25,12 @@ def in_words(spec: Spec) -> tuple[str, ...]:
 
 
 def question_lines(question: str) -> tuple[str, ...]:
-    """Returns the question's lines, bounded for display."""
+    """Returns the lines of a job's question, truncated for display."""
     return bounded(question.splitlines())
 
 
 def bounded(lines: list[str]) -> tuple[str, ...]:
-    """Truncates lines to a readable amount and states what was left out."""
+    """Truncates lines to an amount that a person can read, and adds a line that states what was left out."""
     shown: list[str] = []
     total = 0
     for line in lines:

@@ -72,7 +72,7 @@ class BundleRead:
 
 
 class _Rejected(Exception):
-    """A file that must not be read."""
+    """A file in a bundle's folder that must not be read."""
 
 
 def read_bundle(path: Path) -> BundleRead:
@@ -231,7 +231,7 @@ def _unreadable(name: str, error: Exception) -> CheckedFile:
 
 
 def first_line(error: Exception) -> str:
-    """Returns an error as one short sentence; pydantic's own text spans several lines and quotes the input."""
+    """Returns an error's text as one short ASCII line; pydantic's own spans several lines and quotes the input."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]

@@ -284,7 +284,7 @@ class JobSolver:
         return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
 
     def _over(self, job: Job) -> Job | None:
-        """Returns the job if a person or its deadline has ended it meanwhile, otherwise None."""
+        """Returns the job as recorded if it has ended meanwhile, by a person or its deadline, otherwise None."""
         known = self.ledger.job(job.id)
         return known if known is not None and known.state.ended else None
 

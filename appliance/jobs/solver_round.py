@@ -60,7 +60,7 @@ class SolverRound:
 
     @property
     def nothing_decided(self) -> bool:
-        """True if the verifier was asked but never gave a verdict: no answer can be verified here."""
+        """True if every proposal of the solvers met an infrastructure error: no answer can be verified here."""
         return bool(self.tries) and all(one.verdict.outcome is Outcome.INFRA_ERROR for one in self.tries)
 
     @property

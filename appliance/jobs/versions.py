@@ -40,7 +40,7 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
 
 @functools.cache
 def tools() -> dict[str, str]:
-    """Returns the versions of the libraries that verify and sample; read once."""
+    """Returns the versions of the libraries that verify answers and sample from models; read once."""
     return {name: metadata.version(name) for name in TOOLS}
 
 

@@ -109,7 +109,7 @@ class AuditedLedger(SqliteLedger):
         return found
 
     def require_whole(self) -> None:
-        """Raises TamperedError if another program changed the ledger or the log."""
+        """Raises TamperedError if another program changed the ledger or the audit log."""
         found = self.mismatches()
         if found:
             self._refuse("; ".join(found[:5]))

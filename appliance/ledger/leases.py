@@ -100,7 +100,7 @@ class Leases:
         return self.holder is None or work in self.holder.held
 
     def renew(self) -> None:
-        """Extends the deadlines of the acting holder's leases. Raises LeaseLostError if one is lost."""
+        """Extends the deadlines of the calling worker's leases. Raises LeaseLostError if one is lost."""
         holder = self.holder
         if holder is None or not holder.held:
             return
@@ -167,7 +167,7 @@ class Leases:
         return connection.execute(select(LEASES).where(LEASES.c.work == work)).first()
 
     def _check(self, connection: Connection) -> None:
-        """Raises LeaseLostError unless all leases of the acting holder are valid; runs inside the transaction."""
+        """Raises LeaseLostError unless all leases of the writing worker are valid. Runs inside its transaction."""
         holder = self.holder
         if holder is None:
             return

@@ -37,11 +37,11 @@ class Ledger(Protocol):
     def cycle(self, cycle: str) -> Cycle | None: ...
 
     def cycles(self, limit: int = 20) -> list[Cycle]:
-        """Returns cycles, newest first."""
+        """Returns the recorded cycles, newest first."""
 
     # training steps
     def commit_step(self, record: StepRecord) -> None:
-        """Writes tasks, rollouts, verdicts and groups of one step in a single transaction.
+        """Writes tasks, rollouts, verdicts and groups of one training step in a single transaction.
 
         A step that is already recorded stays unchanged: its rollouts are never counted twice.
         """
@@ -59,7 +59,7 @@ class Ledger(Protocol):
 
     # other rollouts (evaluation, validation, jobs)
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
-        """Writes rollouts in one transaction; a recorded id stays unchanged."""
+        """Writes rollouts into the ledger in one transaction; a recorded id stays unchanged."""
 
     def rollout(self, rollout: str) -> Judged | None: ...
 
@@ -85,7 +85,7 @@ class Ledger(Protocol):
         """Returns a checkpoint by digest or unique prefix of six or more digits. Raises LedgerError if ambiguous."""
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[Checkpoint]:
-        """Returns checkpoints, newest first."""
+        """Returns the recorded checkpoints, of one cycle or all, newest first."""
 
     def put_evaluation(self, evaluation: Evaluation) -> None: ...
 
@@ -96,7 +96,7 @@ class Ledger(Protocol):
     def put_decision(self, decision: Decision) -> None: ...
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
-        """Returns decisions, newest first."""
+        """Returns the recorded promotion decisions, on one candidate or all, newest first."""
 
     def put_approval(self, approval: Approval) -> None: ...
 
@@ -104,10 +104,10 @@ class Ledger(Protocol):
 
     # what is in service
     def alias(self, name: str) -> str | None:
-        """Returns the checkpoint behind `champion`, `candidate` or `previous`."""
+        """Returns the digest of the checkpoint behind an alias such as `champion`, `candidate` or `previous`."""
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Moves several aliases in one transaction and records the move in the history."""
+        """Moves several model aliases in one transaction and records the move in the history."""
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
@@ -127,7 +127,7 @@ class Ledger(Protocol):
     def job(self, job: str) -> Job | None: ...
 
     def jobs(self, limit: int = 50) -> list[Job]:
-        """Returns jobs, newest first."""
+        """Returns the recorded jobs, newest first."""
 
     def next_job(self, *, part: JobPart = "any") -> Job | None:
         """Returns the oldest queued or running job of the highest priority; replays of earlier jobs come last.
@@ -148,7 +148,7 @@ class Ledger(Protocol):
         """Returns queued, running and parked jobs, oldest first."""
 
     def job_counts(self) -> dict[str, int]:
-        """Counts jobs by state."""
+        """Returns the number of jobs in each state."""
 
     def put_artifact(self, artifact: Artifact) -> None: ...
 

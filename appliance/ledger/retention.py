@@ -44,8 +44,8 @@ def _bytes(text: str) -> str:
 
 
 def drop_tokens(database: Database, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-    """Drops tokens and call texts of these cycles' training rollouts; returns the amount dropped (or, with `dry_run`,
-    droppable)."""
+    """Drops tokens and call texts of these cycles' training and validation rollouts. Returns the amount dropped (or,
+    with `dry_run`, droppable)."""
     rollouts = size = 0
     found = text(f"SELECT sequence, {_bytes('payload')} - {_bytes(_EMPTIED)} AS size" + _WITH_TOKENS)
     found = found.bindparams(bindparam("purposes", PURPOSES, expanding=True))

@@ -46,7 +46,7 @@ class Rows:
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
 
     def _begins(self, get: Callable[[str], R | None], table: Table, name: str, prefix: str, what: str) -> R | None:
-        """Returns the record of that name, or the only one that begins with a non-empty `prefix`.
+        """Returns the record of that name, or the only one whose name begins with a non-empty `prefix`.
 
         Raises AmbiguousPrefixError if several do.
         """

@@ -163,7 +163,8 @@ class SqliteLedger(JobRows, NightRows):
         return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle, kept))]
 
     def drop_tokens(self, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-        """Empties the conversations of old training rollouts (`retention`). Not part of the protocol."""
+        """Drops tokens and call texts of these cycles' training and validation rollouts, or with `dry_run` only counts
+        them. Not part of the protocol."""
         return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
@@ -217,7 +218,7 @@ class SqliteLedger(JobRows, NightRows):
         self._put_once(tables.APPROVALS, approval.digest(), approval, candidate=approval.candidate)
 
     def approvals(self, *, candidate: str | None = None) -> list[Approval]:
-        """Returns approvals, newest first."""
+        """Returns people's approvals and rejections, of one candidate or all, newest first."""
         return self._newest(Approval, tables.APPROVALS, None, candidate=candidate)
 
     # what is in service
@@ -241,7 +242,7 @@ class SqliteLedger(JobRows, NightRows):
                 )
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]:
-        """Returns alias moves, newest first, each with `reason`, `at` and the names it set."""
+        """Returns the moves of model aliases, newest first, each with `reason`, `at` and the names it set."""
         query = select(tables.ALIAS_MOVES.c.payload).order_by(tables.ALIAS_MOVES.c.sequence.desc()).limit(limit)
         moves = [json.loads(row.payload) for row in self._rows(query)]
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]

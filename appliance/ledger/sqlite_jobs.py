@@ -155,7 +155,7 @@ class JobRows(Rows):
         return self._one(Artifact, ARTIFACTS, artifact)
 
     def artifacts(self, limit: int = 50) -> list[Artifact]:
-        """Returns artifacts, newest first."""
+        """Returns the records of jobs' bundles, newest first."""
         return self._newest(Artifact, ARTIFACTS, limit)
 
 

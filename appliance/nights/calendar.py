@@ -42,7 +42,7 @@ class NightCalendar(Protocol):
         """Description of the calendar for people, with the time zone."""
 
     def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
-        """Yields nights that open from `start` (inclusive) to `end` (exclusive), ascending."""
+        """Yields the calendar's nights that open from `start` (inclusive) to `end` (exclusive), ascending."""
 
 
 @dataclass(frozen=True)

@@ -148,7 +148,7 @@ def _fields(session: str) -> dict[str, str]:
 
 
 def _is_over(session: str) -> bool:
-    """True if nobody sits at the session: a system session, or its person logged out. False if unknown."""
+    """True if nobody sits at the login session: a system session, or its person logged out. False if unknown."""
     fields = _fields(session)
     return fields.get("Class", "user") != "user" or fields.get("State") == "closing"
 

@@ -162,7 +162,7 @@ def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Eval
 
 
 def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> list[Evaluation]:
-    """Returns earlier evaluations of the same pair whose answers count in this decision; oldest first.
+    """Returns earlier evaluations of the same two models whose answers count in this decision; oldest first.
 
     A night whose evidence the policy's gates would have rejected at the time is left out.
     """

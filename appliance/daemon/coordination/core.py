@@ -61,21 +61,21 @@ MOST_CYCLES = 100_000
 
 
 class Retention:
-    """Drops the tokens of old training rollouts from the ledger; thread-safe. `nights` is the configured number of
-    cycles to keep; None keeps everything."""
+    """Drops the tokens of old training and validation rollouts from the ledger; thread-safe. `nights` is the configured
+    number of cycles to keep; None keeps everything."""
 
     def __init__(self, ledger: SqliteLedger, trust: Trust, events: EventLog, nights: int | None) -> None:
         self._ledger, self._trust, self._events, self._nights = ledger, trust, events, nights
         self._done: set[str] = set()
 
     def apply(self) -> None:
-        """Drops training tokens of cycles older than the configured retention, if any."""
+        """Drops rollout tokens of cycles older than the configured retention, if any."""
         if self._nights is not None:
             self.prune(Prune(nights=self._nights))
 
     def prune(self, wanted: Prune) -> Pruned:
-        """Drops the tokens of all training rollouts but those of the newest cycles, or with `dry_run` only counts them.
-        Raises LedgerError and AuditError; cycles already dropped stay dropped."""
+        """Drops the tokens of training and validation rollouts in all but the newest cycles, or with `dry_run` only
+        counts them. Raises LedgerError and AuditError; cycles already dropped stay dropped."""
         ended = [cycle.id for cycle in self._ledger.cycles(limit=MOST_CYCLES) if cycle.state.ended]
         old = [name for name in ended[wanted.nights :] if name not in self._done]
         found = self._ledger.drop_tokens(old, dry_run=True)

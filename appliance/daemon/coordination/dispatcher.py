@@ -19,7 +19,7 @@ from appliance.ledger.audited import TamperedError
 
 
 def give_back() -> bool:
-    """Returns free heap to the kernel; True if any was returned, False without glibc (malloc_trim(3))."""
+    """Returns free heap memory to the kernel; True if any was returned, False without glibc (malloc_trim(3))."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim is not None and bool(trim(0))
 

@@ -252,8 +252,8 @@ class Canaries:
                 self.ledger.put_job(job.model_copy(update=gone))
 
     def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
-        """Returns the newest informative jobs of these weights, optionally only those ended up to log entry
-        `before`."""
+        """Returns the newest ended jobs of these weights that say something about them, at most `most`. With `before`,
+        only those that ended up to that log entry."""
         found: list[Job] = []
         for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
             if len(found) < most and job.replay_of is None and _counts(job):

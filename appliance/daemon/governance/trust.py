@@ -149,7 +149,7 @@ class Trust:
         ]
 
     def decision_time(self) -> str:
-        """Returns the time to decide as of: now, or the latest logged time if the clock is behind."""
+        """Returns the time that a decision is made as of: now, or the latest logged time if later."""
         return max(in_utc(self._now()), in_utc(self._audit.latest))
 
     def log(self, kind: str, **what: str) -> None:
@@ -194,7 +194,8 @@ class Trust:
 
     @contextmanager
     def _refusing(self, kind: str, envelope: bytes, **about: str) -> Iterator[None]:
-        """Logs a statement refused inside the block with the reason, and raises the error for the person."""
+        """Logs a signed statement that is refused inside the block, and raises RefusedByPolicyError with the reason's
+        name."""
         try:
             yield
         except StatementRefused as error:

@@ -48,13 +48,13 @@ class Validations:
         self._lock = threading.Lock()
 
     def waiting(self, limit: int) -> list[Job]:
-        """Returns jobs without a valid validation, newest first, solved or not; replays are excluded."""
+        """Returns jobs that a person has yet to validate, newest first, solved or not; replays are excluded."""
         found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
         return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
 
     def listed(self, limit: int) -> list[Job]:
-        """Returns all jobs, newest first, with only valid validations and without envelopes, which contain whole
-        pages."""
+        """Returns all jobs, newest first, each with its person's validation only if that is valid. Envelopes, which
+        contain whole pages, are left out."""
         jobs = [self.as_it_counts(job) for job in self._ledger.jobs(limit=limit)]
         brief = {"envelope": ""}
         return [

@@ -62,7 +62,7 @@ def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, flo
 
 
 def _number(text: str) -> float | None:
-    """Parses a number; None for `[N/A]`, `ERR!` and other words."""
+    """Parses a number printed by `nvidia-smi`; None for `[N/A]`, `ERR!` and other words."""
     try:
         found = float(text)
     except ValueError:

@@ -114,7 +114,7 @@ class ResourceWatch:
         return "; ".join(reasons)
 
     def require(self) -> None:
-        """Raises NoRoomError if work paused and resources do not yet suffice to resume."""
+        """Raises NoRoomError if work paused and disk, memory or GPUs do not yet suffice to resume."""
         if not self._paused:
             return
         reasons = pause_reasons(self._look(), self._limits(), paused=True)

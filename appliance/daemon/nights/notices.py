@@ -35,7 +35,7 @@ LONGEST_TEXT = 20_000
 
 
 class NoticeError(Exception):
-    """A notice could not be sent; the text contains no secret."""
+    """A notice about a night could not be sent; the text contains no secret."""
 
 
 @dataclass(frozen=True)

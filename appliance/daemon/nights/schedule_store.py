@@ -65,7 +65,7 @@ class NightBook:
 
     # requests of people
     def pause(self, until: str = "") -> ScheduleState:
-        """Pauses all nights until that time, or until `resume`."""
+        """Pauses all nights until that time, or until `resume`, and returns the schedule's new state."""
         changed = self.change(paused=True, until=until)
         self._events.add("schedule", f"nights are paused{f' until {until}' if until else ''} by a person")
         return changed
@@ -76,7 +76,7 @@ class NightBook:
         return changed
 
     def reported(self, key: str) -> None:
-        """Marks the night's end as reported, or unreportable."""
+        """Marks the end of a night as reported to people, or as unreportable."""
         with self.lock:
             night = self._ledger.night(key)
             if night is not None and night.state.ended:
@@ -121,7 +121,7 @@ class NightBook:
         return changed
 
     def untold(self, now: datetime) -> list[Night]:
-        """Returns recently ended nights that were not reported before the daemon ended."""
+        """Returns recently ended nights of which people were not notified before the daemon ended."""
         found = (night for night in self._ledger.nights(REMEMBERED) if night.state.ended and not night.reported)
         return [night for night in found if abs(now - time_of(night.updated)) < TOLD_WITHIN]
 
@@ -186,7 +186,7 @@ class NightBook:
 
 
 def _is_over(night: Night, moment: datetime) -> bool:
-    """True if the night had not begun at that moment, or its window had closed."""
+    """True if the night's window opens after that moment, or had closed before it."""
     return time_of(night.opens) > moment or (bool(night.closes) and time_of(night.closes) <= moment)
 
 

@@ -66,7 +66,8 @@ def guard(command: list[str]) -> None:
 
 
 def limit_capabilities() -> None:
-    """Drops all capabilities except those in `KEPT`, for child processes too. Raises OSError."""
+    """Drops all capabilities of this process but those that sandboxes need (`KEPT`), for child processes too. Raises
+    OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     kept = sum(1 << number for number in KEPT.values())
     held = [number for number in range(64) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1]

@@ -59,7 +59,8 @@ class Cycles:
         return views.unfinished_cycle(self.ledger)
 
     def detail(self, name: str) -> CycleDetail:
-        """Returns a cycle with its steps. Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a cycle with its steps, models, evaluations and decisions. Raises NotThereError,
+        AmbiguousPrefixError."""
         return views.cycle_detail(self.ledger, cycle_named(self.ledger, name))
 
     def start(

@@ -77,8 +77,8 @@ class Readiness:
             self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")
 
     def require_configured(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
-        """Raises ConfigError for a missing taskset of the cycle, and what `require_model` raises. A night that has not
-        begun uses the recipe in force."""
+        """Raises ConfigError if the cycle names a missing taskset, and what `require_model` raises. A night that has
+        not begun uses the recipe in force."""
         fresh = cycle is not None and cycle.kind == "night" and cycle.plan.keys() <= {"recipe", "certified"}
         if cycle is not None and not fresh:
             require_tasksets(self.settings.data, named_in(cycle.plan), f"the plan of {cycle.id} names")

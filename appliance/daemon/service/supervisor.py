@@ -230,7 +230,7 @@ class WorkerSupervisor:
             threading.Thread(target=self.process.stop, name="cancel", daemon=True).start()
 
     def works_on(self, cycle: str) -> bool:
-        """True if a worker runs for that cycle, or is about to."""
+        """True if a worker process runs for that cycle, or is about to."""
         return self._doing == _doing(cycle)
 
     def pause_cycle(self, cycle: str) -> None:
@@ -343,7 +343,7 @@ class WorkerSupervisor:
         self.events.add("worker", f"cycle {cycle.id} failed: {reason}")
 
     def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
-        """Ends a cycle without a decision; its undecided candidate loses the alias."""
+        """Records the end of a cycle without a decision; its undecided candidate loses the alias."""
         self.ledger.put_cycle(cycle.model_copy(update={"state": state, "failure": reason, "updated": self.now()}))
         trained = cycle.plan.get("candidate")
         if (
@@ -365,7 +365,8 @@ class WorkerSupervisor:
         return found
 
     def _cycle_progress(self, cycle: str) -> tuple[object, ...]:
-        """Returns a value that changes with any progress: a phase, a training step, a checkpoint, a rollout."""
+        """Returns a value that changes with any progress of the cycle: a phase, a training step, a checkpoint, a
+        rollout."""
         return (
             self._found(cycle).phase,
             len(self.ledger.recorded_steps(cycle)),

@@ -48,7 +48,7 @@ def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, flo
 
 
 def last_event_before(ledger: SqliteLedger, moment: str) -> int:
-    """Returns the number of the last event before that time; events are numbered in order of time."""
+    """Returns the sequence number of the last event before that time; events are numbered in order of time."""
     low, high = 0, ledger.newest_event()
     while low < high:
         middle = (low + high + 1) // 2

@@ -174,8 +174,8 @@ class Rollouts:
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
 
     def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
-        """Counts a cycle's passed rollouts by purpose, taskset and level; held-out questions come from the data folder.
-        Raises NotThereError, AmbiguousPrefixError."""
+        """Counts a cycle's rollouts, and the passed ones, by purpose, taskset and level. Held-out questions come from
+        the data folder. Raises NotThereError, AmbiguousPrefixError."""
         known = cycle_named(self._ledger, cycle)
         cycle = known.id
         if cycle in self._counted:
@@ -188,7 +188,7 @@ class Rollouts:
         return counts
 
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
-        """Returns a rollout with its conversation and tree. Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a rollout, its conversation as text, and its branches. Raises NotThereError, AmbiguousPrefixError."""
         judged = self._known(name)
         rollout = judged.rollout
         question = self._question(rollout) or self._kept_question(rollout, data)
