@@ -115,7 +115,7 @@ class Ledger(Protocol):
         """Inserts or updates the record of a canary, a model on trial beside the champion."""
 
     def canaries(self, limit: int = 20) -> list[Canary]:
-        """Returns the records of models on trial beside the champion, newest first. Only the first may be going on."""
+        """Returns the records of models on trial beside the champion, newest first. Only the first may be running."""
 
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:
