@@ -19,8 +19,8 @@ def attestation_file(data: Path, manifest: str) -> Path:
 
 
 def attested(data: Path, manifest: str) -> str:
-    """Returns the SHA-256 of the trainer-signed attestation of this manifest; empty if the file is missing. Raises
-    AuditError for an invalid one."""
+    """Verifies the trainer's signed attestation of a checkpoint and returns its SHA-256; empty if the file is missing.
+    Raises AuditError for an invalid one."""
     path = attestation_file(data, manifest)
     try:
         with path.open("rb") as source:

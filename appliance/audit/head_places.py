@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def head_files(settings: ClientSettings, data: Path) -> tuple[Path, ...]:
-    """Returns the files with the audit log's head outside the data folder, the witness last. Raises ConfigError for a
-    file in the data folder."""
+    """Returns the files outside the data folder that store the audit log's head, the witness last. Raises ConfigError
+    for a file inside it."""
     files = (settings.audit.head,) if settings.audit.head is not None else _usual(data)
     files += () if settings.audit.witness is None else (settings.audit.witness,)
     if any(file.resolve().is_relative_to(data.resolve()) for file in files):
@@ -36,7 +36,7 @@ def head_files(settings: ClientSettings, data: Path) -> tuple[Path, ...]:
 
 
 def head_name(data: Path) -> str:
-    """Returns the file name of the head, unique per data folder."""
+    """Returns the file name of a data folder's audit log head, unique per data folder."""
     return hashlib.sha256(bytes(data.resolve())).hexdigest()[:16]
 
 
@@ -61,15 +61,16 @@ def acting_for_owner(data: Path) -> Iterator[None]:
 
 
 def in_state_folders(below: Path, named: str, home: Path) -> tuple[Path, ...]:
-    """Returns the file below `XDG_STATE_HOME` if that is set, and the one below the home if it exists or the variable
-    is unset."""
+    """Returns the paths of a file below `XDG_STATE_HOME`, if that is set, and below the user's state folder `home`. The
+    latter is left out if the variable is set and the file does not exist there."""
     if not Path(named).is_absolute() or Path(named) == home:
         return (home / below,)
     return (Path(named) / below, home / below) if (home / below).exists() else (Path(named) / below,)
 
 
 def _user(data: Path) -> int:
-    """Returns the user id whose head it is: the folder's owner for root, otherwise one's own."""
+    """Returns the id of the user whose home has the audit log's head. For root that is the data folder's owner,
+    otherwise the process's own user."""
     mine = os.getuid()
     try:
         return data.stat().st_uid if mine == 0 else mine
@@ -84,7 +85,7 @@ def _usual(data: Path) -> tuple[Path, ...]:
 
 
 def _state_folder(user: int) -> Path:
-    """Returns the state folder in the user's home, or one in /var/tmp for a user without a home."""
+    """Returns the folder for a user's program state: below the home, or in /var/tmp for a user without one."""
     try:
         home = Path(pwd.getpwuid(user).pw_dir)
         if home.stat().st_uid == user:

@@ -24,14 +24,16 @@ MOVED = (
 
 
 class KeptHeads:
-    """Files with the head; none means that no head is stored outside, as in tests of the log alone."""
+    """Reads and writes copies of the audit log's head in files outside the data folder. Without files, no head is
+    stored outside, as in tests of the log alone."""
 
     def __init__(self, files: Sequence[Path] = ()) -> None:
         self._files = tuple(files)
         self._open: list[int] = []
 
     def problem(self, lines: Sequence[bytes], public: Ed25519PublicKey, *, expected: bool) -> tuple[int, str] | None:
-        """Returns the number of the first entry that contradicts a file, and the problem; None if all agree.
+        """Compares the stored heads with the audit log. Returns the number of the first entry that contradicts one, and
+        the problem; None if all agree.
 
         `lines` are the log's, whose chain was checked; `expected` requires that a file exists. Raises OSError.
         """
@@ -50,7 +52,7 @@ class KeptHeads:
         return None
 
     def open(self) -> None:
-        """Opens the files for writing. Raises OSError."""
+        """Opens the files of the audit log's head for writing, creating missing ones. Raises OSError."""
         for file in self._files:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if file.parent.stat().st_uid not in (0, os.geteuid()):
@@ -59,7 +61,7 @@ class KeptHeads:
             self._open.append(os.open(file, flags, 0o600))
 
     def put(self, log: str, head: Head, key: Ed25519PrivateKey) -> None:
-        """Writes the head to all files. Raises OSError."""
+        """Signs the audit log's head and writes it to all its files outside the data folder. Raises OSError."""
         content = audit.write_head(log, head, key) if self._open else b""
         for number in self._open:
             os.pwrite(number, content, 0)

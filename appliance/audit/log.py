@@ -41,7 +41,7 @@ class AuditError(HintedError):
 
 
 class AuditBroken(AuditError):
-    """The audit log was changed by something else; `number` is the first bad entry."""
+    """Another program changed the audit log; `number` is the first bad entry."""
 
     def __init__(self, message: str, number: int, *, hint: str) -> None:
         super().__init__(message, hint=hint)
@@ -49,12 +49,12 @@ class AuditBroken(AuditError):
 
 
 class Heads(Protocol):
-    """Storage of the newest line apart from the log file."""
+    """Storage of the audit log's newest line apart from the log file."""
 
     def audit_head(self) -> bytes | None: ...
 
     def put_audit_head(self, line: bytes | None) -> None:
-        """Stores the line on disk before returning; None for a log without entries."""
+        """Stores the audit log's newest line on disk before returning; None for a log without entries."""
 
 
 def log_file(data: Path) -> Path:
@@ -62,16 +62,17 @@ def log_file(data: Path) -> Path:
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yields the lines of a log with their line feeds. Raises OSError."""
+    """Yields the lines of an audit log file with their line feeds. Raises OSError."""
     with path.open("rb") as source:
         yield from source
 
 
 class AuditLog:
-    """Opens the log at `path`, completes its end, and checks the whole chain. `now` gives UTC in ISO 8601. `in_force`
-    gets each entry once, in order; `kept` are the heads outside, which `accept` overwrites with the log's.
+    """The audit log in the file `path`: opening it completes an interrupted last entry and checks the whole chain.
 
-    Raises AuditBroken for a log that was changed, AuditError if it cannot be read or written.
+    `now` gives UTC in ISO 8601. `in_force` gets each entry once, in order; `kept` are the copies of the head outside
+    the data folder, which `accept` overwrites with the log's. Raises AuditBroken for a log that was changed, AuditError
+    if it cannot be read or written.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class AuditLog:
             raise
 
     def close(self) -> None:
-        """Closes the log. Every later call raises AuditError."""
+        """Closes the audit log's file and the copies of its head. Every later append raises AuditError."""
         with self.lock:
             if self._file >= 0:
                 os.close(self._file)
@@ -119,15 +120,16 @@ class AuditLog:
                 self._file = -1
 
     def append(self, kind: str, **what: JsonValue) -> AuditEntry:
-        """Records an entry of a kind (`decision`, `key.admitted`). Raises AuditError or what the ledger raises; then
-        nothing is recorded and the action must not happen."""
+        """Appends a signed entry of a kind (`decision`, `key.admitted`) to the audit log and returns it. Raises
+        AuditError or what the ledger raises; then nothing is recorded and the action must not happen."""
         return self.append_with(self._heads.put_audit_head, self._heads.put_audit_head, kind, **what)
 
     def append_with(
         self, put: Callable[[bytes], None], take_back: Callable[[bytes | None], None], kind: str, **what: JsonValue
     ) -> AuditEntry:
-        """Appends an entry together with its effect: `put` writes the newest line and the effect in one transaction, so
-        that a kill leaves both or neither. `take_back` undoes both and gets the previous line."""
+        """Appends an entry to the audit log together with its effect on the ledger, and returns it. `put` writes the
+        newest line and the effect in one transaction, so that a kill leaves both or neither. `take_back` undoes both
+        and gets the previous line."""
         with self.lock:
             self._require_usable()
             entry = AuditEntry(number=self._number, previous=self._previous, at=self._now(), kind=kind, what=what)
@@ -144,7 +146,7 @@ class AuditLog:
             return entry
 
     def entries(self) -> Iterator[AuditEntry]:
-        """Yields every entry from the first on."""
+        """Yields every entry of the audit log from the first on. Raises AuditError if it cannot be read."""
         try:
             for line in lines_of(self.path):
                 yield audit.read(line)
@@ -153,12 +155,12 @@ class AuditLog:
 
     @property
     def head(self) -> Head | None:
-        """Number and digest of the newest entry; None without entries."""
+        """Number and digest of the audit log's newest entry; None without entries."""
         return Head(self._number - 1, self._previous) if self._number else None
 
     @property
     def first(self) -> str:
-        """SHA-256 of the first line, which identifies this log. Raises AuditError without an entry."""
+        """SHA-256 of the audit log's first line, which identifies the log. Raises AuditError without an entry."""
         if not self._number:
             raise AuditError(f"{self.path} has no entry yet", hint=REPAIR)
         return self._first
@@ -208,7 +210,8 @@ class AuditLog:
             self._put_kept()
 
     def _require_kept(self, content: list[bytes]) -> None:
-        """Raises AuditBroken if a head outside belongs to another log, AuditError if one cannot be read or written."""
+        """Checks the audit log against the copies of its head outside the data folder, and opens them for writing.
+        Raises AuditBroken if one belongs to another log, AuditError if one cannot be read or written."""
         try:
             found = self._kept.problem(content, self._key.public_key(), expected=self.in_force.adopted)
             if found is None or self._accept:
@@ -225,7 +228,8 @@ class AuditLog:
         )
 
     def _put_kept(self) -> None:
-        """Writes the heads outside; after a failure recorded entries stay, but nothing more is logged."""
+        """Writes the audit log's head to its copies outside the data folder. After a failure recorded entries stay, but
+        nothing more is logged."""
         try:
             self._kept.put(self._first, Head(self._number - 1, self._previous), self._key)
         except OSError as error:
@@ -241,7 +245,8 @@ class AuditLog:
         os.fsync(self._file)
 
     def _take_back(self, undo: Callable[[bytes | None], None], before: bytes | None, error: OSError) -> None:
-        """Restores file and ledger; if that fails too, nothing more is logged before the next start."""
+        """Removes an audit log entry that could not be written, from the file and the ledger. If that fails too,
+        nothing more is logged before the next start."""
         try:
             os.ftruncate(self._file, self._bytes)
             os.fsync(self._file)
@@ -269,7 +274,7 @@ class AuditLog:
             raise self._broken(self._number, problem)
 
     def changed(self) -> str:
-        """Returns what another program did to the file since it was read; empty if its inode and length match."""
+        """Returns what another program did to the audit log file since it was read; empty if inode and length match."""
         try:
             mine, there = os.fstat(self._file), self.path.lstat()
         except OSError as error:
@@ -280,8 +285,8 @@ class AuditLog:
 
 
 def _completed(content: list[bytes], newest: bytes, head: AuditEntry) -> tuple[list[bytes], bytes]:
-    """Returns the lines with the end that a kill left out, and that missing end; unchanged lines for any other
-    difference."""
+    """Returns the audit log's lines with the end that a kill left out, and that missing end. The lines are unchanged
+    for any other difference."""
     torn = content[-1] if content and not content[-1].endswith(b"\n") else b""
     whole = content[:-1] if torn else content
     previous = audit.digest_of(whole[-1]) if whole else START

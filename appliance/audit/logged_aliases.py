@@ -23,15 +23,18 @@ HINT = "`assay audit verify` says what does not hold"
 
 
 class LoggedAliases:
-    """Aliases from the log: each query reads what was appended, or the whole log if the file was replaced."""
+    """Looks up models by alias in the audit log. Each query reads what was appended, or the whole log if the file was
+    replaced."""
 
     def __init__(self, data: Path, kept: Sequence[Path] = ()) -> None:
-        """Remembers the paths. `kept` are the files outside with the log's head."""
+        """Creates a reader of the data folder's audit log, without opening it. `kept` are the files outside with the
+        log's head."""
         self._path, self._public, self._kept = log_file(data), public_file(data, "daemon"), KeptHeads(kept)
         self._forget()
 
     def alias(self, name: str) -> str | None:
-        """Returns the digest behind an alias; None if it is unset or the log is missing. Raises AuditError."""
+        """Returns the digest of the model behind an alias, as the audit log has it now. None if the alias is unset or
+        the log is missing. Raises AuditError."""
         try:
             self._read()
         except FileNotFoundError:

@@ -26,12 +26,14 @@ def key_file(data: Path, machine: Machine) -> Path:
 
 
 def public_file(data: Path, machine: Machine) -> Path:
-    """Returns the public key file, for people and for checking an export elsewhere: `ssh-ed25519 AAAA... daemon`."""
+    """Returns the path of a machine's public key (`ssh-ed25519 AAAA... daemon`), for people and for checking an export
+    elsewhere."""
     return data / "keys" / f"{machine}.pub"
 
 
 def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
-    """Loads a private key. Raises AuditError if it is missing or not an Ed25519 key."""
+    """Loads the daemon's or the trainer's private key from the data folder. Raises AuditError if it is missing or not
+    an Ed25519 key."""
     path = key_file(data, machine)
     try:
         content = path.read_bytes()
@@ -46,7 +48,8 @@ def load_key(data: Path, machine: Machine) -> Ed25519PrivateKey:
 
 
 def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
-    """Loads or creates a key and makes its public file agree. Raises AuditError."""
+    """Loads or creates the daemon's or the trainer's private key, and rewrites its public file if that differs. Raises
+    AuditError."""
     path = key_file(data, machine)
     try:
         if path.exists():

@@ -44,7 +44,7 @@ Said = Callable[[str], None]
 
 
 def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said = lambda text: None) -> str:
-    """Writes a backup of `data` into the store and returns its name. Raises BackupError and OSError."""
+    """Writes a backup of the data folder into the store and returns its name. Raises BackupError and OSError."""
     if not (data / LEDGER).is_file():
         raise NoBackupError(f"{data} is not a data folder: it has no {LEDGER}", hint="name another one with --data")
     if store.folder.resolve().is_relative_to(data.resolve()):
@@ -82,7 +82,8 @@ def create(data: Path, store: BackupStore, *, stamp: str, now: str, said: Said =
 
 
 def is_secret(name: str) -> bool:
-    """True if the name of a file below a data folder is that of a key or token; a model's tokens do not count."""
+    """True if the name of a file below a data folder suggests a key or token. Files of models and cycles do not count
+    for `token` or `secret` in their name."""
     path = Path(name)
     if path.suffix in (".pem", ".key"):
         return True
@@ -91,7 +92,7 @@ def is_secret(name: str) -> bool:
 
 
 class LedgerFacts:
-    """Schema revision, aliases and newest log line of a copied ledger. Raises BackupError for an unreadable one."""
+    """Schema revision, aliases and newest audit log line of a copied ledger. Raises BackupError for a damaged one."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -129,8 +130,8 @@ def copy_database(source: Path, target: Path) -> None:
 
 
 def cut_log(content: bytes, line: bytes | None) -> bytes:
-    """Returns the log up to the ledger's newest line: later lines are dropped, and that line is added if missing.
-    Raises BackupError for another log."""
+    """Returns the audit log up to the ledger's newest line, which is added if missing; later lines are dropped. Raises
+    BackupError for another log."""
     if line is None:
         return b""
     number = Head.of(line).number
@@ -160,8 +161,8 @@ def _write(target: Path, content: bytes) -> None:
 
 
 def _files(data: Path) -> Iterator[Path]:
-    """Yields every regular file to back up, in order, without drafts, SQLite's side files and gateway sessions. Raises
-    BackupError for a link, which a restored folder would lack."""
+    """Yields every regular file of a data folder to back up, but the ledger, in order. Drafts, SQLite's side files and
+    gateway sessions are left out. Raises BackupError for a link, which a restored folder would lack."""
     for folder, folders, names in os.walk(data):
         at = Path(folder)
         folders[:] = sorted(one for one in folders if not is_left_out((at / one).relative_to(data)))
@@ -195,7 +196,8 @@ def _require_model(data: Path, model: str, alias: str) -> None:
 
 
 def _require_room(data: Path, store: BackupStore) -> None:
-    """Refuses early if not even the ledger fits; other files may already be stored."""
+    """Raises BackupError if the backup store's disk does not even have room for the ledger. Other files may already be
+    stored."""
     free = shutil.disk_usage(store.folder).free
     needed = (data / LEDGER).stat().st_size + SPARE_BYTES
     if free < needed:

@@ -44,9 +44,11 @@ class OtherHistoryError(BackupError):
 
 
 def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accepted: str | None) -> int:
-    """Returns the number of log entries younger than the backup with this log and public key (a line).
+    """Checks that a backup belongs to a data folder's history, and counts the audit log entries younger than it.
 
-    `accepted` is the fingerprint that a person named. Raises OtherHistoryError, OSError.
+    `log` and `key` are the backup's log and public key line, `kept` the files outside with the folder's log head.
+    `accepted` is the key fingerprint that a person named, which permits another history. Raises OtherHistoryError,
+    OSError.
     """
     fingerprint = _fingerprint(key)
     if accepted is not None and accepted != fingerprint:
@@ -69,8 +71,8 @@ def decided_since(log: bytes, key: str, data: Path, kept: Sequence[Path], accept
 
 
 def _beside_folder(log: bytes, fingerprint: str, data: Path) -> tuple[str, int]:
-    """Returns the folder's objection to the backup (empty if none), and its number of additional entries. Raises
-    OSError."""
+    """Compares a backup's key and audit log with those of the data folder. Returns the contradiction (empty if none),
+    and the folder's number of additional entries. Raises OSError."""
     path, public = log_file(data), public_file(data, "daemon")
     if public.exists() and _fingerprint(public.read_text(errors="replace")) != fingerprint:
         return f"the backup was signed with another key ({fingerprint}) than {public}", 0
@@ -112,7 +114,8 @@ class Restored(NamedTuple):
 
 
 def check(store: BackupStore, manifest: BackupManifest, *, said: Said = lambda text: None) -> None:
-    """Reads every byte of a backup, its ledger and its audit chain. Raises BackupError for the first difference."""
+    """Verifies a backup: the bytes of every file, its ledger and its audit log's chain. Raises BackupError for the
+    first difference."""
     for name, recorded in manifest.files.items():
         said(name)
         path = store.object(recorded.sha256)
@@ -158,9 +161,12 @@ def restore(
     accept: Callable[[Path], None] = lambda folder: None,
     said: Said = lambda text: None,
 ) -> Restored:
-    """Restores a backup as `data`. `kept` are the files outside with heads of its log, `accept_key` the fingerprint of
-    a key of another history that a person accepts; `accept` is called with the new folder once it is in place. Raises
-    BackupError, OSError, and LedgerError while a daemon works there."""
+    """Verifies a backup and restores it as the data folder; with `replace`, an existing folder is moved aside.
+
+    `kept` are the files outside with heads of its log, `accept_key` the fingerprint of a key of another history that a
+    person accepts; `accept` is called with the new folder once it is in place. Raises BackupError, OSError, and
+    LedgerError while a daemon works there.
+    """
     used = data.is_dir() and any(data.iterdir())
     if data.is_symlink() or (data.exists() and not data.is_dir()):
         raise NoBackupError(f"{data} is not a folder", hint="name another one with --data")
@@ -206,7 +212,7 @@ def _text(store: BackupStore, manifest: BackupManifest, name: str) -> bytes:
 
 
 def _exchange(new: Path, data: Path, aside: Path) -> None:
-    """Moves `data` aside and `new` into its place. Raises OSError and then changes nothing."""
+    """Moves the data folder aside and the restored one into its place. Raises OSError and then changes nothing."""
     new.rename(aside)
     try:
         exchange(aside, data)
@@ -223,7 +229,7 @@ def _exchange(new: Path, data: Path, aside: Path) -> None:
 
 
 def _take_back(data: Path, aside: Path, *, used: bool) -> None:
-    """Restores the data folder as it was and removes the one that was not accepted. Raises BackupError."""
+    """Puts the previous data folder back and removes the restored one, which was not accepted. Raises BackupError."""
     made = data.with_name(f".{data.name}.restoring")
     try:
         if used:

@@ -42,7 +42,7 @@ class BackupError(HintedError):
 
 
 class NoBackupError(BackupError):
-    """The given path or name is not a store, not a backup, or unsuitable for one."""
+    """The given path or name is not a backup store or backup, or is unsuitable for one."""
 
     exit_code = 2
 
@@ -95,7 +95,7 @@ class BackupManifest(FrozenModel):
 
 
 class BackupStore:
-    """The store at `folder`, which `writing` creates if missing."""
+    """The backup store at `folder`, which `writing` creates if missing."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -104,8 +104,8 @@ class BackupStore:
 
     @contextmanager
     def writing(self) -> Iterator[Self]:
-        """Locks the store, creating missing folders and removing leftovers. Raises BackupError while another process
-        writes there, or if the folder is something else."""
+        """Locks the backup store inside the block, creating missing folders and removing leftovers. Raises BackupError
+        while another process writes there, or if the folder is something else."""
         if self.folder.exists() and not self._backups.is_dir() and any(self.folder.iterdir()):
             raise NoBackupError(f"{self.folder} is not a backup folder", hint="name an empty folder, or a new one")
         for folder in (self.folder, self._objects, self._backups):
@@ -126,7 +126,7 @@ class BackupStore:
             os.close(lock)
 
     def require(self) -> None:
-        """Raises NoBackupError if there is no store."""
+        """Raises NoBackupError if the folder is not a backup store."""
         if not self._backups.is_dir():
             what = "is not a backup folder" if self.folder.exists() else "does not exist"
             raise NoBackupError(
@@ -135,12 +135,12 @@ class BackupStore:
             )
 
     def names(self) -> list[str]:
-        """Returns the names of the backups, oldest first."""
+        """Returns the names of the store's backups, oldest first."""
         found = self._backups.glob("*.json") if self._backups.is_dir() else ()
         return sorted(one.stem for one in found if NAME.fullmatch(one.stem))
 
     def manifest(self, name: str | None = None) -> tuple[str, BackupManifest]:
-        """Returns name and manifest of a backup, by default the newest. Raises BackupError."""
+        """Returns name and manifest of a backup in the store, by default the newest. Raises BackupError."""
         names = self.names()
         if not names:
             raise NoBackupError(f"{self.folder} has no backup", hint="`assay backup create FOLDER` creates one")
@@ -167,7 +167,7 @@ class BackupStore:
         return name
 
     def has(self, digest: str, size: int) -> bool:
-        """True if an object with this digest and size exists; its content is not read."""
+        """True if the store has a file content with this digest and size; its bytes are not read."""
         path = self.object(digest)
         return path.is_file() and path.stat().st_size == size
 
@@ -175,8 +175,8 @@ class BackupStore:
         return self._objects / digest[:2] / digest
 
     def put(self, write: Callable[[Path], None]) -> tuple[str, int]:
-        """Stores the file that `write` creates under its digest; returns digest and size. Raises what `write`
-        raises."""
+        """Stores the file that `write` creates in the backup store, named by its SHA-256; returns digest and size.
+        Raises what `write` raises."""
         temporary = self._objects / f"{TEMPORARY}{os.getpid()}"
         try:
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -195,8 +195,8 @@ class BackupStore:
         return digest, size
 
     def remove(self, name: str) -> int:
-        """Removes a backup and the objects that no other backup names; returns the bytes freed. Raises BackupError if
-        another manifest is unreadable, since it may name any object."""
+        """Removes a backup and the file contents that no other backup names; returns the bytes freed. Raises
+        BackupError if another manifest is unreadable, since it may name any content."""
         self.manifest(name)
         kept = {one.sha256 for other in self.names() if other != name for one in self.manifest(other)[1].files.values()}
         (self._backups / f"{name}.json").unlink()
@@ -210,8 +210,8 @@ class BackupStore:
 
 
 def is_left_out(path: PurePath) -> bool:
-    """True if a path below a data folder is never backed up: process files, drafts, and SQLite's side files, which
-    SQLite would merge."""
+    """True if a path below a data folder is never backed up. That is so for process files, drafts, and SQLite's side
+    files, which SQLite would merge."""
     hidden = any(part.startswith(".") for part in path.parts)
     return hidden or path.parts[0] in LEFT_OUT or path.name.endswith(BESIDE) or ".before-migration-from-" in path.name
 

@@ -39,7 +39,8 @@ Part = Callable[[], object]
 
 
 def parts(settings: Settings, checks: Part, status: Part, *, rollouts: bool) -> dict[str, Part]:
-    """Returns the parts of a report by file name. `checks` are the doctor's, `status` the daemon's."""
+    """Returns, by file name, the functions that collect the parts of a bug report. `checks` are the doctor's, `status`
+    the daemon's; `rollouts` adds the newest rollouts."""
     data = settings.data
     found: dict[str, Part] = {
         "README.txt": lambda: SAID,
@@ -59,8 +60,8 @@ def parts(settings: Settings, checks: Part, status: Part, *, rollouts: bool) -> 
 
 
 def write(target: Path, found: Mapping[str, Part], redactor: Redactor, seconds: float) -> list[str]:
-    """Writes the archive and returns its file names, with `seconds` since the epoch as their time. Raises AssayError if
-    a secret would be in it, or the file exists."""
+    """Collects and redacts the parts of a bug report, writes them as one archive, and returns the file names. `seconds`
+    since the epoch is their time. Raises AssayError if a secret would be in it, or the file exists."""
     names, out = [], io.BytesIO()
     with (
         gzip.GzipFile(fileobj=out, mode="wb", mtime=int(seconds)) as packed,
@@ -109,7 +110,7 @@ def _row(line: str) -> object:
 
 
 def versions() -> dict[str, object]:
-    """Returns versions of this program, its packages, and the machine."""
+    """Returns the versions of this program, of Python, SQLite and all packages, and facts about the machine."""
     packages = {one.metadata["Name"]: one.version for one in importlib.metadata.distributions()}
     return {
         "assay": __version__,
@@ -123,7 +124,7 @@ def versions() -> dict[str, object]:
 
 
 def ledger(path: Path) -> dict[str, object]:
-    """Returns the schema revision and the row counts. Raises sqlite3.Error."""
+    """Returns the ledger's schema revision, size, row counts and aliases. Raises sqlite3.Error."""
     if not path.exists():
         return {"problem": "no ledger found"}
     with closing(_opened(path)) as sql:
@@ -139,7 +140,8 @@ def ledger(path: Path) -> dict[str, object]:
 
 
 def last_lines(path: Path) -> str:
-    """Returns the last complete lines of a log: a truncated secret could not be recognised. Raises OSError."""
+    """Returns the last complete lines of a log file; no partial one, since a truncated secret could not be recognised.
+    Raises OSError."""
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - LOG_BYTES - 1))
@@ -151,7 +153,7 @@ def last_lines(path: Path) -> str:
 
 
 def cut_lines(text: str) -> str:
-    """Truncates each line, after redaction."""
+    """Truncates each line of a redacted log to `LINE_CHARACTERS`."""
     return "".join(f"{line[:LINE_CHARACTERS]}\n" for line in text.splitlines())
 
 

@@ -61,7 +61,7 @@ names."""
 
 
 class Redactor:
-    """Removes these `secrets` and text that looks like one; `home` becomes `~`."""
+    """Removes from text these `secrets` and text that looks like one; `home` becomes `~`."""
 
     def __init__(self, secrets: Iterable[str], home: str = "") -> None:
         forms = {form for secret in secrets if len(secret) >= SHORTEST for form in _forms(secret)}
@@ -87,12 +87,12 @@ class Redactor:
         return value
 
     def found_in(self, content: bytes) -> bool:
-        """True if a known secret remains in the content."""
+        """True if a known secret remains in these bytes."""
         return any(secret.encode() in content for secret in self._secrets)
 
 
 def _without_ends_of_keys(text: str) -> str:
-    """Removes the lines of a key whose beginning is missing or malformed."""
+    """Removes the remaining lines of a private key whose beginning is missing or malformed."""
     parts, taken = [], 0
     for end in _END.finditer(text):
         start = end.start()
@@ -113,8 +113,8 @@ def _removed(found: re.Match[str]) -> str:
 
 
 def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] = ()) -> set[str]:
-    """Returns the secret values of this appliance: lines of its key and token files and of the files `more`, and
-    variables with a telling name. Unreadable files are skipped."""
+    """Returns the secret values of this appliance, which a bug report must not contain. They are the lines of its key
+    and token files and of the files `more`, and variables with a telling name. Unreadable files are skipped."""
     found = {value for name, value in environ.items() if SECRET_NAME.search(name) or name.upper().endswith("_KEY")}
     for path in (*_secret_files(data), *more):
         try:
@@ -126,7 +126,7 @@ def known_secrets(data: Path, environ: Mapping[str, str], more: Iterable[Path] =
 
 
 def secrets_of_reports(report: ReportSettings, environ: Mapping[str, str]) -> tuple[set[str], list[Path]]:
-    """Returns the notice URLs, which anyone who knows them can use, and the files with their tokens."""
+    """Returns the secret URLs that receive night reports, and the paths of the files with their tokens and password."""
     found: list[Path] = []
     for place in filter(None, (report.webhook_token, report.ntfy_token, report.email.password)):
         if "/" in place:
@@ -143,7 +143,7 @@ def _secret_files(data: Path) -> Iterable[Path]:
 
 
 def _forms(secret: str) -> set[str]:
-    """Returns the forms of a value in text: plain, escaped for JSON or URLs, base64, hexadecimal."""
+    """Returns the forms in which a secret may appear in text: plain, escaped for JSON or URLs, base64, hexadecimal."""
     raw = secret.encode()
     coded = {code(raw).decode().rstrip("=") for code in (base64.b64encode, base64.urlsafe_b64encode)}
     return {secret, json.dumps(secret)[1:-1], quote(secret, safe=""), raw.hex(), *coded}

@@ -20,14 +20,14 @@ from policies.in_force import CERTIFICATE
 
 
 def record_certificate(log: AuditLog, certificate: Certificate) -> Certificate:
-    """Logs a certificate. Raises AuditError."""
+    """Writes a taskset's certificate into the audit log and returns it. Raises AuditError."""
     log.append(CERTIFICATE, **certificate.model_dump(mode="json"), holds=certificate.holds)
     return certificate
 
 
 def record_without_daemon(data: Path, heads: tuple[Path, ...], certificate: Certificate) -> None:
-    """Logs a certificate in a data folder without a running daemon. Raises LedgerError while one runs, and
-    AuditError."""
+    """Writes a taskset's certificate into the audit log of a data folder without a running daemon. Raises LedgerError
+    while one runs, and AuditError."""
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")
         with AuditedLedger(data / "ledger.sqlite3", log_file(data), key, utc_now, KeptHeads(heads)) as ledger:

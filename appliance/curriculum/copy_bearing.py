@@ -19,7 +19,7 @@ from curriculum.contract.task import Split, Task
 
 
 class CopyBearing(StrEnum):
-    """Effect of a copy on decisions."""
+    """Effect on a decision of having trained on a copy of a held-out question."""
 
     CYCLE = "the cycle that kept it apart trained on it"
     DECISION = "one of the two models that were asked it had learned it"
@@ -34,15 +34,16 @@ class CopyBearing(StrEnum):
 
 @dataclass(frozen=True)
 class CopyJudge:
-    """Looks up which model was asked, and which had learned, each question."""
+    """Determines which decision a trained copy of a held-out question affects. It looks up which models were asked the
+    question, and which had learned it."""
 
     ledger: Ledger
     kept_in: dict[str, tuple[str, ...]]
     """Cycles that held a question out, by its id."""
 
     def bearing(self, kept: str, cycle: str, question: Task | None = None) -> tuple[CopyBearing, Evaluation | None]:
-        """Returns the effect of this cycle's having learned a copy of that question, and the evaluation behind an
-        affected decision. Validation questions decide nothing."""
+        """Returns what it affects that a cycle trained on a copy of the held-out question `kept`. With it comes the
+        evaluation behind an affected decision. Validation questions decide nothing."""
         keepers = self.kept_in.get(kept, ())
         if cycle in keepers:
             return CopyBearing.CYCLE, None
@@ -62,7 +63,7 @@ class CopyJudge:
 
     @cached_property
     def _evaluations(self) -> dict[str, Evaluation]:
-        """Evaluations by cycle, for cycles that held questions out."""
+        """Evaluations of the cycles that held questions out, by cycle."""
         cycles = {cycle for cycles in self.kept_in.values() for cycle in cycles}
         found = {cycle: self.ledger.evaluation(f"{cycle}.evaluation") for cycle in cycles}
         return {cycle: one for cycle, one in found.items() if one is not None}
@@ -72,7 +73,7 @@ class CopyJudge:
         return {}
 
     def _learned(self, model: str) -> frozenset[str]:
-        """Returns the cycles in which a model and its ancestors learned."""
+        """Returns the cycles that trained a model or one of its ancestors."""
         if model not in self._known:
             self._known[model] = frozenset(_line_of(self.ledger, model))
         return self._known[model]

@@ -26,7 +26,7 @@ MOST_BYTES = 1 << 30
 
 
 class KeptLesson(NamedTuple):
-    """A demonstration as it was learned from."""
+    """A demonstration as a model trained on it."""
 
     task: Task
     texts: tuple[str, ...]
@@ -34,33 +34,34 @@ class KeptLesson(NamedTuple):
 
 
 def keep_questions(data: Path, cycle: str, tasks: Iterable[Task]) -> None:
-    """Writes the sealed and held-out questions of a cycle, once."""
+    """Writes the sealed and held-out questions of a cycle to its file, unless that exists."""
     _write(_file(data, cycle, "kept"), (task.model_dump_json() for task in tasks))
 
 
 def kept_questions(data: Path, cycle: str) -> list[Task]:
-    """Returns a cycle's stored questions; empty if the file is missing or unreadable."""
+    """Returns a cycle's stored sealed and held-out questions; empty if the file is missing or unreadable."""
     return [task for line in _lines(_file(data, cycle, "kept")) if (task := _task(line)) is not None]
 
 
 def is_sealed_set(tasks: Sequence[Task], digest: str) -> bool:
-    """True if the sealed tasks among these are the set with this digest in the ledger."""
+    """True if the sealed questions among these tasks are the set that the ledger has under this digest."""
     return SealedSet(tuple(task for task in tasks if task.split is Split.SEALED), 0).digest == digest
 
 
 def keep_lessons(data: Path, cycle: str, name: str, lessons: Iterable[KeptLesson]) -> None:
-    """Writes the demonstrations of one part of a cycle, once."""
+    """Writes the demonstrations that one part of a cycle trained on to a file, unless that exists."""
     lines = (json.dumps({"task": one.task.model_dump(mode="json"), "texts": one.texts}) for one in lessons)
     _write(_file(data, cycle, f"{name}.lessons"), lines)
 
 
 def kept_lessons(data: Path, cycle: str) -> list[KeptLesson]:
-    """Returns the demonstrations of all readable parts of a cycle."""
+    """Returns the demonstrations that a cycle trained on, from all its readable files."""
     return [one for lessons in lessons_by_part(data, cycle).values() for one in lessons or ()]
 
 
 def lessons_by_part(data: Path, cycle: str) -> dict[str, list[KeptLesson] | None]:
-    """Returns demonstrations by part name; None for a file that is not fully readable."""
+    """Returns the demonstrations that each part of a cycle trained on, by the part's name; None for a file that is not
+    fully readable."""
     end = ".lessons.jsonl.gz"
     files = sorted((data / FOLDER).glob(f"{cycle}.*{end}"))
     return {path.name.removeprefix(f"{cycle}.").removesuffix(end): _lessons(path) for path in files}
@@ -78,7 +79,8 @@ def _lessons(path: Path) -> list[KeptLesson] | None:
 
 
 def conversation_tasks(data: Path, digest: str) -> list[Task]:
-    """Returns the tasks of the verified conversations with this digest; empty if the file does not match it."""
+    """Returns the tasks from the file of verified conversations with this digest. Empty if the file is missing or does
+    not match it."""
     if not _DIGEST.fullmatch(digest):
         return []
     try:
@@ -114,7 +116,8 @@ def _lines(path: Path) -> list[bytes]:
 
 
 def _read(path: Path) -> list[bytes] | None:
-    """Returns the lines; None for an unreadable file, which proves nothing, as the audit then reports."""
+    """Returns the lines of a compressed file; None for an unreadable or too large one, which proves nothing, as the
+    audit then reports."""
     try:
         with gzip.open(path) as source:
             found = source.read(MOST_BYTES + 1)

@@ -17,19 +17,20 @@ KEY = re.compile(r"difficulty_([0-9]{1,9})")
 
 
 def key_of_step(step: int) -> str:
-    """Returns the plan key of the difficulty estimates before a step."""
+    """Returns the key under which a cycle's plan has the difficulty estimates before a step."""
     return f"difficulty_{step}"
 
 
 def newest_in(plan: Mapping[str, Any]) -> Difficulty | None:
-    """Returns the latest difficulty estimates of a plan; None if levels were drawn uniformly. Raises
+    """Returns the latest difficulty estimates of a cycle's plan; None if levels were drawn uniformly. Raises
     ValidationError."""
     steps = [int(found[1]) for name in plan if (found := KEY.fullmatch(name))]
     return Difficulty.model_validate(plan[key_of_step(max(steps))]) if steps else None
 
 
 def states_in(plan: Mapping[str, Any]) -> dict[tuple[str, int | None], str]:
-    """Returns the state of each sampled (taskset, level): at the edge, solved or too hard; empty if unknown."""
+    """Returns the state of each (taskset, level) that a cycle sampled: at the edge, solved or too hard; empty if
+    unknown."""
     try:
         known = newest_in(plan)
     except ValidationError:  # another version: no state is better than a wrong one

@@ -22,7 +22,8 @@ NIGHTS = 30
 
 
 def recent_questions(data: Path, cycles: Iterable[Cycle], catalog: Catalog) -> list[Task]:
-    """Returns each question once, in the order of the cycles."""
+    """Returns the held-out questions of these cycles, each once, in the order of the cycles. A missing sealed set is
+    regenerated if possible."""
     found: dict[str, Task] = {}
     for cycle in cycles:
         kept = kept_questions(data, cycle.id)

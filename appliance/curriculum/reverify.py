@@ -32,7 +32,7 @@ Judge = Callable[[Sequence[tuple[Spec, str]]], Sequence[Verdict | SpecProblem]]
 
 
 class JudgedAnew(Record):
-    """An answer whose verdict is different now."""
+    """A stored answer whose verdict is different under the current verifier."""
 
     id: str
     """Id of the rollout or bundle."""
@@ -66,7 +66,7 @@ class Reverification(Record):
 
     @property
     def same(self) -> bool:
-        """True if every repeated verdict was reached and unchanged."""
+        """True if every repeated verdict was reached and equals the stored one."""
         return not (self.different or self.bundles or self.broken)
 
 
@@ -79,7 +79,8 @@ def reverify(
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] = lambda text: None,
 ) -> Reverification:
-    """Judges stored answers again. `since` (UTC, ISO 8601) skips older cycles and jobs. Raises LedgerError."""
+    """Judges stored answers again whose verifier has a new version, and returns the changed verdicts. `since` (UTC, ISO
+    8601) skips older cycles and jobs. Raises LedgerError."""
     started = clock()
     counts: Counter[str] = Counter()
     changes: list[JudgedAnew] = []
@@ -109,7 +110,8 @@ def reverify(
 
 
 def _own_check(judged: Judged) -> bool:
-    """True if the question had its own check, which is not on record: the task of that name has another."""
+    """True if a rollout of an evaluation (unsolvable or refusal probe) had its own check, which is not on record. The
+    task of that name has another."""
     rollout = judged.rollout
     return rollout.purpose is Purpose.EVALUATION and rollout.step in (UNSOLVABLE_RUN, REFUSAL_RUN)
 
@@ -155,7 +157,7 @@ def is_outdated(then: Verdict, spec: Spec) -> bool:
 
 
 def differs(then: Verdict, now: Verdict) -> bool:
-    """True if the answer would earn another reward now."""
+    """True if two verdicts on the same answer differ in passing or score, so that it would earn another reward."""
     return (then.passed, then.score) != (now.passed, now.score)
 
 
@@ -173,10 +175,8 @@ def _change(name: str, work: str, purpose: str, step: int, spec: Spec, then: Ver
 
 
 def _promotions(ledger: Ledger, changes: Sequence[JudgedAnew]) -> dict[str, str]:
-    """Returns decisions that rest on a changed verdict, in their evaluation or an earlier one of the same two models.
-
-    Greedy answers decide nothing.
-    """
+    """Describes, by id, the promotion decisions that rest on a changed verdict. It may be in their evaluation or in an
+    earlier one of the same two models. Greedy answers decide nothing."""
     counted = Counter(one.work for one in changes if one.purpose == Purpose.EVALUATION and one.step in SAMPLED_RUNS)
     found = {}
     for decision in ledger.decisions(limit=MOST) if counted else ():

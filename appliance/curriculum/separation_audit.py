@@ -66,7 +66,7 @@ class Copy(Record):
 
 
 class SeparationReport(Record):
-    """Amounts read by the audit, and the copies found."""
+    """Result of an audit for copied questions: the amounts it read, and the copies it found."""
 
     cycles: int
     sealed: int
@@ -95,7 +95,7 @@ class SeparationReport(Record):
 
 
 class Learned(Record):
-    """A training item: a task, or the text of a conversation about it."""
+    """An item that a model trained on: a task, or the text of a conversation about it."""
 
     cycle: str
     where: str
@@ -114,10 +114,10 @@ def audit_separation(
     clock: Callable[[], float] = time.monotonic,
     say: Callable[[str], object] = lambda text: None,
 ) -> SeparationReport:
-    """Audits all records. `conversations` reads a file of verified conversations; `beside` are rows of the owner's
-    tasksets, which reveal shared wording (`curriculum.separation.rules`); `say` receives progress.
+    """Compares everything that models trained on with all held-out questions, and returns the copies found.
 
-    Raises LedgerError.
+    `conversations` reads a file of verified conversations; `beside` are rows of the owner's tasksets, which reveal
+    shared wording (`curriculum.separation.rules`); `say` receives progress. Raises LedgerError.
     """
     started = clock()
     cycles = ledger.cycles(MOST_CYCLES)[::-1]
@@ -185,14 +185,15 @@ def audit_separation(
 
 
 def _add(met: dict[tuple[str, str, str], Copy], copy: Copy) -> None:
-    """Keeps one copy per task and check, preferably one that counts."""
+    """Adds a found copy to `met`, which keeps one per cycle, task and check, preferably one that counts."""
     where = (copy.cycle, copy.task, copy.check.value)
     if where not in met or (copy.bearing.counts and not met[where].bearing.counts):
         met[where] = copy
 
 
 def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[str], list[str]]:
-    """Returns a cycle's held-out questions, ids of questions known by id alone, and digests of lost sealed sets."""
+    """Returns a cycle's held-out questions, the ids of questions known by id alone, and the digests of lost sealed
+    sets."""
     tasks = kept_questions(data, cycle.id)
     seed = derive("sealed", cycle.seed)
     named = {digest: one for digest, one in ledger.sealed_sets().items() if one.get("seed") == seed}
@@ -217,7 +218,7 @@ def _kept_of(cycle: Cycle, ledger: Ledger, data: Path) -> tuple[list[Task], set[
 def _made_again(
     cycle: Cycle, digest: str, description: dict[str, str | int | float], ledger: Ledger, data: Path
 ) -> Sequence[Task]:
-    """Regenerates a sealed set from its seed; empty if its digest differs."""
+    """Regenerates a cycle's sealed questions from their seed; empty if their digest differs."""
     tasksets = tuple(cycle.plan.get("tasksets", ()))
     items, without = int(description["items"]), description.get("without what was trained in")
     exclude = frozenset[str]()
@@ -258,7 +259,7 @@ def _learned(
     conversations: Callable[[Path], Sequence[tuple[Task, tuple[str, ...]]]],
     unproved: list[str],
 ) -> Iterator[Learned]:
-    """Yields every training item, one at a time."""
+    """Yields every item that the cycles trained on, one at a time. Adds what cannot be read to `unproved`."""
     for cycle in cycles:
         pruned = 0
         for number in ledger.recorded_steps(cycle.id):
@@ -287,7 +288,7 @@ def _learned(
 
 
 def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
-    """Returns the parts of the cycle that trained on generated demonstrations."""
+    """Returns the names of the cycle's parts that trained on generated demonstrations."""
     stages = enumerate(cycle.plan.get("stages", ()), 1)
     found = {
         f"stage-{number}"
@@ -299,7 +300,7 @@ def _parts_of_demonstrations(cycle: Cycle, ledger: Ledger) -> set[str]:
 
 
 def _trained(record: StepRecord) -> Iterator[Rollout]:
-    """Returns the rollouts of a step that were trained on."""
+    """Returns the rollouts of a training step that were trained on."""
     trained = {group.rollouts[place] for group in record.groups for place in group.kept}
     return (one.rollout for one in record.judged if one.rollout.id in trained)
 
@@ -330,7 +331,8 @@ def _counted(one: Learned) -> dict[str, int]:
 
 
 def _matches(one: Learned, index: SeparationIndex, bare: dict[str, str]) -> Iterator[Match]:
-    """Yields the held-out questions that a task or its conversation copies; by id alone if nothing else is known."""
+    """Yields the held-out questions that a trained task or its conversation copies; by id alone if nothing else is
+    known."""
     if one.task.id in bare:
         yield Match(one.task.id, Check.EXACT)
     ours = one.task.taskset in TASKSETS and not is_written(one.task.taskset)

@@ -24,7 +24,8 @@ RECORDED = "traces"
 
 
 def trained_until(ledger: Ledger, data: Path, cycle: str) -> TrainedQuestions:
-    """Reads that cycle and all before it, or all cycles if it is not on record. Raises LedgerError."""
+    """Returns the generated tasks that models trained on up to and in this cycle. For a cycle that is not on record,
+    all cycles count. Raises LedgerError."""
     known = ledger.cycles(MOST_CYCLES)
     names = [one.id for one in known]
     until = known[names.index(cycle) :] if cycle in names else known

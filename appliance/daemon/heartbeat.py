@@ -19,8 +19,8 @@ SHARE = 3.0
 
 
 async def beat(manager: ServiceManager, look: Callable[[], object]) -> None:
-    """Sends heartbeats until cancelled; returns immediately without a watchdog. `look` reads the ledger in its own
-    thread; if it fails, no heartbeat is sent and it is retried."""
+    """Tells the service manager until cancelled that the daemon is alive; returns immediately without a watchdog.
+    `look` reads the ledger in its own thread; if it fails, no heartbeat is sent and it is retried."""
     if manager.seconds is None:
         return
     while True:

@@ -52,7 +52,8 @@ class _Server(uvicorn.Server):
 
 
 def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
-    """Runs until a signal or a client stops it. Raises what the core and the socket raise at start."""
+    """Runs the daemon on a data folder until a signal or a client stops it. Raises what opening the folder and the
+    control socket raise, and the error that ended it."""
     logs.configure(settings.log.level, settings.log.format)
     path = settings.socket_path
     manager = ServiceManager.adopt()
@@ -76,7 +77,8 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
             fail(error)
 
         def end_overdue() -> float | None:
-            """Ends waiting jobs past their deadline, even while the worker does something else."""
+            """Ends waiting jobs past their deadline, even while the worker does something else; returns the seconds
+            until the next check."""
             seconds = core.jobs.end_overdue()
             return None if seconds is None else min(seconds, CLOCK_SECONDS)
 
@@ -121,7 +123,7 @@ def serve(settings: Settings, *, worker: Sequence[str] = ()) -> None:
 
 
 def _say_when_nights_are(core: Core) -> None:
-    """Logs the next night, so that a machine that starts working by itself has announced it."""
+    """Logs the start of the next night, so that a machine that starts working by itself has announced it."""
     if core.settings.schedule.enabled:
         log.info(
             "nights of training begin automatically",
@@ -131,7 +133,7 @@ def _say_when_nights_are(core: Core) -> None:
 
 
 def _warn_of_what_is_missing(core: Core) -> None:
-    """Warns that cycles and jobs cannot run without isolation or a usable model; records stay accessible."""
+    """Logs a warning if cycles and jobs cannot run for lack of isolation or a usable model; records stay accessible."""
     try:
         core.readiness.require_isolation()
     except RefusedError as error:

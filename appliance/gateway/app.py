@@ -63,7 +63,7 @@ class HasModel(Protocol):
 
 @dataclass(frozen=True)
 class PreparedChat:
-    """A validated request, ready for the engine."""
+    """A validated chat request with its rendered prompt, ready for the engine."""
 
     request: ChatRequest
     token: GatewayToken
@@ -80,7 +80,7 @@ class GatewayApi:
     def __init__(
         self, loop: EngineLoop, champion: HasModel, most_tokens: int, checker: AnswerChecker, keeper: SessionKeeper
     ) -> None:
-        """Sets up the routes. `most_tokens` limits a conversation."""
+        """Creates the gateway's HTTP application. `most_tokens` limits a conversation."""
         self._loop, self._champion, self._most = loop, champion, most_tokens
         self._checks, self._keeper = AnswerChecks(checker), keeper
         self._live = OpenConversations()
@@ -147,7 +147,8 @@ class GatewayApi:
         return JSONResponse(completion(reply))
 
     def _prepared(self, request: ChatRequest, token: GatewayToken) -> PreparedChat:
-        """Validates a request and renders its prompt. Raises GatewayError."""
+        """Validates a chat request and renders its prompt, continuing an open session if one matches. Raises
+        GatewayError."""
         served = self._served(request.model)
         if request.assay.check is not None:
             require_check(request.assay.check)
@@ -182,12 +183,13 @@ class GatewayApi:
     def _known(
         self, token: GatewayToken, tools: tuple[ClientTool, ...], messages: list[SentMessage]
     ) -> OpenConversation | None:
-        """Returns the session to continue, found by the token's hash: another token may reuse the name."""
+        """Returns the open session that these messages continue, found by the token's hash: another token may reuse the
+        name."""
         return self._live.find(key_of(token.sha256, tools, messages))
 
     async def _stream(self, asked: PreparedChat) -> AsyncIterator[bytes]:
-        """Streams an answer. Text or call is known only at the end of a turn; until then the stream has only comments.
-        The engine gets the request when somebody begins to read."""
+        """Streams the answer to a chat request. Text or call is known only at the end of a turn; until then the stream
+        has only comments. The engine gets the request when somebody begins to read."""
         number, future = self._loop.generate(asked.generation)
         reply = asyncio.ensure_future(self._reply(asked, asyncio.wrap_future(future)))
         try:
@@ -242,7 +244,8 @@ class GatewayApi:
     async def _kept(
         self, asked: PreparedChat, turn: Turn, message: SentMessage, checked: CheckedAnswer | None
     ) -> str | None:
-        """Returns the id of the session that now has the answer; None if it could not be stored or was deleted."""
+        """Stores the answered conversation, and returns the id of its session; None if it could not be stored or was
+        deleted."""
         tools, said = asked.request.offered, [*asked.request.messages, message]
         session = after_turn(
             asked.prompt,
@@ -298,7 +301,7 @@ class GatewayApi:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Logs why a session could not be written."""
+    """Logs, inside the block, why a session could not be written, and swallows that error."""
     try:
         yield
     except (OSError, KeptSessionError) as error:
@@ -324,6 +327,6 @@ def _nobody_foresaw(error: Exception) -> GatewayError:
 
 
 def _place(error: Exception) -> str:
-    """Returns file and line of an error, without any of its data."""
+    """Returns file and line where an error was raised, without any of its data."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

@@ -41,7 +41,7 @@ class AnswerChecker(Protocol):
 
 
 async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECONDS) -> M:
-    """Parses a request body. Raises GatewayError for an invalid one."""
+    """Reads a request's JSON body and parses it into `shape`. Raises GatewayError for an invalid one."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise GatewayError(415, "send application/json")
@@ -70,7 +70,7 @@ async def read_body(request: Request, shape: type[M], seconds: float = BODY_SECO
 
 
 def require_check(spec: Spec) -> None:
-    """Raises GatewayError for a check that decides nothing about an answer."""
+    """Raises GatewayError for a spec that cannot be used, or that judges no answer."""
     try:
         check_spec(spec)
     except SpecError as error:
@@ -80,15 +80,15 @@ def require_check(spec: Spec) -> None:
 
 
 class AnswerChecks:
-    """Checks a few answers concurrently."""
+    """Checks answers at the gateway against specs, `CHECKS_AT_ONCE` concurrently."""
 
     def __init__(self, checker: AnswerChecker) -> None:
         self._checker = checker
         self._turn = asyncio.Semaphore(CHECKS_AT_ONCE)
 
     async def check(self, spec: Spec, text: str, *, complete: bool) -> CheckedAnswer:
-        """Returns the verdict on a last turn's text; no answer or several fail without a verifier. Raises GatewayError
-        for a check that turns out to be unusable."""
+        """Returns the final answer in a last turn's text, with its verdict; no answer or several fail without a
+        verifier. Raises GatewayError for a check that turns out to be unusable."""
         final = final_answer(text, kind_of(spec).answer_form(spec))
         if not complete:
             return CheckedAnswer(None, spec, _failed("the answer was cut off at the limit of tokens"))

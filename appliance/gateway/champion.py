@@ -44,7 +44,7 @@ class ServedModel:
 
 
 class ServedChampion:
-    """Context manager that keeps the engine at the model in service."""
+    """Context manager that keeps the gateway's engine at the model in service."""
 
     def __init__(
         self,
@@ -53,7 +53,8 @@ class ServedChampion:
         in_service: Callable[[], str | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepares the thread. `in_service` returns the model's digest, None without one, and raises AuditError."""
+        """Prepares the thread that follows the model in service. `in_service` returns the model's digest, None without
+        one, and raises AuditError."""
         self._loop, self._data, self._in_service, self._clock = loop, data, in_service, clock
         self._closing = threading.Event()
         self._refused = ""
@@ -74,7 +75,8 @@ class ServedChampion:
         self._thread.join()
 
     def look(self) -> None:
-        """Loads the model in service unless the engine has it; if the alias is unreadable, the previous one stays."""
+        """Loads the model in service into the engine unless it is there; if the alias is unreadable, the previous one
+        stays."""
         try:
             digest = self._in_service()
         except AuditError as error:
@@ -107,7 +109,7 @@ class ServedChampion:
         log.warning("the gateway cannot serve the champion", problem=self.problem)
 
     def _restore(self) -> None:
-        """Reloads the previous model if a failed push removed it from the engine."""
+        """Reloads the previous model into the engine if a failed push removed it."""
         if self.model is None or self.model.version == self._loop.version:
             return
         try:

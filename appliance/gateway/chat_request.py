@@ -90,7 +90,7 @@ class SentMessage(_Sent):
 
     @property
     def identity(self) -> list[Any]:
-        """Fields by which two messages are equal, ignoring everything else that a client adds."""
+        """Values that are equal for two equal messages, ignoring everything else that a client adds."""
         called = [[one.id, one.function.name, one.function.arguments] for one in self.tool_calls or ()]
         return [self.rendered_role, self.text, called, self.tool_call_id or ""]
 
@@ -108,7 +108,7 @@ class SentMessage(_Sent):
 
 
 class ClientTool(ToolSchema):
-    """A tool of the client, with a name as OpenAI allows it."""
+    """A tool that a gateway client offers, with a name as OpenAI allows it."""
 
     name: str = Field(pattern=TOOL_NAME)
     description: str = Field("", max_length=DESCRIPTION_CHARS)
@@ -129,7 +129,7 @@ class SentTool(_Sent):
 
 
 class AssayFields(_Sent):
-    """Assay's extension: `extra_body={"assay": {...}}` of the openai package."""
+    """Assay's extension of a chat request: `extra_body={"assay": {...}}` of the openai package."""
 
     check: Spec | None = None
     """Spec that the answer is checked against; the reply then has its verdict."""
@@ -174,7 +174,7 @@ class ChatRequest(_Sent):
 
     @property
     def offered(self) -> tuple[ClientTool, ...]:
-        """Tools shown to the model."""
+        """Client's tools that are shown to the model; none if it chose `none`."""
         return () if self.tool_choice == "none" else tuple(one.function for one in self.tools or ())
 
     @property
@@ -193,13 +193,13 @@ class ChatRequest(_Sent):
 
 
 class VerdictRequest(_Sent):
-    """Request for a verdict on the last answer of a session."""
+    """Request for a verdict on the last answer of a gateway session."""
 
     check: Spec
 
 
 def _deeper(value: Any, most: int) -> bool:
-    """True if lists and tables are nested deeper than `most`."""
+    """True if lists and tables in this value are nested deeper than `most`."""
     level = [value]
     for _ in range(most + 1):
         level = [

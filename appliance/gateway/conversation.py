@@ -34,14 +34,14 @@ MOST_OUTPUT = 100_000
 
 
 class ConversationError(HintedError):
-    """A conversation cannot be rendered for this model."""
+    """A client's conversation cannot be rendered for this model."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
 class OutsideText:
-    """A message rendered as outside text."""
+    """A message that is rendered as outside text, so that marks of the format in it have no effect."""
 
     role: str
     text: str
@@ -49,7 +49,7 @@ class OutsideText:
 
 @dataclass(frozen=True)
 class WrittenPrompt:
-    """Prompt for the model, with the session it continues."""
+    """Prompt tokens for the model, with the session they continue."""
 
     ids: Ids
     nodes: tuple[Message, ...]
@@ -59,7 +59,7 @@ class WrittenPrompt:
 
 
 def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequence[str]) -> None:
-    """Raises ConversationError for tools that this model's format cannot call, or that contain one of its marks."""
+    """Raises ConversationError for client tools that the model's format cannot call, or that contain its marks."""
     if not tools:
         return
     if why := renderer.refuses(tools):
@@ -72,7 +72,7 @@ def require_tools(tools: Sequence[ClientTool], renderer: Renderer, marks: Sequen
 
 
 def write(asked: ChatRequest, session: OpenConversation | None, renderer: Renderer) -> WrittenPrompt:
-    """Renders the prompt of a request, continuing `session` if given. Raises ConversationError."""
+    """Renders a chat request as prompt tokens, continuing `session` if given. Raises ConversationError."""
     try:
         if session is not None:
             return _continued(asked, session, renderer)
@@ -102,7 +102,8 @@ def _continued(asked: ChatRequest, session: OpenConversation, renderer: Renderer
 
 
 def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | None:
-    """Records a call that the client ran, with the output that the client reports."""
+    """Returns the record of a tool call that the client ran, with the output that the client reports; None if the turn
+    has no call."""
     if not isinstance(read, ToolRequest):
         return None
     said = output[:MOST_OUTPUT]
@@ -110,7 +111,7 @@ def _recorded(read: ToolRequest | Malformed | str, output: str) -> ToolCall | No
 
 
 def _rendered(message: SentMessage, renderer: Renderer, tools: Sequence[ClientTool]) -> ChatMessage:
-    """Renders a message as outside text; an assistant message of the client becomes a turn."""
+    """Renders a client's message as outside text; an assistant message of the client becomes a turn of the model."""
     if message.tool_calls:
         return OwnTurn(ids=renderer.request(request_of(message.tool_calls[0]), tools), before=())
     if message.role == "assistant":
@@ -137,8 +138,8 @@ def request_of(call: SentCall) -> ToolRequest:
 def after_turn(
     prompt: WrittenPrompt, turn: Turn, *, place: int, version: str, calls: bool, created: str, left: str
 ) -> OpenConversation:
-    """Returns the session extended by the sampled turn, the conversation's message at `place`. `left` is the stored
-    session that a new one branches from, if any."""
+    """Returns the open session extended by the sampled turn, the conversation's message at `place`. `left` is the
+    stored session that a new one branches from, if any."""
     node = Message(
         parent=len(prompt.nodes) - 1,
         role=Role.ASSISTANT,
@@ -164,7 +165,7 @@ def after_turn(
 def read_turn(
     turn: Turn, prompt: WrittenPrompt, renderer: Renderer, tools: Sequence[ClientTool]
 ) -> tuple[str, SentCall | None]:
-    """Returns the text of a turn, or its tool call. An unparsable turn is returned as raw text."""
+    """Returns the text of a model's turn, or its tool call. An unparsable turn is returned as raw text."""
     if turn.ended != "stop":
         return _said(renderer.read((*turn.ids, renderer.stop), prompt.ids, tools)), None
     found = renderer.read(turn.ids, prompt.ids, tools)

@@ -23,7 +23,7 @@ UNKNOWN = (
 
 
 class KnownTokens:
-    """Tokens from the token file, reloaded when it changes."""
+    """Gateway tokens from the token file, reloaded when it changes."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
@@ -31,7 +31,7 @@ class KnownTokens:
         self._known: tuple[GatewayToken, ...] = ()
 
     def __call__(self) -> tuple[GatewayToken, ...]:
-        """Returns the current tokens. Raises GatewayError if the file is unreadable."""
+        """Returns the gateway's tokens as the token file has them now. Raises GatewayError for an unreadable file."""
         try:
             found = token_file(self._data).stat()
             seen = (found.st_mtime_ns, found.st_ino)
@@ -46,7 +46,7 @@ class KnownTokens:
 
 
 class GatewayDoor:
-    """ASGI middleware that authenticates; `scope["token"]` is then the token."""
+    """ASGI middleware that refuses requests without a valid gateway token; `scope["token"]` is then the token."""
 
     def __init__(self, app: ASGIApp, tokens: Callable[[], tuple[GatewayToken, ...]], port: int) -> None:
         self._app, self._tokens = app, tokens
@@ -63,7 +63,8 @@ class GatewayDoor:
         await self._app({**scope, "token": token}, receive, send)
 
     def _let_in(self, headers: Headers) -> GatewayToken:
-        """Returns the token of a request. Raises GatewayError for a refused one."""
+        """Returns the gateway token of a request. Raises GatewayError for a wrong host, a browser, or a missing or
+        invalid token."""
         hosts = headers.getlist("host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             raise GatewayError(403, "this gateway answers only on its loopback address", code="wrong_host")

@@ -22,7 +22,7 @@ from verifiers.registry.spec import SPEC, Spec
 
 @dataclass(frozen=True)
 class CheckedAnswer:
-    """A checked submission with its spec and verdict."""
+    """An answer that was checked at the gateway, with its spec and verdict."""
 
     submission: str | None
     spec: Spec
@@ -31,7 +31,7 @@ class CheckedAnswer:
 
 @dataclass(frozen=True)
 class SessionKeeper:
-    """Stores and judges sessions; thread-safe."""
+    """Stores and judges gateway sessions; thread-safe."""
 
     files: KeptSessions
     redaction: Redaction
@@ -52,8 +52,9 @@ class SessionKeeper:
         *,
         complete: bool,
     ) -> bool:
-        """Stores a session; `messages` is the whole conversation, newest turn last, `complete` if the model ended it.
-        Returns False if the session, or the one it branched from, was deleted. Raises OSError, KeptSessionError."""
+        """Redacts and stores a gateway session; `messages` is the whole conversation, newest turn last, `complete` if
+        the model ended it. Returns False if the session, or the one it branched from, was deleted. Raises OSError,
+        KeptSessionError."""
         now = self.now()
         said = tuple(SaidText(role=one.rendered_role, text=_shown(one)) for one in messages)
         spelled = [renderer.text(node.ids) for node in session.nodes]
@@ -83,7 +84,7 @@ class SessionKeeper:
             return self.files.put(written, new=not session.recorded, branch_of=session.branch_of)
 
     def judge(self, kept: KeptSession, checked: CheckedAnswer) -> bool:
-        """Adds a verdict to a stored session. Returns False if it has a newer turn than `kept`. Raises OSError,
+        """Adds a verdict to a stored gateway session. Returns False if it has a newer turn than `kept`. Raises OSError,
         KeptSessionError (for a deleted session too)."""
         with self._lock_of(kept.id):
             now = self.files.get(kept.id)
@@ -92,7 +93,7 @@ class SessionKeeper:
             return self.files.put(self._redacted(_with(now, checked)), new=False)
 
     def _rule_before(self, name: str) -> int | None:
-        """Returns the rule that matched in an earlier turn or check, None if none did."""
+        """Returns the number of the redaction rule that matched earlier in a stored session; None if none did."""
         try:
             return self.files.get(name).rule
         except KeptSessionError:

@@ -27,7 +27,7 @@ MOST_WRITTEN = 1 << 16
 
 @dataclass(frozen=True)
 class OpenConversation:
-    """A session up to a turn of the model."""
+    """A gateway session up to a turn of the model."""
 
     id: str
     version: str
@@ -50,14 +50,14 @@ class OpenConversation:
 
     @property
     def context(self) -> Ids:
-        """Tokens of the newest sample: what the model has read and written."""
+        """Tokens that the model has read and written since the conversation was last rendered anew."""
         start = max(place for place, node in enumerate(self.nodes) if node.parent is None)
         return tuple(token for node in self.nodes[start:] for token in node.ids)
 
 
 @dataclass
 class OpenConversations:
-    """Live sessions; thread-safe."""
+    """Gateway sessions in memory that can be continued; thread-safe."""
 
     _known: OrderedDict[str, OpenConversation] = field(default_factory=OrderedDict)
     _continued: set[str] = field(default_factory=set)
@@ -66,7 +66,7 @@ class OpenConversations:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def find(self, key: str) -> OpenConversation | None:
-        """Returns the session with that conversation, under a new id if it was already continued in another way."""
+        """Returns the open session with that conversation, under a new id if it was already continued otherwise."""
         with self._lock:
             found = self._known.get(key)
             if found is None:
@@ -85,7 +85,7 @@ class OpenConversations:
                 self._continued.discard(self._known.popitem(last=False)[0])
 
     def wrote(self, turns: Sequence[str], session: str) -> None:
-        """Remembers, by `turn_keys`, which session has that conversation; the newest counts."""
+        """Remembers which session has the conversation with these `turn_keys`; the newest counts."""
         with self._lock:
             self._written[turns[-1]] = session
             self._written.move_to_end(turns[-1])
@@ -93,7 +93,7 @@ class OpenConversations:
                 self._written.popitem(last=False)
 
     def written(self, turns: Sequence[str]) -> str:
-        """Returns the session with the longest of these conversation prefixes; empty if none is known."""
+        """Returns the id of the session with the longest of these conversation prefixes; empty if none is known."""
         with self._lock:
             return next((self._written[key] for key in reversed(turns) if key in self._written), "")
 

@@ -23,7 +23,7 @@ _KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_
 
 
 class GatewayError(Exception):
-    """An error that is answered in OpenAI's shape."""
+    """A refused or failed request to the gateway, answered in OpenAI's shape."""
 
     def __init__(
         self, status: int, message: str, *, code: str | None = None, param: str | None = None, retry: int | None = None
@@ -48,7 +48,7 @@ class GatewayError(Exception):
 
 @dataclass(frozen=True)
 class ChatReply:
-    """Reply to a chat request."""
+    """Model's reply to a chat request, with its token counts and verdict."""
 
     id: str
     created: int
@@ -65,7 +65,7 @@ class ChatReply:
 
     @property
     def assay(self) -> dict[str, Any]:
-        """Assay's extension fields."""
+        """Assay's extension fields of a chat reply: session, weights and verdict."""
         verdict = None if self.verdict is None else self.verdict.model_dump(mode="json")
         return {"session": self.session, "weights": self.version, "verdict": verdict}
 
@@ -89,7 +89,7 @@ def first_chunk(name: str, created: int, model: str) -> bytes:
 
 
 def chunks(reply: ChatReply, *, usage: bool) -> Iterator[bytes]:
-    """Yields every chunk after the first, up to the end of the stream."""
+    """Yields a reply as the chunks of an event stream, after the first one, up to the stream's end."""
     head = (reply.id, reply.created, reply.model)
     for start in range(0, len(reply.text), PIECE):
         yield _framed(_chunk(*head, {"content": reply.text[start : start + PIECE]}))

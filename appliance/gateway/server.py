@@ -44,7 +44,7 @@ class TimedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """Starts the read timeout when the output buffer is full, for errors too."""
+        """Pauses writing, and drops the connection unless its client reads within `TAKE_SECONDS`, for errors too."""
         self._untaken = self.loop.call_later(TAKE_SECONDS, self.transport.abort)
         super().pause_writing()
 
@@ -57,7 +57,7 @@ class TimedProtocol(H11Protocol):
             self._untaken.cancel()
 
     def _make_room(self) -> None:
-        """Drops the connection that has been silent for longest, so that strangers keep nobody out."""
+        """Above the limit, drops the connection that has been silent for longest, so that strangers keep nobody out."""
         if len(self.connections) < MOST_CONNECTIONS:
             return
         silent = [one for one in self.connections if isinstance(one, TimedProtocol) and one.cycle is None]
@@ -95,7 +95,7 @@ class GatewayUvicorn(uvicorn.Server):
 
 
 def loopback_socket(address: str, port: int) -> socket.socket:
-    """Returns a bound socket that does not listen yet. Raises ModelError if the port is taken."""
+    """Returns a TCP socket bound to this address that does not listen yet. Raises ModelError if the port is taken."""
     made = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -109,7 +109,7 @@ def loopback_socket(address: str, port: int) -> socket.socket:
 
 
 class GatewayServer:
-    """Context manager that serves requests on its own thread."""
+    """Context manager that serves the gateway's application on a socket, in its own thread."""
 
     def __init__(self, app: ASGIApp, sock: socket.socket) -> None:
         self._socket = sock

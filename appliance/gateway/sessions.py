@@ -40,24 +40,24 @@ _HINT = "`assay gateway sessions ls` lists what is kept"
 
 
 class KeptSessionError(HintedError):
-    """A session does not exist or cannot be read."""
+    """A stored gateway session does not exist or cannot be read."""
 
     exit_code = 2
 
 
 class KeptSessionsFullError(KeptSessionError):
-    """The store is full until some sessions are deleted."""
+    """The gateway stores no new session until some are deleted."""
 
 
 class SaidText(FrozenModel):
-    """Text of one message in a session. Hostile."""
+    """Text of one message in a gateway session. Hostile."""
 
     role: str
     text: str
 
 
 class KeptSession(FrozenModel):
-    """A conversation stored with consent, token by token unless redacted."""
+    """A gateway conversation stored with consent, token by token unless redacted."""
 
     id: str = Field(pattern=r"^gs-[0-9a-f]{16}$")
     token: str
@@ -95,7 +95,7 @@ class KeptSession(FrozenModel):
 
 @dataclass(frozen=True)
 class PassedSession:
-    """A session whose answer passed a check that a task can have; only these become tasks."""
+    """A gateway session whose answer passed a check that a task can have; only these become tasks."""
 
     id: str
     question: str
@@ -104,7 +104,7 @@ class PassedSession:
 
 
 def why_no_task(kept: KeptSession) -> str:
-    """Returns why a session cannot become a task, as a sentence; empty if it can."""
+    """Returns why a stored gateway session cannot become a task, as a sentence; empty if it can."""
     if kept.redacted:
         return f"it matches rule {kept.rule} of gateway.redact"
     if kept.verdict is None or kept.spec is None:
@@ -121,7 +121,7 @@ def why_no_task(kept: KeptSession) -> str:
 
 
 def passed_session(kept: KeptSession) -> PassedSession | None:
-    """Returns the session as task material; None if nothing may be learned from it."""
+    """Returns a gateway session as material for a task; None if nothing may be learned from it."""
     if why_no_task(kept) or kept.spec is None or kept.submission is None:
         return None
     asked = [one.text for one in kept.said if one.role in ("system", "user")]
@@ -129,15 +129,15 @@ def passed_session(kept: KeptSession) -> PassedSession | None:
 
 
 class KeptSessions:
-    """Session files of a data folder, shared by processes: the gateway writes, the daemon deletes."""
+    """Gateway sessions stored as files in a data folder; the gateway writes them, the daemon deletes them."""
 
     def __init__(self, data: Path) -> None:
         self.folder = data / "gateway" / "sessions"
 
     def put(self, session: KeptSession, *, new: bool, branch_of: str = "") -> bool:
-        """Writes a session atomically. Returns False if it, or the session it branched from, was deleted, and if it is
-        too large, which leaves the stored version unchanged. Raises KeptSessionsFullError for a new one above the
-        bounds, OSError."""
+        """Writes a gateway session to its file, atomically. Returns False if it, or the session it branched from, was
+        deleted, and if it is too large, which leaves the stored version unchanged. Raises KeptSessionsFullError for a
+        new one above the bounds, OSError."""
         path = self._path(session.id)
         content = session.model_dump_json().encode()
         with self._changing():
@@ -156,7 +156,7 @@ class KeptSessions:
         return True
 
     def get(self, name: str) -> KeptSession:
-        """Reads a session. Raises KeptSessionError."""
+        """Reads a stored gateway session. Raises KeptSessionError."""
         path = self._path(name)
         try:
             return KeptSession.model_validate_json(path.read_bytes())
@@ -169,7 +169,7 @@ class KeptSessions:
             ) from error
 
     def names(self) -> list[str]:
-        """Returns session names by last write, newest first."""
+        """Returns the names of stored gateway sessions by last write, newest first."""
         if not self.folder.is_dir():
             return []
         found: list[tuple[float, str]] = []
@@ -182,7 +182,7 @@ class KeptSessions:
         return [name for _, name in sorted(found, reverse=True)]
 
     def all(self, limit: int = MOST_SESSIONS) -> Iterator[KeptSession]:
-        """Yields readable sessions, newest first."""
+        """Yields the readable stored gateway sessions, newest first."""
         for name in self.names()[:limit]:
             try:
                 yield self.get(name)
@@ -190,7 +190,7 @@ class KeptSessions:
                 continue
 
     def delete(self, name: str) -> None:
-        """Deletes a session. Raises KeptSessionError, OSError."""
+        """Deletes the file of a stored gateway session. Raises KeptSessionError, OSError."""
         path = self._path(name)
         if not self.folder.is_dir():
             raise KeptSessionError(f"no such session: {name!r}", hint=_HINT)
@@ -215,8 +215,9 @@ class KeptSessions:
             )
 
     def expire(self, now: str, days: float) -> int:
-        """Deletes sessions past their stored last day, or with their last turn over `days` days ago, and the oldest
-        above `MOST_SESSIONS`; returns the count. File times are ignored, since a file may be a copy. Raises OSError."""
+        """Deletes expired gateway sessions and returns the count. Those are past their stored last day, had their last
+        turn over `days` days ago, or are the oldest above `MOST_SESSIONS`. File times are ignored, since a file may be
+        a copy. Raises OSError."""
         moment = datetime.fromisoformat(now)
 
         def is_past(path: Path) -> bool:
@@ -238,7 +239,8 @@ class KeptSessions:
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Locks the folder across processes: a file deleted between a check and a write must not reappear."""
+        """Locks the folder of stored sessions across processes inside the block. A file deleted between a check and a
+        write must not reappear."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -254,12 +256,13 @@ class KeptSessions:
 
 
 def _beside(path: Path) -> Path:
-    """Path of the temporary file that replaces the session's file."""
+    """Returns the path of the temporary file that replaces the session's file."""
     return path.with_name(f".{path.stem}.new")
 
 
 def _last_moment(path: Path, days: float) -> datetime:
-    """Returns when a file is deleted; an unreadable one `days` days after it was written. Raises OSError."""
+    """Returns when a stored session's file is deleted; an unreadable one `days` days after it was written. Raises
+    OSError."""
     with path.open("rb") as stream:
         head = _HEAD.match(stream.read(1000))
         written = os.fstat(stream.fileno()).st_mtime
@@ -273,5 +276,5 @@ def _last_moment(path: Path, days: float) -> datetime:
 
 
 def last_day(now: str, days: float) -> str:
-    """Returns the deletion time of a session written now."""
+    """Returns the time, in UTC, at which a session stored now is deleted."""
     return (datetime.fromisoformat(now) + timedelta(days=days)).astimezone(UTC).isoformat(timespec="seconds")

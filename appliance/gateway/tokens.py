@@ -26,13 +26,13 @@ MOST_CHARS = 200
 
 
 class GatewayTokenError(HintedError):
-    """A token cannot be created or revoked, or the token file is unreadable."""
+    """A gateway token cannot be created or revoked, or the token file is unreadable."""
 
     exit_code = 2
 
 
 class GatewayToken(FrozenModel):
-    """A token's record: its hash, never the token."""
+    """Record of a gateway token: its hash, never the token."""
 
     name: str = Field(pattern=NAME)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -51,7 +51,7 @@ def token_file(data: Path) -> Path:
 
 
 def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
-    """Returns all tokens, revoked ones included. Raises GatewayTokenError for an invalid file, OSError."""
+    """Returns the gateway's tokens, revoked ones included. Raises GatewayTokenError for an invalid file, OSError."""
     path = token_file(data)
     try:
         return _TokenFile.model_validate_json(path.read_bytes()).tokens
@@ -64,7 +64,7 @@ def read_tokens(data: Path) -> tuple[GatewayToken, ...]:
 
 
 def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[GatewayToken, str]:
-    """Creates a token and stores its hash; the token itself is returned once. Raises GatewayTokenError, OSError."""
+    """Creates a gateway token, stores its hash and returns it with its text. Raises GatewayTokenError, OSError."""
     known = [one for one in read_tokens(data) if one.name != name or one.revoked is None]
     if any(one.name == name for one in known):
         raise GatewayTokenError(
@@ -81,7 +81,7 @@ def new_token(data: Path, name: str, *, consent: bool, now: str) -> tuple[Gatewa
 
 
 def revoke_token(data: Path, name: str, now: str) -> GatewayToken:
-    """Revokes a token. Raises GatewayTokenError if it does not exist or was revoked, OSError."""
+    """Revokes a gateway token by name and returns it. Raises GatewayTokenError if none in use has it, OSError."""
     known = read_tokens(data)
     found = next((one for one in known if one.name == name and one.revoked is None), None)
     if found is None:
@@ -92,7 +92,7 @@ def revoke_token(data: Path, name: str, now: str) -> GatewayToken:
 
 
 def revoke_all(data: Path, now: str) -> list[str]:
-    """Revokes every token and returns the names of those in use. Raises as `read_tokens`."""
+    """Revokes every gateway token and returns the names of those in use. Raises as `read_tokens`."""
     known = read_tokens(data)
     names = [one.name for one in known if one.revoked is None]
     if names:
@@ -101,7 +101,7 @@ def revoke_all(data: Path, now: str) -> list[str]:
 
 
 def token_of(sent: str, known: Sequence[GatewayToken]) -> GatewayToken | None:
-    """Returns the valid token with this text; always compares with all of them."""
+    """Returns the valid gateway token with this text, or None; always compares with all of them."""
     hashed = _hash(sent[:MOST_CHARS])
     found: GatewayToken | None = None
     for one in known:

@@ -64,7 +64,7 @@ T = TypeVar("T")
 
 
 class Pool:
-    """The process's only sandbox pool: opened with the first sandbox, closed with the last task."""
+    """Pool of all sandboxes in this process: opened with the first sandbox, closed with the last task."""
 
     def __init__(self, open_pool: Callable[[], tuple[SessionPool, Limits]]) -> None:
         self._open_pool = open_pool
@@ -77,7 +77,7 @@ class Pool:
             self._tasks += 1
 
     def sandbox(self, wanted: Limits | None) -> Sandbox:
-        """Opens a sandbox. Raises RefusedError or PolicyError, also for limits above the policy's."""
+        """Opens a sandbox for a sample. Raises RefusedError or PolicyError, also for limits above the policy's."""
         with self._lock:
             if self.opened is None:
                 self.opened = self._open_pool()
@@ -107,8 +107,8 @@ BOUNDED = ("memory_mib", "cpus", "call_seconds", "pids")
 
 
 def open_pool() -> tuple[SessionPool, Limits]:
-    """Connects to the running broker, as `assay sandbox run` does, or starts one for root; returns the pool and the
-    policy's limits."""
+    """Connects to the running sandbox broker, or starts one for root, as `assay sandbox run` does. Returns the sandbox
+    pool and the policy's limits."""
     from appliance.cli.shell import broker_target
     from appliance.config import places
     from appliance.config.configuration import Settings
@@ -142,7 +142,8 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Runs a program, as the ordinary user unless `user` is given; without a timeout, up to the limit of a call."""
+        """Runs a program in the sample's sandbox, as the ordinary user unless `user` is given; without a timeout, up to
+        the limit of a call."""
         try:
             ran = await self._in_turn(
                 lambda: self._sandbox.exec(
@@ -183,7 +184,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
         return data.decode() if text else data
 
     async def _with_files(self, action: Callable[[], T]) -> T:
-        """Runs a file operation; errors unknown to inspect_ai, such as a link or a full disk, become
+        """Runs a file operation in the sandbox; errors unknown to inspect_ai, such as a link or a full disk, become
         PermissionError."""
         try:
             return await self._in_turn(action)
@@ -193,7 +194,8 @@ class AssaySandboxEnvironment(SandboxEnvironment):
             raise PermissionError(str(error)) from error
 
     async def _in_turn(self, action: Callable[[], T]) -> T:
-        """Runs one action at a time; a cancelled waiter leaves its call running, and the next waits for it."""
+        """Runs an action on the sandbox in a thread, one at a time; a cancelled waiter leaves its call running, and the
+        next waits for it."""
 
         def act() -> T:
             with self._turn:
@@ -210,7 +212,7 @@ class AssaySandboxEnvironment(SandboxEnvironment):
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """Parses a configuration: a set of `runtime.sandbox.Limits`."""
+        """Parses a sandbox configuration: a set of `runtime.sandbox.Limits`."""
         return Limits.model_validate(config)
 
     @classmethod
@@ -244,18 +246,20 @@ class AssaySandboxEnvironment(SandboxEnvironment):
 
     @classmethod
     async def task_cleanup(cls, task_name: str, config: SandboxEnvironmentConfigType | None, cleanup: bool) -> None:
-        """Closes the pool regardless of `cleanup`: no sandbox outlives its task."""
+        """Closes the sandbox pool with the last task, regardless of `cleanup`: no sandbox outlives its task."""
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(POOL.end_task)
 
 
 def _normal(file: str) -> str:
-    """Normalises a path below /work lexically. Links are not followed, so it still names the same file."""
+    """Returns a sandbox file's absolute path, normalised lexically, relative ones below /work. Links are not followed,
+    so it still names the same file."""
     return "/" + posixpath.normpath(posixpath.join(HOME, file)).lstrip("/")
 
 
 def _result(ran: ProgramResult, most: int) -> ExecResult[str]:
-    """Converts a result. `most` is the sandbox's own output limit in bytes, which may be below inspect_ai's."""
+    """Converts a sandbox program's result into inspect_ai's. `most` is the sandbox's own output limit in bytes, which
+    may be below inspect_ai's. Raises TimeoutError, OutputLimitExceededError, SandboxUnavailableError."""
     if ran.status is CallStatus.TIMEOUT:
         raise TimeoutError("the program timed out and was stopped")
     output, errors = ran.stdout.decode(errors="replace"), ran.stderr.decode(errors="replace")

@@ -41,7 +41,7 @@ LARGEST_ARCHIVE = sum(LARGEST.values()) + LARGEST_MEANING + LARGEST_MANIFEST + L
 
 
 def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
-    """Yields the archive in pieces. The names must be those of a bundle."""
+    """Yields a bundle's zip archive in pieces, from its files by name. The names must be those of a bundle."""
     directory, offset = [], 0
     for name in sorted(contents):
         data, written = contents[name], name.encode("ascii")
@@ -55,7 +55,8 @@ def encode(contents: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def decode(archive: bytes) -> tuple[dict[str, bytes], str]:
-    """Returns the readable contents by name, and the fault: empty only if every byte is what `encode` writes."""
+    """Reads a bundle's zip archive. Returns the readable files by name, and the fault: empty only if every byte is what
+    `encode` writes."""
     contents: dict[str, bytes] = {}
     place, last = 0, ""
     while archive[place : place + 4] == FIRST:

@@ -25,7 +25,8 @@ SEALED = "urn:assay:bundle:2"
 
 
 def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
-    """Signs the bundle in that folder. Raises BundleError for an incomplete bundle, OSError."""
+    """Signs the bundle in that folder, writes the seal there and returns its path. Raises BundleError for an incomplete
+    bundle, OSError."""
     read = read_bundle(folder)
     if not read.intact:
         raise BundleError(f"{folder} is not a complete bundle: {read.wrong[0]}", hint="Write it again.")
@@ -37,8 +38,8 @@ def write_seal(folder: Path, signer: Signer, *, made_at: str) -> Path:
 
 
 def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement:
-    """Verifies the seal against exactly these bytes and returns its statement. Without `key`, the key named in the seal
-    is used. Raises BundleError."""
+    """Verifies a bundle's seal against exactly its bytes and returns the signed statement. Without `key`, the key named
+    in the seal is used. Raises BundleError."""
     envelope = read.contents.get(SEAL)
     if envelope is None:
         raise BundleError("the bundle has no seal", hint="Get the sealed bundle from its source.")
@@ -72,8 +73,8 @@ def seal_of(read: BundleRead, key: PublicKey | None = None) -> VerifiedStatement
 
 
 def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, str]]:
-    """Returns the claims a seal makes about these files; empty text for facts they lack. Raises BundleError for invalid
-    JSON."""
+    """Returns the claims that a seal makes about a bundle's files; empty text for facts they lack. Raises BundleError
+    for invalid JSON."""
     try:
         verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
     except ValueError as error:
@@ -97,7 +98,7 @@ def _text(value: object) -> str:
 
 
 def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
-    """True if the seal has one signature and exactly the fields that `write_seal` writes."""
+    """True if a bundle's seal has one signature and exactly the fields that `write_seal` writes."""
     read = open_envelope(envelope)
     statement = payload_of(read)
     described = [{"digest": {"sha256": subjects[name]}, "name": name} for name in sorted(subjects)]
@@ -106,7 +107,7 @@ def _in_one_form(envelope: bytes, subjects: Mapping[str, str]) -> bool:
 
 
 def sealed_with(found: VerifiedStatement) -> PublicKey:
-    """Returns the key named in a seal; `seal_of` has checked that it signed."""
+    """Returns the public key named in a bundle's verified seal; `seal_of` has checked that it signed."""
     return PublicKey.read(str(found.predicate["key"]))
 
 
@@ -115,7 +116,7 @@ def _sealed(read: BundleRead) -> Mapping[str, bytes]:
 
 
 def _named(envelope: bytes) -> PublicKey:
-    """Returns the key that an envelope names in itself, chosen by its maker."""
+    """Returns the public key that a seal names in itself, chosen by its maker."""
     try:
         payload = json.loads(base64.b64decode(json.loads(envelope)["payload"], validate=True))
         return PublicKey.read(str(payload["predicate"]["key"]))

@@ -47,7 +47,8 @@ def write_bundle(
     solved_by: str,
     meaning: Validation | None,
 ) -> str:
-    """Writes the bundle and returns the SHA-256 of its manifest.
+    """Writes a job's verified answer, with everything needed to check it, as a bundle. Returns the SHA-256 of its
+    manifest.
 
     An existing bundle is replaced, for a job repeated because a kill came before its artifact was recorded. A kill
     between the two renames loses it, so nothing may refer to it yet. `transcript` has one `TranscriptEntry` per node,
@@ -119,7 +120,8 @@ def put_into(folder: Path, name: str, data: bytes) -> None:
 
 
 def pack(folder: Path, out: Path) -> Path:
-    """Writes the bundle as one file. Raises BundleError for an incomplete bundle or an existing file, OSError."""
+    """Writes a bundle's folder as one archive file and returns its path. Raises BundleError for an incomplete bundle or
+    an existing file, OSError."""
     read = read_bundle(folder)
     _require_whole(read, folder)
     try:

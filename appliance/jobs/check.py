@@ -61,11 +61,11 @@ def check_bundle(
     people: Sequence[PublicKey] = (),
     later: bytes | None = None,
 ) -> BundleReport:
-    """Checks the bytes, then decides anew. `expect` is the noted manifest digest in hex; `checker` an existing checker;
-    `key` the required sealing key; `own` this machine's key; `people` the keys whose validations count; `later` a
-    validation signed after the bundle was made.
+    """Checks a bundle's bytes, then verifies its answer anew, and returns the report.
 
-    Raises BundleError if there is no bundle to read. Faults inside it are reported, never raised.
+    `expect` is the noted manifest digest in hex; `checker` an existing checker; `key` the required sealing key; `own`
+    this machine's key; `people` the keys whose validations count; `later` a validation signed after the bundle was
+    made. Raises BundleError if there is no bundle to read. Faults inside it are reported, never raised.
     """
     read = read_bundle(path)
     reasons = list(read.wrong)
@@ -83,7 +83,7 @@ def check_bundle(
 
 
 def _seal(read: BundleRead, key: PublicKey | None, own: PublicKey | None) -> tuple[Sealed | None, str]:
-    """Returns the verified seal, or its fault. A missing seal is a fault only if a key is required."""
+    """Returns a bundle's verified seal, or the seal's fault. A missing seal is a fault only if a key is required."""
     if layout.SEAL not in read.contents and key is None:
         return None, ""
     if not read.intact:
@@ -137,7 +137,7 @@ def _decided(
     people: Sequence[PublicKey],
     later: bytes | None,
 ) -> BundleReport:
-    """Second half of a check: parses the records and asks the verifier again."""
+    """Parses the records of an intact bundle, verifies its answer anew, and returns the completed report."""
     of = _Contents(contents)
     answer, question = of.text(layout.ANSWER), of.text(layout.QUESTION)
     spec = of.record(layout.SPEC, specs.SPEC.validate_python)

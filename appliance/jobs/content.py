@@ -31,19 +31,20 @@ def content_of(job: Job) -> str:
 
 
 def meaning_file(bundle: Path) -> Path:
-    """Path of a validation signed after the bundle was made: beside the bundle, whose bytes must not change."""
+    """Returns the path of a validation signed after the bundle was made: beside the bundle, whose bytes must not
+    change."""
     return bundle.with_name(f"{bundle.name}.meaning.json")
 
 
 def not_asked(job: Job) -> str:
-    """Returns why this job cannot be validated; empty if it can."""
+    """Returns why people cannot validate this job's check any more; empty if they can."""
     if job.state in (JobState.QUEUED, JobState.RUNNING, JobState.SOLVED):
         return ""
     return f"the job {job.id} is {job.state.value}: nothing is left to validate"
 
 
 def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
-    """Returns one line per file, sorted by name."""
+    """Returns a line with name, size and digest for each file of a job, sorted by name."""
     return tuple(
         f"{file.name}: {file.bytes} bytes, SHA-256 {file.sha256}" for file in sorted(files, key=lambda file: file.name)
     )

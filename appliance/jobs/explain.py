@@ -20,17 +20,17 @@ MOST_TEXT = 60_000
 
 
 def in_words(spec: Spec) -> tuple[str, ...]:
-    """Returns lines that describe the spec; indented ones quote it or continue the line before."""
+    """Describes a job's check in plain lines; indented ones quote it or continue the line before."""
     return bounded(list(kind_of(spec).explain.load()(spec)))
 
 
 def question_lines(question: str) -> tuple[str, ...]:
-    """Returns the question's lines, bounded for display."""
+    """Returns the lines of a job's question, truncated for display."""
     return bounded(question.splitlines())
 
 
 def bounded(lines: list[str]) -> tuple[str, ...]:
-    """Truncates lines to a readable amount and states what was left out."""
+    """Truncates lines to an amount that a person can read, and adds a line that states what was left out."""
     shown: list[str] = []
     total = 0
     for line in lines:

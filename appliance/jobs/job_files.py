@@ -26,7 +26,7 @@ class JobFiles:
         self.folder = data / "files"
 
     def put(self, content: bytes) -> str:
-        """Stores the bytes on disk and returns their digest. Raises OSError."""
+        """Stores a job's file on disk under its SHA-256, and returns that. Raises OSError."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.folder / digest
         with suppress(FileNotFoundError):
@@ -44,7 +44,7 @@ class JobFiles:
         return digest
 
     def size(self, digest: str) -> int | None:
-        """Returns the size in bytes; None if the file is missing. Raises OSError."""
+        """Returns the size in bytes of the stored job file with this SHA-256; None if it is missing. Raises OSError."""
         try:
             return (self.folder / digest).stat().st_size if _DIGEST.fullmatch(digest) else None
         except FileNotFoundError:
@@ -66,7 +66,7 @@ class JobFiles:
         return found
 
     def sweep(self, named: Collection[str]) -> None:
-        """Removes files that no job names, and leftovers of interrupted writes. Raises OSError."""
+        """Removes stored files that no job names, and leftovers of interrupted writes. Raises OSError."""
         if self.folder.is_dir():
             for path in sorted(self.folder.iterdir()):
                 if path.name not in named:

@@ -80,21 +80,21 @@ class ListedFile(Record):
 
 
 class BundleManifest(Record):
-    """Lists every other file of the bundle except its seal, by name, ascending."""
+    """Lists every file of a bundle, except this manifest and the seal, by name, ascending."""
 
     schema_version: Literal[2]
     files: tuple[ListedFile, ...]
 
 
 class ArtifactStatement(Record):
-    """The artifact's own claims: who found it, and what carries each part."""
+    """Claims of a bundle about its answer: who found it, and what carries each part."""
 
     solved_by: str
     claims: tuple[StatementPart, ...]
 
 
 class TranscriptEntry(Record):
-    """A node of the transcript. Its text is the policy model's or the guest's: hostile."""
+    """A message in a bundle's transcript. Its text is the policy model's or the guest's: hostile."""
 
     parent: int | None
     role: Role
@@ -108,7 +108,8 @@ def sha256(data: bytes) -> str:
 
 
 def canonical(value: Any) -> bytes:
-    """Encodes as canonical JSON. Raises ValueError for NaN and infinities, TypeError for anything but plain data."""
+    """Encodes plain data as canonical JSON. Raises ValueError for NaN and infinities, TypeError for anything but plain
+    data."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
 
 

@@ -46,9 +46,9 @@ def overdue(job: Job, now: str) -> str:
 
 
 def already_solved(job: Job, ledger: Ledger, now: str) -> Job | None:
-    """Returns the job as solved by its artifact; None without an artifact.
+    """Returns the job as solved by its recorded bundle; None without one.
 
-    A kill may come between recording the artifact and the job's end. The work was then done in time, whatever deadline
+    A kill may come between recording the bundle and the job's end. The work was then done in time, even if a deadline
     has passed since.
     """
     known = ledger.artifact(job.id)
@@ -64,13 +64,13 @@ def taken_up_again(job: Job, ledger: Ledger, now: str) -> Job:
 
 
 def asked_again(job: Job, now: str, **other: Any) -> Job:
-    """Returns a new job with the same request except for the given fields, which must include `id`."""
+    """Returns a new job with the same question, check and files, and the given fields, which must include `id`."""
     copied = {name: getattr(job, name) for name in ("question", "spec", "files", "attempts", "seed", "budget_seconds")}
     return Job(**copied | other, state=JobState.QUEUED, created=now, updated=now)
 
 
 def gives_way(job: Job, other: Job | None) -> bool:
-    """True if a more urgent job, or any submitted job before a replay, preempts this one."""
+    """True if the other job preempts this one. Submitted jobs go before replays, then higher priority goes first."""
     if other is None or other.id == job.id:
         return False
     return (other.replay_of is None, other.priority) > (job.replay_of is None, job.priority)

@@ -12,7 +12,7 @@ from verifiers.contract.verdict import Verdict
 
 
 def page(report: BundleReport) -> str:
-    """Renders the report of a check. All text in it is hostile and escaped."""
+    """Renders the report of a bundle check as an HTML page. All text in it is hostile and escaped."""
     title = "verified" if report.ok else "not decided" if report.undecided else "not verified"
     parts = [
         f'<h1 class="{"good" if report.ok else "bad"}">{title}</h1><p>{shown_text(result(report))}</p>',
@@ -41,7 +41,7 @@ def _statement(report: BundleReport) -> str:
 
 
 def _transcript(report: BundleReport) -> str:
-    """Renders the transcript collapsed, since it is long and proves nothing."""
+    """Renders a bundle's transcript as a collapsed part of the page, since it is long and proves nothing."""
     shown: list[str] = []
     room = SHOWN
     for entry in report.transcript:

@@ -66,17 +66,18 @@ class BundleRead:
 
     @property
     def wrong(self) -> tuple[str, ...]:
-        """Reasons why the bundle is not intact."""
+        """Sentences that say why the bundle is not intact; empty if it is."""
         states = (f"{file.name}: {file.detail or file.state}" for file in self.files if file.state != FileState.INTACT)
         return (*self.faults, *states)
 
 
 class _Rejected(Exception):
-    """A file that must not be read."""
+    """A file in a bundle's folder that must not be read."""
 
 
 def read_bundle(path: Path) -> BundleRead:
-    """Reads a bundle's folder or file. Raises BundleError if it cannot be one."""
+    """Reads a bundle's folder or archive file, and compares every file with the manifest. Raises BundleError if it
+    cannot be a bundle."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -147,7 +148,8 @@ def _held_against_manifest(
     added: list[str],
     faults: tuple[str, ...],
 ) -> BundleRead:
-    """Determines every file's state; keeps intact files, and the seal, which the manifest does not list."""
+    """Compares a bundle's files with its manifest and returns every file's state. Keeps the intact files, and the seal,
+    which the manifest does not list."""
     states: list[CheckedFile] = []
     listed: dict[str, tuple[str, int]] = {}
     manifest = contents.get(layout.MANIFEST)
@@ -183,7 +185,8 @@ def _held_against_manifest(
 
 
 def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
-    """Returns (digest, bytes) by name. Raises ValueError unless the manifest is written exactly as we write it."""
+    """Returns (digest, bytes) of each file in a bundle's manifest, by name. Raises ValueError unless the manifest is
+    written exactly as this program writes it."""
     if len(data) > layout.LARGEST_MANIFEST:
         raise ValueError(f"larger than {layout.LARGEST_MANIFEST} bytes")
     value = strict(data)
@@ -202,7 +205,8 @@ def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
 
 
 def _read(folder: int, name: str, most: int) -> bytes:
-    """Reads a regular file with one name and at most `most` bytes, without following links or waiting for a pipe."""
+    """Reads a regular file with one name and at most `most` bytes, without following links or waiting for a pipe.
+    Raises _Rejected or OSError."""
     descriptor = os.open(name, _FLAGS, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(file.fileno())
@@ -227,7 +231,7 @@ def _unreadable(name: str, error: Exception) -> CheckedFile:
 
 
 def first_line(error: Exception) -> str:
-    """Returns an error as one short sentence; pydantic's own text spans several lines and quotes the input."""
+    """Returns an error's text as one short ASCII line; pydantic's own spans several lines and quotes the input."""
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_input=False)[0]
         return ascii(f"{'.'.join(map(str, first['loc']))[:80]}: {first['msg'][:120]}")[1:-1]

@@ -15,7 +15,7 @@ from verifiers.registry.spec import Spec
 
 
 class Sealed(Record):
-    """Content of a seal whose signature is valid for exactly these bytes."""
+    """Content of a bundle's seal whose signature is valid for exactly these bytes."""
 
     key: str
     """Fingerprint of the sealing key."""
@@ -38,7 +38,7 @@ class NotChecked(Record):
 
 
 class BundleReport(Record):
-    """Result of a check. `ok` only if every byte is intact and the answer was verified again."""
+    """Result of a bundle check. `ok` only if every byte is intact and the answer was verified again."""
 
     ok: bool
     form: Literal["folder", "file"] = "folder"
@@ -75,6 +75,6 @@ class BundleReport(Record):
 
     @property
     def undecided(self) -> bool:
-        """True if only an infrastructure error of this machine prevented a verdict."""
+        """True if an intact bundle has no new verdict only because of an infrastructure error of this machine."""
         broken = self.verdict_now is not None and self.verdict_now.outcome is Outcome.INFRA_ERROR
         return broken and len(self.reasons) == 1

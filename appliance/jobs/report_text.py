@@ -16,7 +16,7 @@ from verifiers.contract.verdict import Verdict
 
 @dataclass(frozen=True)
 class PartReport:
-    """One part of the statement: its assurance here, and in the bundle."""
+    """A part of a bundle's statement: its assurance by this check, and in the bundle."""
 
     part: str
     now: str
@@ -34,7 +34,7 @@ class PartReport:
 
 
 def result(report: BundleReport) -> str:
-    """Summarises the report in one line."""
+    """Summarises the report of a bundle check in one line."""
     if report.ok:
         if report.seal is None:
             return f"verified, but not sealed: the answer meets the check ({report.mark}); the maker is unknown"
@@ -45,7 +45,7 @@ def result(report: BundleReport) -> str:
 
 
 def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
-    """Yields names and values, the most important first."""
+    """Yields the facts about a checked bundle as names and values, the most important first."""
     if report.solved_by:
         yield "solved by", report.solved_by
     if report.verdict_then is not None:
@@ -68,7 +68,7 @@ def facts(report: BundleReport) -> Iterator[tuple[str, str]]:
 
 
 def parts(report: BundleReport) -> list[PartReport]:
-    """Compares what carries each part here with the bundle's own statement."""
+    """Compares the assurance of each part of a bundle's statement with what this check established."""
     there = {claim.part: claim.standing.value for claim in report.statement_then}
     found = []
     for claim in report.statement_now:
@@ -79,7 +79,7 @@ def parts(report: BundleReport) -> list[PartReport]:
 
 
 def lineage(report: BundleReport) -> Iterator[tuple[str, str]]:
-    """Yields the maker's statements about origin, by dotted name."""
+    """Yields what a bundle's maker states about its tools, model and environment, by dotted name."""
     made = dict(report.made_with)
     where = made.get("environment")
     if isinstance(where, dict) and isinstance(where.get("packages"), dict):

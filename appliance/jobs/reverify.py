@@ -35,7 +35,7 @@ _RISING = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.PROVED)
 
 @dataclass(frozen=True)
 class SignedValidations:
-    """People's signed validations of the check."""
+    """People's signed validations of a bundle's check."""
 
     inside: Validation | None = None
     """Validation in the bundle, by any signer."""
@@ -50,10 +50,10 @@ class SignedValidations:
 def signed_validations_of(
     inside: bytes | None, later: bytes | None, about: tuple[str, Spec, Sequence[JobFile]], people: Sequence[PublicKey]
 ) -> SignedValidations:
-    """Parses the validations in a bundle and beside it, each about exactly this question, check and files. The signed
-    time counts, not the time of receipt, which is unsigned. Of two with the same time, the negative one counts.
+    """Parses people's validations in a bundle and beside it, each about exactly this question, check and files.
 
-    Raises ValueError for a malformed validation, another subject, or a signature by another key.
+    The signed time counts, not the time of receipt, which is unsigned. Of two with the same time, the negative one
+    counts. Raises ValueError for a malformed validation, another subject, or a signature by another key.
     """
     content = content_digest(*about)
     known = {key.fingerprint: key for key in people}
@@ -94,9 +94,9 @@ def _validation(data: bytes) -> Validation:
 
 
 def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
-    """Returns why the stored verdict does not stand. Seconds may differ; so may the wording, with another version of
-    the verifier or its tools. A model's grades are not requested again: nothing rests on them, nor on the score and the
-    reason that include them."""
+    """Compares a bundle's stored verdict with the new one, and returns why the stored one does not stand. Seconds may
+    differ; so may the wording, with another version of the verifier or its tools. A model's grades are not requested
+    again: nothing rests on them, nor on the score and the reason that include them."""
     if now.outcome is Outcome.INFRA_ERROR:
         return [f"this machine could not decide it again: {now.reason}"]
     found = []
@@ -115,8 +115,8 @@ def disagreements(spec: Spec, then: Verdict, now: Verdict) -> list[str]:
 
 
 def was_judged(spec: Spec, verdict: Verdict) -> bool:
-    """True if a model's grades are in the verdict: only a checklist with soft items has any, whatever the evidence
-    says."""
+    """True if a model's grades are in the verdict. Only a checklist with soft items has any; for other specs such
+    evidence is ignored."""
     return isinstance(spec, ChecklistSpec) and bool(spec.soft) and "soft" in verdict.evidence
 
 
@@ -133,9 +133,9 @@ def _wording(verdict: Verdict, judged: bool) -> tuple[str, dict[str, object]]:
 def statement_faults(
     stated: Sequence[StatementPart], carried: Sequence[StatementPart], *, strictly: bool, judged: bool
 ) -> list[str]:
-    """Returns where a bundle claims more than `carried`, the statement of the new verdict. `strictly`: the same program
-    version made it, so all parts have the same wording; `judged`: the stored verdict has a model's grades, which are
-    not requested again. A bundle without a statement has no fault.
+    """Returns where a bundle's statement claims more than `carried`, the statement of the new verdict. `strictly`: the
+    same program version made it, so all parts have the same wording; `judged`: the stored verdict has a model's grades,
+    which are not requested again. A bundle without a statement has no fault.
 
     Another version may have other parts: none may rank above the best one that is carried.
     """
@@ -157,7 +157,8 @@ def statement_faults(
 
 
 def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judged: bool) -> bool:
-    """True if a part ranks no higher than it may. Only a checked validation carries a validated part."""
+    """True if a part of a bundle's statement ranks no higher than the new verdict allows. Only a checked validation
+    carries a validated part."""
     same = {claim.standing for claim in carried if claim.part == stated.part}
     best = same or {claim.standing for claim in carried}
     if stated.standing is Assurance.VALIDATED:
@@ -170,7 +171,7 @@ def _is_carried(stated: StatementPart, carried: Sequence[StatementPart], *, judg
 
 
 def unchecked(report: BundleReport, signed: SignedValidations) -> tuple[NotChecked, ...]:
-    """Returns the parts on which no pass of this check rests, the most important first."""
+    """Returns the parts of a bundle on which no pass of this check rests, with reasons, the most important first."""
     found: list[tuple[str, str]] = []
     then, now = report.verdict_then, report.verdict_now
     if now is None:

@@ -55,8 +55,8 @@ SHOWN_ATTEMPTS = 12
 def attempts(
     job: Job, *, temperature: float, derive: Callable[..., int], policy: Policy, first: int = 0
 ) -> list[Assignment]:
-    """Returns the assignments of a job. `first` numbers the first one, after those of weights that were taken out of
-    service, so that both are recorded."""
+    """Returns the policy model's attempts at a job, to be made. `first` numbers the first one, after those of weights
+    that were taken out of service, so that both are recorded."""
     task = task_of(job)
     return [
         Assignment(
@@ -80,7 +80,7 @@ UNUSABLE = "the spec is refused, nothing can be verified against it"
 
 @dataclass(frozen=True)
 class FoundAnswer:
-    """A verified answer that becomes a bundle."""
+    """A job's verified answer, with the rest of what its bundle needs."""
 
     text: str
     verdict: Verdict
@@ -115,14 +115,14 @@ class JobSolver:
         say: Callable[[str, int], None] = lambda step, tries_done: None,
         gives_way: Callable[[], bool] = lambda: False,
     ) -> Job:
-        """Tries, verifies and records. Returns the job as it ended; a job that waits for a model, was stopped, or was
-        preempted is returned without being written.
+        """Works on a job with solvers, then with the model, until an answer is verified; writes the bundle and records
+        the end. Returns the job as it ended; a job that waits for a model, was stopped, or was preempted is returned
+        without being written.
 
         `stop_reason` returns why to stop, or nothing; `say` receives each step and the number of finished tries;
         `gives_way` is called after each attempt: finished attempts are recorded, and the next work on the job makes the
-        others.
-
-        Raises InfrastructureError if the solvers broke and no model is available: another worker repeats the job.
+        others. Raises InfrastructureError if the solvers broke and no model is available: another worker repeats the
+        job.
         """
         done = already_solved(job, self.ledger, self.now())
         if done is not None:
@@ -165,13 +165,14 @@ class JobSolver:
         return self._attempted(job, given, before, tries, files, stop_reason=stop_reason, say=say, gives_way=gives_way)
 
     def _unusable(self, job: Job) -> str:
-        """Returns the fault of a spec that only its verifier can detect; empty if none is known."""
+        """Returns the fault of a job's spec that only its verifier can detect; empty if none is known."""
         probe = kind_of(job.spec).probe
         found = self.checker.check_many([(job.spec, probe)])[0] if probe else None
         return with_hint(found.message, found.hint) if isinstance(found, SpecProblem) else ""
 
     def _settled(self, job: Job, first: SolverRound, files: Mapping[str, bytes]) -> Job | None:
-        """Returns the job if the solvers' round ended it, without weights; None if work continues."""
+        """Records the job's end if the solvers found an answer or showed that none exists, and returns it. None if work
+        continues."""
         job = job.model_copy(update={"weights": ""})
         if first.solved is not None:
             proposal, verdict = first.solved
@@ -207,7 +208,8 @@ class JobSolver:
         say: Callable[[str, int], None],
         gives_way: Callable[[], bool],
     ) -> Job:
-        """Runs the policy model's attempts. `before` and `tries` are the solvers' lines and count."""
+        """Runs and verifies the policy model's attempts at a job, records them, and returns the job as it ended.
+        `before` and `tries` are the solvers' lines and count."""
         assert self.agent is not None
         assert self.renderer is not None
         tasks = {task.id: task for task in [task_of(job)]}
@@ -254,7 +256,7 @@ class JobSolver:
         return self._end(job, JobState.UNSOLVED, reason, tried=all_tried)
 
     def _made_before(self, job: Job, assignments: Sequence[Assignment]) -> list[Judged]:
-        """Returns recorded attempts and branches of these weights from before the job was preempted.
+        """Returns the recorded attempts at a job, with these weights, from before it was preempted.
 
         A passed attempt is left out: it is made and verified again.
         """
@@ -282,12 +284,13 @@ class JobSolver:
         return self._end(done, JobState.SOLVED, reason, artifact=artifact.id)
 
     def _over(self, job: Job) -> Job | None:
-        """Returns the job if a person or its deadline has ended it meanwhile, otherwise None."""
+        """Returns the job as recorded if it has ended meanwhile, by a person or its deadline, otherwise None."""
         known = self.ledger.job(job.id)
         return known if known is not None and known.state.ended else None
 
     def _bundle(self, job: Job, answer: FoundAnswer, files: Mapping[str, bytes], counts: Mapping[str, int]) -> Artifact:
-        """Writes the bundle, then its record: a kill in between leaves a bundle for the next try to replace."""
+        """Writes a verified answer's bundle and seal, then its record, and returns that. A kill in between leaves a
+        bundle for the next try to replace."""
         folder = self.data / "artifacts" / job.id
         stored = self.ledger.job(job.id) or job  # a person's validation may have come meanwhile
         claims = statement(stored, answer.verdict)
@@ -328,7 +331,7 @@ class JobSolver:
 
 @dataclass(frozen=True)
 class Tally:
-    """Number of attempts and branches; branches are not independent of the attempts they left."""
+    """Number of attempts at a job and of their branches, which are not independent of the attempts they left."""
 
     attempts: int
     branches: int
@@ -356,7 +359,7 @@ def _ended(
 
 
 def tried(judged: Sequence[Judged]) -> list[str]:
-    """Returns the distinct failures of attempts with counts, the most common first. Contains hostile text."""
+    """Returns the distinct failures of a job's attempts with counts, the most common first. Contains hostile text."""
     counts: Counter[str] = Counter()
     for one in judged:
         answer = f"{one.rollout.answer!r}: " if one.rollout.ended is RolloutEnd.ANSWERED and one.rollout.answer else ""

@@ -60,12 +60,12 @@ class SolverRound:
 
     @property
     def nothing_decided(self) -> bool:
-        """True if the verifier was asked but never gave a verdict: no answer can be verified here."""
+        """True if every proposal of the solvers met an infrastructure error: no answer can be verified here."""
         return bool(self.tries) and all(one.verdict.outcome is Outcome.INFRA_ERROR for one in self.tries)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Tries as lines for people. Contains others' text: to be escaped."""
+        """Solvers' proposals and notes as lines for people. Contains others' text: to be escaped."""
         shown = [
             f"{one.proposal.by}: {clip(one.proposal.text, SHOWN_CHARS)!r}: {reason_of(one.verdict)}"
             for one in self.tries
@@ -76,7 +76,7 @@ class SolverRound:
 
 
 def solvers_for(job: Job) -> list[Solver]:
-    """Returns the applicable solvers, cheapest first. Cheap: nothing is started."""
+    """Returns the solvers that apply to a job's spec, cheapest first. Cheap: nothing is started."""
     known = kind_of(job.spec).solvers
     return list(known.load()(job.spec, job.question, bool(job.files))) if known is not None else []
 
@@ -92,7 +92,7 @@ def try_solvers(
     say: Callable[[str, int], None],
     clock: Callable[[], float],
 ) -> SolverRound:
-    """Runs the solvers and never raises for their failures."""
+    """Runs the solvers on a job, verifying their proposals, and returns the result. Never raises for their failures."""
     found = SolverRound()
     left = ROUND_SECONDS
     if job.budget_seconds is not None:
@@ -163,7 +163,7 @@ def with_hint(message: str, hint: object) -> str:
 
 
 def reason_of(verdict: Verdict) -> str:
-    """Returns the verdict's sentence, with its counterexample if short."""
+    """Returns the verdict's reason, with its counterexample if short."""
     witness = verdict.evidence.get("counterexample")
     if not isinstance(witness, dict) or not witness:
         return verdict.reason

@@ -30,7 +30,7 @@ _WEAKEST_FIRST = (Assurance.OPEN, Assurance.JUDGED, Assurance.TESTED, Assurance.
 
 
 def statement(job: Job, verdict: Verdict) -> tuple[StatementPart, ...]:
-    """Returns the statement of the artifact with this verdict."""
+    """Returns what a job's bundle may claim with this verdict: its parts, and what carries each."""
     return statement_of(job.spec, verdict, meaning=job.validation, files=job.files)
 
 
@@ -42,7 +42,8 @@ def statement_of(
     unchecked: bool = False,
     files: Sequence[JobFile] = (),
 ) -> tuple[StatementPart, ...]:
-    """Returns the verified parts, then the validated, then the uncovered ones. Never empty.
+    """Returns what a bundle may claim with this verdict: the verified parts, then the validated, then the uncovered
+    ones. Never empty.
 
     `unchecked` means that somebody signed a validation, which counts for nothing without the key.
     """
@@ -60,8 +61,8 @@ def statement_of(
 
 
 def mark(claims: Iterable[StatementPart]) -> str:
-    """Returns the mark in words, no stronger than the weakest needed part; the strongest is "verified and
-    validated"."""
+    """Returns a bundle's mark in words, no stronger than the weakest needed part of its statement; the strongest is
+    "verified and validated"."""
     claims = tuple(claims)
     needed = {claim.standing for claim in claims if claim.needed and claim.part != MEANING}
     weakest = next((standing for standing in _WEAKEST_FIRST if standing in needed), Assurance.OPEN)

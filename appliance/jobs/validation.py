@@ -86,7 +86,8 @@ def _shown(one: CheckedExample) -> ShownExample:
 
 
 def _warnings(examples: Sequence[ShownExample]) -> list[str]:
-    """Returns the lines to show first."""
+    """Returns the warnings about a check, from its tried examples, that a page shows first; if there are none, that
+    variants are rejected."""
     broken = [one for one in examples if one.outcome == Outcome.INFRA_ERROR]
     mutants = [one for one in examples if one.sort == "mutant" and one not in broken]
     through = [one for one in mutants if one.accepted]

@@ -16,8 +16,8 @@ TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 
 
 def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str, Any]:
-    """Returns plain JSON. `policy` is the digest of the policy in force, `sandbox` names the isolation and its
-    version."""
+    """Returns the versions of program, tools and weights for a bundle, as plain JSON. `policy` is the digest of the
+    policy in force, `sandbox` names the isolation and its version."""
     return {
         "assay": __version__,
         "python": platform.python_version(),
@@ -40,13 +40,13 @@ def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str,
 
 @functools.cache
 def tools() -> dict[str, str]:
-    """Returns the versions of the libraries that verify and sample; read once."""
+    """Returns the versions of the libraries that verify answers and sample from models; read once."""
     return {name: metadata.version(name) for name in TOOLS}
 
 
 @functools.cache
 def environment() -> dict[str, Any]:
-    """Returns facts about machine and installed packages; `digest` covers all the others."""
+    """Returns facts about machine and installed packages; `digest` covers all the others. Cached."""
     found = {
         "architecture": platform.machine(),
         "kernel": platform.release(),
@@ -57,8 +57,8 @@ def environment() -> dict[str, Any]:
 
 
 def answered_with(versions: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """Returns `versions` with the lineage of the weights that answered: None without a model, only the digest for
-    weights that `versions` does not describe."""
+    """Returns a bundle's `versions` with the lineage of the weights that answered. That is None without a model, and
+    only the digest for weights that `versions` does not describe."""
     known = versions.get("weights")
     same = isinstance(known, dict) and known.get("manifest") == weights
     return {**versions, "weights": known if same else {"manifest": weights} if weights else None}

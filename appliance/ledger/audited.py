@@ -55,7 +55,8 @@ class TamperedError(LedgerError):
 
 
 class AuditedLedger(SqliteLedger):
-    """A ledger that writes to the log `audit` first and closes it too. Raises what ledger and log raise."""
+    """A ledger that writes each record to the audit log `log` first, and closes it too. Raises what ledger and log
+    raise."""
 
     def __init__(
         self,
@@ -85,22 +86,22 @@ class AuditedLedger(SqliteLedger):
         super().close()
 
     def rows(self, query: Select[Any]) -> Sequence[Any]:
-        """Returns rows of the file, unchecked against the log."""
+        """Returns the rows of a database query on the ledger, unchecked against the audit log."""
         return self._rows(query)
 
     def query(self, statement: str, *values: str) -> Sequence[Any]:
-        """Returns the rows of an SQL statement, unchecked against the log."""
+        """Returns the rows of an SQL statement on the ledger, unchecked against the audit log."""
         with self._database.reading() as connection:
             return connection.exec_driver_sql(statement, values).all()
 
     def writing(self) -> AbstractContextManager[Connection]:
-        """One transaction that bypasses the log; only for reconciling ledger and log."""
+        """Opens a transaction on the ledger that bypasses the audit log; only for reconciling the two."""
         return self._database.writing()
 
     # comparison with the log
     def mismatches(self, texts: int | None = 0) -> list[str]:
-        """Returns each difference from the log as a sentence. `texts` is how many of the newest records of each kind
-        are compared with their digests, all of them if None."""
+        """Returns each difference of the ledger from its audit log as a sentence. `texts` is how many of the newest
+        records of each kind are compared with their digests, all of them if None."""
         found = list(self._mismatches(texts))
         if found:
             with self.audit.lock:  # a write in progress is in the ledger before the log
@@ -108,7 +109,7 @@ class AuditedLedger(SqliteLedger):
         return found
 
     def require_whole(self) -> None:
-        """Raises TamperedError if another program changed the ledger or the log."""
+        """Raises TamperedError if another program changed the ledger or the audit log."""
         found = self.mismatches()
         if found:
             self._refuse("; ".join(found[:5]))
@@ -121,7 +122,7 @@ class AuditedLedger(SqliteLedger):
         yield from mismatches(self.query, self.in_force, texts)
 
     def _refuse(self, found: str) -> None:
-        """Logs the difference, once, and raises TamperedError."""
+        """Logs a difference between ledger and audit log, once, and raises TamperedError."""
         if found not in self._said:
             self._said.add(found)
             with suppress(AuditError, LedgerError):
@@ -140,7 +141,7 @@ class AuditedLedger(SqliteLedger):
         return self._vouched(shape, table, self.in_force.keys(table.name, *columns.values())[:limit])
 
     def _vouched(self, shape: type[R], table: Table, keys: Sequence[str]) -> list[R]:
-        """Returns the records with these keys, each as logged. Raises TamperedError."""
+        """Returns the records with these keys, each compared with its digest in the audit log. Raises TamperedError."""
         found = self._read_vouched(shape, table, keys)
         if isinstance(found, str):
             with self.audit.lock:  # it may have been written just now
@@ -186,8 +187,8 @@ class AuditedLedger(SqliteLedger):
     def ended_jobs(
         self, *, weights: str | None = None, after: int = -1, before: int | None = None, limit: int | None = None
     ) -> list[Job]:
-        """Returns ended jobs per the log, newest first, optionally of these weights. `after` and `before` are log entry
-        numbers (exclusive, inclusive). Not part of the protocol."""
+        """Returns ended jobs as the audit log has them, newest first, optionally of these weights. `after` and `before`
+        are log entry numbers (exclusive, inclusive). Not part of the protocol."""
         known = self.in_force.records.get("jobs", {})
         keys = [key for key in self.in_force.keys("jobs", weights) if after < known[key].number]
         if before is not None:
@@ -261,7 +262,8 @@ class AuditedLedger(SqliteLedger):
         kind: str,
         **what: JsonValue,
     ) -> None:
-        """Writes and logs atomically: a kill leaves both or neither."""
+        """Changes the ledger and logs that, atomically: a kill leaves both or neither. `restore` undoes the change if
+        the entry cannot be written."""
 
         def put(change: Callable[[Connection], object], line: bytes | None) -> None:
             with self._database.writing() as connection:
@@ -328,7 +330,7 @@ class AuditedLedger(SqliteLedger):
         return updated
 
     def _put_job(self, job: Job) -> tuple[Job, bool]:
-        """Returns the stored job, and True if this call ended it."""
+        """Stores a job, and logs its end. Returns the stored job, and True if this call ended it."""
         with self._jobs:
             stored = self.job(job.id)
             updated = job if stored is None else moved_on(stored, job)
@@ -358,7 +360,7 @@ class AuditedLedger(SqliteLedger):
             return updated, True
 
     def put_artifact(self, artifact: Artifact) -> None:
-        """Stores an artifact. Raises LedgerError if its job has already ended without one."""
+        """Stores the record of a job's bundle. Raises LedgerError if the job has already ended without one."""
         with self._jobs:
             job = self.job(artifact.job)
             if job is not None and job.state.ended and self.artifact(artifact.id) is None:
@@ -385,5 +387,5 @@ class AuditedLedger(SqliteLedger):
 
 
 def _digest_of_all(payloads: Iterable[str]) -> str:
-    """Returns the SHA-256 of the texts, which are given newest first."""
+    """Returns one SHA-256 over these records' texts, which are given newest first."""
     return hashlib.sha256("\n".join(payloads).encode()).hexdigest()

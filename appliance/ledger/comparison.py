@@ -38,8 +38,8 @@ AT_ONCE = 500
 
 
 def mismatches(rows: Query, in_force: InForce, texts: int | None) -> Iterator[str]:
-    """Yields each difference from the log as a sentence. `texts` is how many of the newest records of each kind are
-    compared with their digests; None compares all, ends of jobs included."""
+    """Yields each difference of a ledger's rows from its audit log as a sentence. `texts` is how many of the newest
+    records of each kind are compared with their digests; None compares all, ends of jobs included."""
     aliases = dict(map(tuple, rows("SELECT name, manifest FROM aliases")))
     for name in sorted({*aliases, *in_force.aliases}):
         found, said = aliases.get(name), in_force.aliases.get(name)
@@ -70,7 +70,7 @@ def _changed(rows: Query, in_force: InForce, table: str, keys: Sequence[str]) ->
 def texts_of(
     rows: Query, in_force: InForce, table: str, keys: Sequence[str]
 ) -> Iterator[tuple[str, Bound, str | None]]:
-    """Yields each key with its logged digest and the ledger's text of the record, None if missing."""
+    """Yields each record's key with its digest in the audit log and its text in the ledger, None if missing."""
     for start in range(0, len(keys), AT_ONCE):
         part = keys[start : start + AT_ONCE]
         marks = ",".join("?" * len(part))
@@ -82,7 +82,7 @@ def texts_of(
 
 
 def steps_digest(rows: Query, cycle: str) -> str:
-    """Returns a hash chain over the steps of a cycle in order; empty if there are none."""
+    """Returns a hash chain over the training steps of a cycle in order; empty if there are none."""
     chain = ""
     for (payload,) in rows("SELECT payload FROM steps WHERE cycle = ? ORDER BY sequence", cycle):
         chain = chained(chain, payload)
@@ -94,12 +94,12 @@ def chained(chain: str, payload: str) -> str:
 
 
 def bound_row(table: str, key: str, sha256: str, group: str, **more: str) -> dict[str, JsonValue]:
-    """Builds the part of a log entry that puts a record in force."""
+    """Builds the part of an audit log entry that puts a ledger record in force."""
     return {"table": table, "key": key, "sha256": sha256, "group": group, **more}
 
 
 def digest_in(table: str, payload: str) -> str:
-    """Returns the SHA-256 of the parts of a record's text that count."""
+    """Returns the SHA-256 of a ledger record's text, without fields that may still change."""
     if table == "jobs":
         value = json.loads(payload)
         payload = canonical({name: value[name] for name in value if name not in NOT_OF_THE_END}).decode()

@@ -77,7 +77,7 @@ class Database:
                 yield connection
 
     def close(self) -> None:
-        """Closes the writer last: the connection that closes last empties the WAL."""
+        """Closes the database, its writing connection last: the one that closes last empties the WAL."""
         with self._lock:
             self._closed = True
             self._readers.dispose()
@@ -118,7 +118,7 @@ def _use_wal(connection: Connection, path: Path) -> None:
 
 
 def _require_whole(connection: Connection, path: Path) -> None:
-    """Reads every page, so that damage shows now and not during a night. Raises LedgerError.
+    """Reads every page of the ledger file, so that damage shows now and not during a night. Raises LedgerError.
 
     Rollouts are skipped in a ledger larger than `WHOLE_BYTES`; damage there shows when they are read.
     """

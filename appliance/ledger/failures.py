@@ -16,7 +16,7 @@ DAMAGED = "stop the daemon, keep the file for inspection, and put back a backup 
 
 
 class ReadOnlyError(LedgerError):
-    """The file system is read-only; nothing of the record was written."""
+    """The ledger's file system is read-only; nothing of the record was written."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(read_only_disk.said(path.parent), hint=read_only_disk.HINT)
@@ -24,7 +24,7 @@ class ReadOnlyError(LedgerError):
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Converts SQLite and OS errors raised inside the block into LedgerError; others pass."""
+    """Converts SQLite and OS errors raised inside the block into LedgerError, with a hint; others pass."""
     try:
         yield
     except DBAPIError as error:

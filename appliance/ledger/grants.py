@@ -35,14 +35,14 @@ _STAGE = re.compile(rf"{_ENDED.pattern}|difficulty_[0-9]{{1,9}}")
 
 @dataclass(frozen=True)
 class Grant:
-    """Calls that a connection accepts, by name, each with a rule for its arguments."""
+    """Ledger calls that a worker may make, by name, each with a rule for its arguments."""
 
     work: str
     """Name of the work in a refusal."""
     calls: Mapping[str, Rule]
 
     def refusal(self, request: Any, ledger: Ledger) -> str:
-        """Returns why the call is refused; empty if it is allowed."""
+        """Returns why a worker's ledger call is refused; empty if it is allowed."""
         rule = self.calls.get(request.call)
         if rule is None:
             return f"{self.work} may not call {request.call}"
@@ -61,12 +61,14 @@ _OF_A_NIGHT = _BOTH | dict.fromkeys(
 
 
 def grant_of(work: Sequence[str]) -> Grant:
-    """Returns the grant for a worker's arguments: `train` or `evaluate` and a cycle's id, or `jobs`."""
+    """Returns the ledger calls that a worker may make, from its arguments. They are `train` or `evaluate` and a cycle's
+    id, or `jobs`."""
     return jobs() if work[0] == "jobs" else {"train": training, "evaluate": evaluation}[work[0]](work[1])
 
 
 def training(cycle: str) -> Grant:
-    """Grant of a training worker: steps, rollouts and attested checkpoints of this cycle, and its candidate."""
+    """Returns the grant of a training worker: steps, rollouts and attested checkpoints of this cycle, and its
+    candidate."""
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known, given = ledger.cycle(cycle), request.cycle
@@ -109,7 +111,7 @@ def training(cycle: str) -> Grant:
 
 
 def evaluation(cycle: str) -> Grant:
-    """Grant of an evaluation worker: the answers of this cycle's two models, and their one evaluation."""
+    """Returns the grant of an evaluation worker: the answers of this cycle's two models, and their one evaluation."""
 
     def updates(request: Any, ledger: Ledger) -> bool:
         known = ledger.cycle(cycle)
@@ -135,7 +137,7 @@ def evaluation(cycle: str) -> Grant:
 
 
 def jobs() -> Grant:
-    """Grant of a jobs worker: attempts at recorded, unended jobs, and one bundle under each job's name.
+    """Returns the grant of a jobs worker: attempts at recorded, unended jobs, and one bundle under each job's name.
 
     A job counts as solved once its bundle, with a passing verdict, is on record.
     """
@@ -182,12 +184,13 @@ def _holds(job: str, ledger: Ledger) -> bool:
 
 
 def _are_digests(given: object) -> bool:
-    """True for at most two digests: the current file of kept rollouts and its replacement."""
+    """True for a list of at most two SHA-256 digests: the current file of kept rollouts and its replacement."""
     return isinstance(given, list) and len(given) <= 2 and all(_DIGEST.fullmatch(str(one)) for one in given)
 
 
 def _goes_on(known: Cycle | None, given: Cycle, changes: str = "") -> bool:
-    """True if an unfinished cycle only records progress: identity and existing plan entries stay, except `changes`."""
+    """True if the new record of a running cycle only adds progress: identity and existing plan entries stay, except
+    `changes`."""
     if known is None or known.state is not CycleState.RUNNING:
         return False
     same = (known.id, known.kind, known.seed, known.created) == (given.id, given.kind, given.seed, given.created)
@@ -196,7 +199,7 @@ def _goes_on(known: Cycle | None, given: Cycle, changes: str = "") -> bool:
 
 
 def _are_of(judged: Sequence[Judged], work: str, purpose: Purpose) -> bool:
-    """True if all rollouts belong to this work and purpose, with ids that cannot collide with another's."""
+    """True if all rollouts belong to this cycle or job and purpose, with ids that cannot collide with another's."""
     examined = f"{work}.{Purpose.EVALUATION.value}."
     return all(
         (one.rollout.cycle, one.rollout.purpose) == (work, purpose)

@@ -52,7 +52,7 @@ class Holder:
 
 
 class Leases:
-    """The leases of one ledger, thread-safe; `acting` sets the holder on whose behalf a thread works."""
+    """Leases of a ledger's work to workers, thread-safe; `acting` sets the holder on whose behalf a thread works."""
 
     def __init__(self, database: Database, clock: Callable[[], float] | None = None) -> None:
         self._database = database
@@ -64,12 +64,12 @@ class Leases:
 
     @property
     def holder(self) -> Holder | None:
-        """The holder on whose behalf this thread writes; None for the core itself."""
+        """The worker on whose behalf this thread writes to the ledger; None for the core itself."""
         return getattr(self._acting, "holder", None)
 
     @contextmanager
     def acting(self, holder: Holder | None) -> Iterator[None]:
-        """Makes every write of this thread inside the block depend on the holder's leases."""
+        """Makes every ledger write of this thread inside the block depend on the holder's leases."""
         before, self._acting.holder = self.holder, holder
         try:
             yield
@@ -77,7 +77,7 @@ class Leases:
             self._acting.holder = before
 
     def take(self, work: str, holder: Holder) -> None:
-        """Leases the work to this holder exclusively."""
+        """Leases a cycle or job to this holder exclusively; an earlier holder loses it."""
         row = {
             "work": work,
             "attempt": 1,
@@ -96,11 +96,11 @@ class Leases:
         holder.last = work
 
     def holds(self, work: str) -> bool:
-        """True if this thread may write about the work."""
+        """True if this thread may write about the cycle or job: for the core, or with a lease."""
         return self.holder is None or work in self.holder.held
 
     def renew(self) -> None:
-        """Extends the deadlines of the acting holder's leases. Raises LeaseLostError if one is lost."""
+        """Extends the deadlines of the calling worker's leases. Raises LeaseLostError if one is lost."""
         holder = self.holder
         if holder is None or not holder.held:
             return
@@ -109,7 +109,7 @@ class Leases:
             connection.execute(update(LEASES).where(mine).values(deadline=self.clock() + self.seconds))
 
     def release(self, holder: Holder, *, in_order: bool = False) -> None:
-        """Ends the leases that the holder still has. `in_order` means that the worker finished by itself: the count of
+        """Ends the leases that the worker still has. `in_order` means that it finished by itself: the count of
         consecutive deaths starts again."""
         held, holder.held = holder.held, {}
         if not held:
@@ -121,7 +121,7 @@ class Leases:
                 connection.execute(update(LEASES).where(mine).values(**ended))
 
     def overdue(self, holder: Holder) -> str:
-        """Returns the work whose lease the holder failed to renew in time; empty if none."""
+        """Returns the cycle or job whose lease the worker failed to renew in time; empty if none."""
         now = self.clock()
         with self._database.reading() as connection:
             for work, attempt in holder.held.copy().items():
@@ -131,7 +131,8 @@ class Leases:
         return ""
 
     def died(self, work: str, *, progress: bool) -> int:
-        """Counts an infrastructure death at the work and returns the count, which restarts at 1 after `progress`."""
+        """Counts an infrastructure death at a cycle or job, ends its lease, and returns the count. After `progress` it
+        restarts at 1."""
         with self.acting(None), self._database.writing() as connection:
             first = insert_or(LEASES).values(work=work, attempt=0, owner="", boot="", deadline=None, deaths=0)
             connection.execute(first.on_conflict_do_nothing())
@@ -145,12 +146,12 @@ class Leases:
             return 0 if row is None else int(row.deaths)
 
     def revive(self, work: str) -> None:
-        """Resets the death count of the work."""
+        """Resets the count of infrastructure deaths of a cycle or job."""
         with self.acting(None), self._database.writing() as connection:
             connection.execute(update(LEASES).where(LEASES.c.work == work).values(deaths=0))
 
     def open(self, unended: Sequence[str]) -> None:
-        """Drops all leases of an earlier process; requires the data folder's lock.
+        """Drops all leases of an earlier process, and forgets ended work; requires the data folder's lock.
 
         A machine that went down while work was leased counts as a death at this work.
         """
@@ -166,7 +167,7 @@ class Leases:
         return connection.execute(select(LEASES).where(LEASES.c.work == work)).first()
 
     def _check(self, connection: Connection) -> None:
-        """Raises LeaseLostError unless all leases of the acting holder are valid; runs inside the transaction."""
+        """Raises LeaseLostError unless all leases of the writing worker are valid. Runs inside its transaction."""
         holder = self.holder
         if holder is None:
             return

@@ -32,42 +32,42 @@ class LedgerError(HintedError):
 class Ledger(Protocol):
     # cycles
     def put_cycle(self, cycle: Cycle) -> None:
-        """Inserts or updates a cycle; one that has ended never changes."""
+        """Inserts or updates a cycle in the ledger; one that has ended never changes."""
 
     def cycle(self, cycle: str) -> Cycle | None: ...
 
     def cycles(self, limit: int = 20) -> list[Cycle]:
-        """Returns cycles, newest first."""
+        """Returns the recorded cycles, newest first."""
 
     # training steps
     def commit_step(self, record: StepRecord) -> None:
-        """Writes tasks, rollouts, verdicts and groups of one step in a single transaction.
+        """Writes tasks, rollouts, verdicts and groups of one training step in a single transaction.
 
         A step that is already recorded stays unchanged: its rollouts are never counted twice.
         """
 
     def recorded_steps(self, cycle: str) -> list[int]:
-        """Returns the numbers of the recorded steps, ascending."""
+        """Returns the numbers of a cycle's recorded training steps, ascending."""
 
     def step(self, cycle: str, step: int) -> StepRecord | None: ...
 
     def step_tasks(self, cycle: str) -> list[dict[str, Any]]:
-        """Returns `StepRecord.tasks` of all steps, in step order."""
+        """Returns the tasks of all training steps of a cycle, in step order."""
 
     def step_metrics(self, cycle: str) -> list[dict[str, float]]:
-        """Returns `StepRecord.metrics` in step order, each with a `step` entry."""
+        """Returns the metrics of a cycle's training steps, in step order, each with a `step` entry."""
 
     # other rollouts (evaluation, validation, jobs)
     def put_rollouts(self, judged: Sequence[Judged]) -> None:
-        """Writes rollouts in one transaction; a recorded id stays unchanged."""
+        """Writes rollouts into the ledger in one transaction; a recorded id stays unchanged."""
 
     def rollout(self, rollout: str) -> Judged | None: ...
 
     def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[Judged]:
-        """Returns rollouts, newest first."""
+        """Returns the rollouts that match a filter, newest first."""
 
     def rollout_counts(self, cycle: str) -> dict[str, int]:
-        """Counts rollouts by purpose."""
+        """Counts a cycle's rollouts by purpose."""
 
     # sealed sets
     def put_sealed_set(self, digest: str, description: dict[str, str | int | float]) -> None: ...
@@ -85,7 +85,7 @@ class Ledger(Protocol):
         """Returns a checkpoint by digest or unique prefix of six or more digits. Raises LedgerError if ambiguous."""
 
     def checkpoints(self, *, cycle: str | None = None, limit: int = 100) -> list[Checkpoint]:
-        """Returns checkpoints, newest first."""
+        """Returns the recorded checkpoints, of one cycle or all, newest first."""
 
     def put_evaluation(self, evaluation: Evaluation) -> None: ...
 
@@ -96,7 +96,7 @@ class Ledger(Protocol):
     def put_decision(self, decision: Decision) -> None: ...
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
-        """Returns decisions, newest first."""
+        """Returns the recorded promotion decisions, on one candidate or all, newest first."""
 
     def put_approval(self, approval: Approval) -> None: ...
 
@@ -104,18 +104,18 @@ class Ledger(Protocol):
 
     # what is in service
     def alias(self, name: str) -> str | None:
-        """Returns the checkpoint behind `champion`, `candidate` or `previous`."""
+        """Returns the digest of the checkpoint behind an alias such as `champion`, `candidate` or `previous`."""
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Moves several aliases in one transaction and records the move in the history."""
+        """Moves several model aliases in one transaction and records the move in the history."""
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]: ...
 
     def put_canary(self, canary: Canary) -> None:
-        """Inserts or updates a canary."""
+        """Inserts or updates the record of a canary, a model on trial beside the champion."""
 
     def canaries(self, limit: int = 20) -> list[Canary]:
-        """Returns canaries, newest first; only the first can be unfinished."""
+        """Returns the records of models on trial beside the champion, newest first. Only the first may be running."""
 
     # jobs and artifacts
     def put_job(self, job: Job) -> Job:
@@ -127,7 +127,7 @@ class Ledger(Protocol):
     def job(self, job: str) -> Job | None: ...
 
     def jobs(self, limit: int = 50) -> list[Job]:
-        """Returns jobs, newest first."""
+        """Returns the recorded jobs, newest first."""
 
     def next_job(self, *, part: JobPart = "any") -> Job | None:
         """Returns the oldest queued or running job of the highest priority; replays of earlier jobs come last.
@@ -148,7 +148,7 @@ class Ledger(Protocol):
         """Returns queued, running and parked jobs, oldest first."""
 
     def job_counts(self) -> dict[str, int]:
-        """Counts jobs by state."""
+        """Returns the number of jobs in each state."""
 
     def put_artifact(self, artifact: Artifact) -> None: ...
 

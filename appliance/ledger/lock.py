@@ -26,7 +26,8 @@ class DataLockedError(LedgerError):
 
 @contextmanager
 def data_lock(data: Path, purpose: str = "") -> Iterator[Path]:
-    """Locks `<data>/run/lock` and yields its path; the file contains the owner's pid and purpose.
+    """Locks a data folder inside the block and yields the path of its lock file. The file contains the owner's pid and
+    purpose.
 
     Raises DataLockedError immediately if it is taken, LedgerError if the folder is not writable.
     """
@@ -52,6 +53,6 @@ def data_lock(data: Path, purpose: str = "") -> Iterator[Path]:
 
 
 def require_unlocked(data: Path) -> None:
-    """Raises DataLockedError if another process owns the folder; creates nothing there."""
+    """Raises DataLockedError if another process owns the data folder; creates nothing there."""
     if (owner := owner_of(data / "run" / "lock")) is not None:
         raise DataLockedError(data, owner)

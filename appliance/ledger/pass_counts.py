@@ -81,5 +81,6 @@ ORDER BY purpose, family, level
 
 
 def counting(cycle: str, kept: Mapping[str, int]) -> TextClause:
-    """Query whose rows have the fields of `PassCount`. `kept` gives the levels of held-out questions, by task."""
+    """Returns the SQL query that counts a cycle's rollouts; its rows have the fields of `PassCount`. `kept` gives the
+    levels of held-out questions, by task."""
     return text(_COUNTING).bindparams(cycle=cycle, kept=json.dumps(dict(kept)))

@@ -37,12 +37,13 @@ def is_rollout_prefix(typed: str) -> bool:
 
 
 def too_short(typed: str) -> bool:
-    """True if this would be a prefix if it were longer."""
+    """True if the text is hexadecimal but has too few digits for a prefix of a record's name."""
     return re.fullmatch(rf"[0-9a-fA-F]{{1,{LEAST - 1}}}", typed) is not None
 
 
 def only_one(kind: str, prefix: str, names: Sequence[str]) -> str | None:
-    """Returns the only name, None if there is none. Raises AmbiguousPrefixError, which lists them, for several."""
+    """Returns the only name that begins with a prefix, None if there is none. Raises AmbiguousPrefixError, which lists
+    them, for several."""
     if len(names) > 1:
         listed = ", ".join([*names[:MOST_LISTED], *(["and more"] if len(names) > MOST_LISTED else [])])
         raise AmbiguousPrefixError(f"more than one {kind} begins with {prefix}: {listed}", hint="give more digits")

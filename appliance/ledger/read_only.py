@@ -25,7 +25,8 @@ SECONDS = 5.0
 
 
 class ReadOnlyLedger(SqliteLedger):
-    """Read-only ledger, a context manager. Raises LedgerError if the file is missing or of another schema version."""
+    """Ledger opened read-only, as a context manager. Raises LedgerError if the file is missing or of another schema
+    version."""
 
     def __init__(self, path: Path) -> None:
         if not path.exists():

@@ -32,7 +32,7 @@ MAX_FRAME = 64 << 20
 
 
 class _Bounds(NamedTuple):
-    """Upper bounds of a frame: bytes, values (commas), tables and lists, fields (colons)."""
+    """Upper bounds of a worker's ledger call: bytes, values (commas), tables and lists, fields (colons)."""
 
     size: int
     values: int
@@ -64,7 +64,7 @@ class _Refusal(FrozenModel):
 
 
 class _Call:
-    """One method of the protocol: its signature, and the shapes of a request and a reply."""
+    """A method of the ledger protocol: its signature, and the shapes of a request and a reply."""
 
     def __init__(self, name: str, method: Callable[..., Any]) -> None:
         hints = get_type_hints(method)
@@ -85,7 +85,7 @@ class _Call:
 
 
 def _failing_fast(hint: Any) -> Any:
-    """Returns the type of a list whose validation stops at the first wrong item."""
+    """Returns a sequence type as a list whose validation stops at the first wrong item; other types unchanged."""
     return Annotated[list[get_args(hint)[0]], FailFast()] if get_origin(hint) is Sequence else hint  # type: ignore[misc]
 
 
@@ -102,7 +102,7 @@ def _requests() -> TypeAdapter[Any]:
 
 
 class _Line:
-    """The worker's end of the connection. One call at a time; threads may share it."""
+    """A worker's end of its connection to the ledger. One call at a time; threads may share it."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -157,7 +157,8 @@ RemoteLedger = cast(
 
 
 def serve_ledger(connection: Connection, ledger: Ledger, grant: Grant, holder: Holder | None = None) -> None:
-    """Answers calls within the grant until the peer closes or dies; blocks, then closes the connection.
+    """Answers a worker's ledger calls within its grant until the worker closes or dies; blocks, then closes the
+    connection.
 
     Writes count only while the leases of `holder` are valid. A request outside the protocol or the grant raises
     LedgerError on the other side; one that is too long or truncated ends the connection.

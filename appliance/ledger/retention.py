@@ -39,13 +39,13 @@ class Dropped(NamedTuple):
 
 
 def _bytes(text: str) -> str:
-    """SQL expression for the byte length of a text; SQLite's `length` counts characters."""
+    """Returns the SQL expression for the byte length of a text; SQLite's `length` counts characters."""
     return f"length(CAST({text} AS BLOB))"
 
 
 def drop_tokens(database: Database, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-    """Empties the conversations of these cycles' rollouts; returns the amount dropped (or, with `dry_run`,
-    droppable)."""
+    """Drops tokens and call texts of these cycles' training and validation rollouts. Returns the amount dropped (or,
+    with `dry_run`, droppable)."""
     rollouts = size = 0
     found = text(f"SELECT sequence, {_bytes('payload')} - {_bytes(_EMPTIED)} AS size" + _WITH_TOKENS)
     found = found.bindparams(bindparam("purposes", PURPOSES, expanding=True))

@@ -19,7 +19,7 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class Rows:
-    """Reads and writes rows: the record's JSON is authoritative; each call is one transaction."""
+    """Reads and writes records as ledger rows: a record's JSON is authoritative; each call is one transaction."""
 
     _database: Database
 
@@ -41,12 +41,12 @@ class Rows:
         return found[0] if found else None
 
     def _keys(self, table: Table, prefix: str, limit: int) -> list[str]:
-        """Returns keys that begin with `prefix`, by an index range, for any characters."""
+        """Returns up to `limit` record keys that begin with `prefix`, by an index range, for any characters."""
         query = select(table.c.key).where(table.c.key >= prefix, table.c.key < f"{prefix}{chr(sys.maxunicode)}")
         return [row.key for row in self._rows(query.order_by(table.c.key).limit(limit))]
 
     def _begins(self, get: Callable[[str], R | None], table: Table, name: str, prefix: str, what: str) -> R | None:
-        """Returns the record of that name, or the only one that begins with a non-empty `prefix`.
+        """Returns the record of that name, or the only one whose name begins with a non-empty `prefix`.
 
         Raises AmbiguousPrefixError if several do.
         """
@@ -81,7 +81,7 @@ class Rows:
 
 
 def payload_of(record: BaseModel) -> str:
-    """Returns the record's JSON. Raises LedgerError for a record that could not be read back."""
+    """Returns a record's JSON for the ledger. Raises LedgerError for a record that could not be read back."""
     try:
         payload = record.model_dump_json()
         type(record).model_validate_json(payload)
@@ -105,7 +105,7 @@ def stored_in(connection: Connection, table: Table, key: str) -> str | None:
 
 
 def put_row(connection: Connection, table: Table, row: Mapping[str, str]) -> None:
-    """Inserts a row or updates it in place: the order of arrival stays."""
+    """Inserts a record's row into a ledger table, or updates it in place: the order of arrival stays."""
     changed = connection.execute(update(table).where(table.c.key == row["key"]), dict(row))
     if changed.rowcount == 0:
         connection.execute(insert(table), dict(row))

@@ -32,7 +32,7 @@ SPARE_BYTES = 16 << 20
 
 
 def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS) -> None:
-    """Creates the schema in an empty file, migrates an older one after a backup, refuses a newer or foreign one."""
+    """Creates the ledger's schema in an empty file, migrates an older one after a backup, refuses any other."""
     found = _revision(connection, path)
     connection.rollback()
     if scripts == SCRIPTS and found == NEWEST:
@@ -41,7 +41,7 @@ def bring_up_to_date(connection: Connection, path: Path, scripts: Path = SCRIPTS
 
 
 def _revision(connection: Connection, path: Path) -> str | None:
-    """Returns the file's revision, None for an empty file. Raises LedgerError for a foreign database."""
+    """Returns the schema revision of a ledger file, None for an empty one. Raises LedgerError for another database."""
     application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
     tables = inspect(connection).get_table_names()
     if application == 0 and not tables:
@@ -96,7 +96,8 @@ _OF_THE_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READON
 
 
 def _back_up(connection: Connection, path: Path, found: str, newest: str) -> Path:
-    """Copies the whole ledger beside the file and syncs it to disk. Raises LedgerError without room for it."""
+    """Copies the whole ledger beside its file, syncs the copy to disk and returns its path. Raises LedgerError without
+    room for it."""
     every = f"{path.name}.before-migration-from-{found}-"
     backup = path.with_name(f"{every}{file_stamp()}")
     partial = backup.with_name(f"{backup.name}.partial")
@@ -133,7 +134,7 @@ def _require_room(path: Path, found: str, newest: str) -> None:
 
 
 def _remove_partial(path: Path) -> None:
-    """Removes unfinished copies, including SQLite's files beside them."""
+    """Removes unfinished copies of a ledger, including SQLite's files beside them."""
     for left in path.parent.glob(f"{path.name}.before-migration-from-*.partial*"):
         left.unlink(missing_ok=True)
 

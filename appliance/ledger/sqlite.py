@@ -39,7 +39,8 @@ from policies.contract.decision import Decision
 
 
 class SqliteLedger(JobRows, NightRows):
-    """Opens or creates the file at `path`. One process at a time may use it; its threads may share it.
+    """A ledger in the SQLite file `path`, created if missing. One process at a time may use it; its threads may share
+    it.
 
     Raises LedgerError if the file is damaged, is something else, or was written by a newer version.
     """
@@ -57,7 +58,7 @@ class SqliteLedger(JobRows, NightRows):
         self.close()
 
     def close(self) -> None:
-        """Closes the file; everything is already on disk. Every later call raises LedgerError."""
+        """Closes the ledger file; everything is already on disk. Every later call raises LedgerError."""
         self._database.close()
 
     # cycles
@@ -162,7 +163,8 @@ class SqliteLedger(JobRows, NightRows):
         return [PassCount.model_validate(row._asdict()) for row in self._rows(counting(cycle, kept))]
 
     def drop_tokens(self, cycles: Sequence[str], *, dry_run: bool = False) -> Dropped:
-        """Empties the conversations of old training rollouts (`retention`). Not part of the protocol."""
+        """Drops tokens and call texts of these cycles' training and validation rollouts, or with `dry_run` only counts
+        them. Not part of the protocol."""
         return drop_tokens(self._database, cycles, dry_run=dry_run)
 
     # sealed sets
@@ -216,7 +218,7 @@ class SqliteLedger(JobRows, NightRows):
         self._put_once(tables.APPROVALS, approval.digest(), approval, candidate=approval.candidate)
 
     def approvals(self, *, candidate: str | None = None) -> list[Approval]:
-        """Returns approvals, newest first."""
+        """Returns people's approvals and rejections, of one candidate or all, newest first."""
         return self._newest(Approval, tables.APPROVALS, None, candidate=candidate)
 
     # what is in service
@@ -225,7 +227,7 @@ class SqliteLedger(JobRows, NightRows):
         return found[0].manifest if found else None
 
     def set_aliases(self, aliases: dict[str, str | None], reason: str, at: str) -> None:
-        """Moves aliases in one transaction. Raises what `require_checkpoints` raises."""
+        """Moves aliases to other checkpoints in one transaction. Raises what `require_checkpoints` raises."""
         self.require_checkpoints(aliases)
         with self._database.writing() as connection:
             put_aliases(connection, aliases, reason, at)
@@ -240,7 +242,7 @@ class SqliteLedger(JobRows, NightRows):
                 )
 
     def alias_history(self, limit: int = 20) -> list[dict[str, str | None]]:
-        """Returns alias moves, newest first, each with `reason`, `at` and the names it set."""
+        """Returns the moves of model aliases, newest first, each with `reason`, `at` and the names it set."""
         query = select(tables.ALIAS_MOVES.c.payload).order_by(tables.ALIAS_MOVES.c.sequence.desc()).limit(limit)
         moves = [json.loads(row.payload) for row in self._rows(query)]
         return [{**move["aliases"], "reason": move["reason"], "at": move["at"]} for move in moves]
@@ -291,7 +293,7 @@ def put_aliases(connection: Connection, aliases: dict[str, str | None], reason: 
 
 
 def step_rows(record: StepRecord) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Returns the row of a step, and the rows of its rollouts."""
+    """Returns the database row of a training step, and the rows of its rollouts."""
     step = {
         "cycle": record.cycle,
         "step": record.step,

@@ -61,7 +61,7 @@ class JobRows(Rows):
         return updated
 
     def put_validation(self, job: str, validation: Validation | None) -> Job:
-        """Sets a person's statement about the request, also after the job has ended; None removes it.
+        """Sets a person's validation of a job, also after the job has ended; None removes it. Returns the job.
 
         Not part of the protocol. Raises LedgerError if there is no such job.
         """
@@ -100,7 +100,8 @@ class JobRows(Rows):
         return found[0] if found else None
 
     def claim_job(self, *, part: JobPart = "any", seconds: float = 0.0) -> Job | None:
-        """Leases the next job to the acting worker; for the core, which needs no lease, same as `next_job`."""
+        """Leases the next job to the acting worker, waiting up to `seconds` for one; None if the worker must end. For
+        the core, which needs no lease, same as `next_job`."""
         holder = self.leases.holder
         if holder is None:
             return self.next_job(part=part)
@@ -154,12 +155,12 @@ class JobRows(Rows):
         return self._one(Artifact, ARTIFACTS, artifact)
 
     def artifacts(self, limit: int = 50) -> list[Artifact]:
-        """Returns artifacts, newest first."""
+        """Returns the records of jobs' bundles, newest first."""
         return self._newest(Artifact, ARTIFACTS, limit)
 
 
 def moved_on(stored: Job, given: Job) -> Job:
-    """Returns the stored job with the progress of `given`; an ended job takes over only the time spent."""
+    """Returns the stored job with the progress of `given`; an ended job takes over only the time spent on it."""
     spent = max(stored.spent_seconds, given.spent_seconds)
     if stored.state.ended:
         return stored.model_copy(update={"spent_seconds": spent})

@@ -15,21 +15,21 @@ ONLY = "schedule"
 
 class NightRows(Rows):
     def put_night(self, night: Night) -> None:
-        """Inserts or updates a night."""
+        """Inserts or updates the record of a night."""
         self._write(NIGHTS, night.key, night)
 
     def night(self, key: str) -> Night | None:
         return self._one(Night, NIGHTS, key)
 
     def nights(self, limit: int = 20) -> list[Night]:
-        """Returns nights in order of arrival, newest first."""
+        """Returns the recorded nights in order of arrival, newest first."""
         return self._newest(Night, NIGHTS, limit)
 
     def put_schedule(self, state: ScheduleState) -> None:
         self._write(SCHEDULE, ONLY, state)
 
     def _write(self, table: Table, key: str, record: Record) -> None:
-        """Bypasses the audit log, which covers only decisions about models."""
+        """Inserts or updates a record without the audit log, which covers only decisions about models."""
         with self._database.writing() as connection:
             put_row(connection, table, {"key": key, "payload": payload_of(record)})
 

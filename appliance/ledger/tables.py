@@ -223,5 +223,5 @@ def looked_for(asked: Collection[Column[Any]]) -> Column[Any] | None:
 
 
 def unindexed(column: Column[Any]) -> ColumnElement[Any]:
-    """Returns the same value as an expression that no index serves (sqlite.org/optoverview.html, section 2)."""
+    """Returns an expression with the column's value that no index serves (sqlite.org/optoverview.html, section 2)."""
     return UnaryExpression(column, operator=custom_op("+"))

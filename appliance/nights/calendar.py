@@ -32,22 +32,22 @@ class Occasion(NamedTuple):
 
 
 class NightCalendar(Protocol):
-    """A calendar of nights."""
+    """A calendar of the nights on which cycles may run."""
 
     @property
     def zone(self) -> ZoneInfo: ...
 
     @property
     def text(self) -> str:
-        """Description for people, with the time zone."""
+        """Description of the calendar for people, with the time zone."""
 
     def opening(self, start: datetime, end: datetime) -> Iterator[Occasion]:
-        """Yields nights that open from `start` (inclusive) to `end` (exclusive), ascending."""
+        """Yields the calendar's nights that open from `start` (inclusive) to `end` (exclusive), ascending."""
 
 
 @dataclass(frozen=True)
 class NightlyWindow:
-    """Windows on some days of the week. A window past midnight belongs to the day on which it opens."""
+    """Calendar with a window on some days of the week. One past midnight belongs to the day on which it opens."""
 
     begins: time
     ends: time
@@ -68,7 +68,7 @@ class NightlyWindow:
             day += _DAY
 
     def on(self, day: date) -> Occasion | None:
-        """Returns the window that opens on that local date, or None."""
+        """Returns the night whose window opens on that local date, or None."""
         if WEEKDAYS[day.weekday()] not in self.weekdays or not has_date(self.zone, day):
             return None
         begins = datetime.combine(day, self.begins)
@@ -85,8 +85,8 @@ def has_date(zone: ZoneInfo, day: date) -> bool:
 
 
 def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Returns the first instant (UTC) at which a clock there shows that time, or the end of the skip if it is
-    skipped."""
+    """Returns the first instant (UTC) at which a clock in the zone shows that time. For a skipped time that is the end
+    of the skip."""
     if _exists(wall, zone):
         return wall.replace(tzinfo=zone).astimezone(UTC)
     # fold 0 uses the offset before the skip and lands after it; fold 1 the reverse.
@@ -103,8 +103,8 @@ def first_moment(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def last_moment(wall: datetime, zone: ZoneInfo) -> datetime:
-    """Returns the last instant (UTC) at which a clock there shows that time; a skipped time uses the offset before the
-    skip."""
+    """Returns the last instant (UTC) at which a clock in the zone shows that time; a skipped time uses the offset
+    before the skip."""
     fold = 1 if _exists(wall, zone) else 0
     return wall.replace(tzinfo=zone, fold=fold).astimezone(UTC)
 
@@ -114,7 +114,7 @@ def _exists(wall: datetime, zone: ZoneInfo) -> bool:
 
 
 def machine_zone(localtime: Path = Path("/etc/localtime")) -> ZoneInfo:
-    """Returns the time zone of this machine: `TZ`, else its file, else UTC."""
+    """Returns the time zone of this machine: `TZ`, else `/etc/localtime`, else UTC."""
     named = os.environ.get("TZ", "").removeprefix(":")
     if named and not named.startswith("/"):
         try:
@@ -141,7 +141,7 @@ def zone_name(zone: ZoneInfo) -> str:
 def occasions_at(
     calendar: NightCalendar, now: datetime, reach: timedelta, longest: timedelta = 2 * _DAY
 ) -> list[Occasion]:
-    """Returns the open nights, ascending: each until it closes, one without an end for `reach`."""
+    """Returns the nights of a calendar that are open now, ascending. One without an end is open for `reach`."""
     around = calendar.opening(now - max(longest, reach), now + timedelta(seconds=1))
     return [one for one in around if one.opens <= now < (one.closes or one.opens + reach)]
 
@@ -149,7 +149,7 @@ def occasions_at(
 def coming(
     calendar: NightCalendar, now: datetime, count: int, within: timedelta = timedelta(days=400)
 ) -> Sequence[Occasion]:
-    """Returns the next nights that open after `now`, fewer than `count` if there are fewer `within`."""
+    """Returns the next nights of a calendar that open after `now`, fewer than `count` if there are fewer `within`."""
     found: list[Occasion] = []
     start = now + timedelta(seconds=1)
     while len(found) < count and start < now + within:

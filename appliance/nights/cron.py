@@ -56,7 +56,7 @@ class CronTimes:
 
 
 def calendar_of(schedule: ScheduleSettings) -> NightCalendar:
-    """Returns the configured calendar."""
+    """Returns the calendar of nights that the settings describe: a cron line, or a window."""
     zone = ZoneInfo(schedule.timezone) if schedule.timezone is not None else machine_zone()
     if schedule.cron is not None:
         return CronTimes(schedule.cron, zone)

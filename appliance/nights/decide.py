@@ -67,7 +67,7 @@ class NightFacts:
 
 
 def decide(facts: NightFacts, rules: ScheduleSettings) -> Action:
-    """Returns the action for the night."""
+    """Returns what to do about a night now: begin, resume, hold or end it, or wait, with the reason."""
     night = facts.night
     if night.state in (NightState.DONE, NightState.STOPPED):
         return Action(NightStep.NOTHING)
@@ -121,7 +121,7 @@ def _held(facts: NightFacts) -> Action | None:
 
 
 def budget_spent(night: Night, rules: ScheduleSettings) -> str:
-    """Returns which budget of the night is used up, as a sentence; empty if none."""
+    """Returns which budget of a night, time or energy, is used up, as a sentence; empty if none."""
     if rules.max_hours is not None and night.seconds >= 3600 * rules.max_hours:
         return f"it has worked for {rules.max_hours:g} hours: the next night resumes the cycle"
     if rules.max_energy is not None and night.joules is not None and night.joules >= 3.6e6 * rules.max_energy:

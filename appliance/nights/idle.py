@@ -35,7 +35,8 @@ class Use:
 
 
 def use_of(seen: MachineSnapshot, rules: IdleSettings, *, working: bool) -> Use | None:
-    """Returns who uses the machine, or None if it is free. `working` is True while a night's worker runs."""
+    """Returns the use of the machine by somebody else that holds nights, or None if it is free. `working` is True while
+    a night's worker runs."""
     if rules.gpu and seen.gpu_users:
         return Use(f"another program uses a GPU: {', '.join(seen.gpu_users[:3])}", at_once=True)
     if rules.session is not None and seen.typed_seconds is not None and seen.typed_seconds < 60 * rules.session:
@@ -47,7 +48,7 @@ def use_of(seen: MachineSnapshot, rules: IdleSettings, *, working: bool) -> Use 
 
 
 def unknown(seen: MachineSnapshot, rules: IdleSettings, *, energy: bool) -> tuple[str, ...]:
-    """Returns the rules that cannot be enforced on this machine, each as a sentence."""
+    """Returns the idle and energy rules that cannot be enforced on this machine, each as a sentence."""
     found = []
     if rules.gpu and seen.gpu_users is None:
         found.append("GPU use: nvidia-smi is missing or does not answer")

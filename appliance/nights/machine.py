@@ -24,7 +24,7 @@ Ask = Callable[[Sequence[str]], str | None]
 
 
 def ask(command: Sequence[str]) -> str | None:
-    """Returns a program's output; None if it is missing, fails, or times out."""
+    """Runs a program and returns its output; None if it is missing, fails, or times out."""
     found = shutil.which(command[0])
     if found is None:
         return None
@@ -44,7 +44,8 @@ def ask(command: Sequence[str]) -> str | None:
 
 
 class MachineEyes:
-    """Takes one snapshot per call of `look`; input is only measured with `typed`. One thread at a time."""
+    """Measures the use of this machine at each call of `look`; input is only measured with `typed`. One thread at a
+    time."""
 
     def __init__(
         self,
@@ -115,7 +116,7 @@ class MachineEyes:
 def others_on_gpu(
     listed: str, own: frozenset[int], is_here: Callable[[int], bool] = lambda pid: True
 ) -> tuple[str, ...]:
-    """Parses `pid, name` lines and returns the visible processes that are not ours."""
+    """Parses `nvidia-smi`'s `pid, name` lines and returns the visible programs on a GPU that are not ours."""
     found = []
     for line in listed.split("\n"):
         pid, _, name = line.partition(",")
@@ -131,7 +132,8 @@ def _shown(character: str) -> str:
 
 
 def idle_seconds(session: str, now: float) -> float | None:
-    """Parses `loginctl show-session` of a graphical session; None for other kinds, whose terminal is more precise."""
+    """Returns the seconds without input in a graphical session, from `loginctl show-session`; None for other kinds,
+    whose terminal is more precise."""
     fields = _fields(session)
     if _is_over(session) or fields.get("Type") not in ("x11", "wayland", "mir"):
         return None
@@ -146,13 +148,13 @@ def _fields(session: str) -> dict[str, str]:
 
 
 def _is_over(session: str) -> bool:
-    """True if nobody sits at the session: a system session, or its person logged out. False if unknown."""
+    """True if nobody sits at the login session: a system session, or its person logged out. False if unknown."""
     fields = _fields(session)
     return fields.get("Class", "user") != "user" or fields.get("State") == "closing"
 
 
 def _is_outermost(root: Path) -> bool:
-    """True if process numbers here equal the driver's."""
+    """True if this process is outside any container, so that its process numbers equal the GPU driver's."""
     try:
         return str((root / "proc/self/ns/pid").readlink()) == OUTERMOST
     except OSError:
@@ -160,7 +162,7 @@ def _is_outermost(root: Path) -> bool:
 
 
 def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
-    """Returns the ids of this process and all its descendants."""
+    """Returns the ids of the process `root_pid` and all its descendants."""
     children: dict[int, list[int]] = {}
     for status in (root / "proc").glob("[0-9]*/stat"):
         try:
@@ -179,7 +181,7 @@ def own_processes(root_pid: int, root: Path = Path("/")) -> frozenset[int]:
 
 
 class EnergyMeter:
-    """Accumulates the energy of processor packages (RAPL) and GPUs between calls."""
+    """Measures the energy that processors (RAPL) and GPUs use between calls."""
 
     def __init__(self, clock: Callable[[], float], run: Ask = ask, root: Path = Path("/")) -> None:
         self._clock = clock
@@ -192,7 +194,7 @@ class EnergyMeter:
         self._drawn: float | None = None
 
     def joules(self) -> float | None:
-        """Returns the energy since the first call, in joules; None if nothing can be read."""
+        """Returns the energy of processors and GPUs since the first call, in joules; None if nothing can be read."""
         now = self._clock()
         watts = self._watts()
         known = watts is not None
@@ -211,8 +213,8 @@ class EnergyMeter:
         return self._joules if known else None
 
     def _watts(self) -> float | None:
-        """Returns the current draw of all GPUs, or the last known one after a failed query, so that energy is never
-        missed."""
+        """Returns the current power draw of all GPUs in watts. After a failed query that is the last known one, so that
+        energy is never missed."""
         drawn = self._run(("nvidia-smi", "--query-gpu=power.draw", "--format=csv,noheader,nounits"))
         if drawn is None:
             return self._drawn
@@ -227,7 +229,7 @@ class EnergyMeter:
 
 
 def _is_platform(zone: Path) -> bool:
-    """True if the zone covers the whole machine, including its packages."""
+    """True if the RAPL energy counter covers the whole machine, including its processors."""
     try:
         return (zone / "name").read_text().strip() == "psys"
     except OSError:

@@ -10,7 +10,7 @@ _WINDOW = re.compile(r"([01]\d|2[0-3]):([0-5]\d)\s*-\s*([01]\d|2[0-3]):([0-5]\d)
 
 
 def parse_window(text: str) -> tuple[time, time]:
-    """Parses `HH:MM-HH:MM`. Raises ValueError."""
+    """Parses a nightly window, `HH:MM-HH:MM`, into its start and end. Raises ValueError."""
     found = _WINDOW.fullmatch(text.strip())
     if found is None:
         raise ValueError(f"{text!r} is not a valid window: write it as 01:00-06:30, or 22:00-06:00 past midnight")
@@ -22,7 +22,7 @@ def parse_window(text: str) -> tuple[time, time]:
 
 
 def parse_cron(line: str, zone: tzinfo) -> Any:
-    """Parses five fields into a `CronTrigger`; imports its library only here. Raises ValueError."""
+    """Parses a cron line of five fields into a `CronTrigger`; imports its library only here. Raises ValueError."""
     from apscheduler.triggers.cron import CronTrigger
 
     return CronTrigger.from_crontab(line, timezone=zone)

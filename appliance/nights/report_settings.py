@@ -73,7 +73,7 @@ class ReportSettings(FrozenModel):
 
 
 def is_local(host: str) -> bool:
-    """True if the host is this machine."""
+    """True if the host name or address is this machine's own."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

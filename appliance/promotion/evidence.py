@@ -49,7 +49,7 @@ def decision_on(
     id: str,  # noqa: A002 - the record's own name
     made_at: str,
 ) -> Decision:
-    """Returns the policy's decision about the evaluation's candidate.
+    """Decides, under the policy, whether an evaluation's candidate is promoted, and returns the decision.
 
     `in_service` is the current champion, None before the first. `history` are the evaluations of the quarter and of the
     candidate, in any order, with or without this one (`appliance.ledger.history`). `approvals` and `decisions` are
@@ -71,7 +71,8 @@ def evidence_of(
     decisions: Sequence[Decision],
     policy: Policy,
 ) -> Evidence:
-    """Collects the evidence for the gates. Only sampled results count; greedy ones are reported elsewhere."""
+    """Collects the evidence on an evaluation's candidate that the policy's gates judge. Only sampled results count;
+    greedy ones are reported elsewhere."""
     candidate, champion = evaluation.candidate, evaluation.champion
     return _of_night(evaluation, in_service=in_service).model_copy(
         update={
@@ -113,7 +114,7 @@ def evidence_of(
 
 
 def _of_night(evaluation: Evaluation, *, in_service: str | None) -> Evidence:
-    """Collects the evidence of one night alone."""
+    """Collects the evidence on a candidate from one night's evaluation alone."""
     candidate, champion = evaluation.candidate, evaluation.champion
     return Evidence(
         evaluation=evaluation.id,
@@ -132,7 +133,7 @@ def _of_night(evaluation: Evaluation, *, in_service: str | None) -> Evidence:
 
 
 def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBack | None:
-    """Returns the latest withdrawal of the candidate from service; None if there was none.
+    """Returns the latest withdrawal of the candidate from service that counts against it; None if there was none.
 
     A withdrawal counts after promotion on this evaluation, or on another one made since this one.
     """
@@ -154,13 +155,13 @@ def taken_back(evaluation: Evaluation, decisions: Sequence[Decision]) -> TakenBa
 
 
 def meetings(evaluation: Evaluation, history: Sequence[Evaluation]) -> list[Evaluation]:
-    """Returns the evaluations of the same candidate against the same champion, this one included; oldest first."""
+    """Returns all evaluations of the same candidate against the same champion, this one included; oldest first."""
     among = {one.id: one for one in (*history, evaluation) if _models(one) == _models(evaluation)}
     return sorted(among.values(), key=lambda one: (one.created, one.id))
 
 
 def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy: Policy) -> list[Evaluation]:
-    """Returns earlier evaluations of the same pair whose answers count in this decision; oldest first.
+    """Returns earlier evaluations of the same two models whose answers count in this decision; oldest first.
 
     A night whose evidence the policy's gates would have rejected at the time is left out.
     """
@@ -174,7 +175,7 @@ def earlier_nights(evaluation: Evaluation, history: Sequence[Evaluation], policy
 
 
 def budget_of(evaluation: Evaluation, history: Sequence[Evaluation]) -> Budget:
-    """Returns the rank of this pair among all pairs that first met in the same quarter.
+    """Returns the quarter in which an evaluation's two models first met, and how many pairs met in it before.
 
     A model that was evaluated against itself does not count.
     """
@@ -194,7 +195,7 @@ def _models(evaluation: Evaluation) -> tuple[str, str]:
 
 
 def aliases_on_promotion(decision: Decision, *, in_service: str | None) -> dict[str, str | None]:
-    """Returns the alias moves that carry out a decision, for `Ledger.set_aliases`.
+    """Returns the alias moves that carry out a decision to promote, for `Ledger.set_aliases`.
 
     Raises PromotionError unless the decision promotes and was made against the model in service.
     """
@@ -226,12 +227,12 @@ def aliases_on_rollback(*, in_service: str | None, previous: str | None) -> dict
 
 
 def _asked(results: ModelResults) -> str:
-    """Returns the digest of the questions in the order asked, computed as for a sealed set."""
+    """Returns one SHA-256 over a model's evaluation questions in the order asked, computed as for a sealed set."""
     return hashlib.sha256("\n".join(item.task for item in results.items).encode()).hexdigest()
 
 
 def paired(champion: Sequence[ItemResult], candidate: Sequence[ItemResult]) -> tuple[PairedItem, ...]:
-    """Pairs the champion's items with the candidate's results; a missing answer counts as lost."""
+    """Pairs the champion's evaluation results with the candidate's, by question; a missing answer counts as lost."""
     answers = {item.task: item.passed for item in candidate}
     return tuple(
         PairedItem(

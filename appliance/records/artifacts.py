@@ -30,7 +30,7 @@ class Artifact(Record):
 
 
 def solved_by_then(job: Job, artifact: Artifact) -> Job:
-    """Returns the job as solved by its recorded artifact, even if a kill, the deadline or a person stopped it
+    """Returns the job as solved by its recorded bundle. A kill, the deadline or a person may have stopped it
     afterwards."""
     update = {
         "state": JobState.SOLVED,

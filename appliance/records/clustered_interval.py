@@ -20,7 +20,8 @@ NORMAL_FROM = 1_000
 
 
 class AttemptSums(NamedTuple):
-    """Sums over questions with `n` judged attempts each, `x` of them passed; sums can be added."""
+    """Sums over questions with `n` judged attempts each, `x` of them passed, that give a pass rate's interval; sums can
+    be added."""
 
     questions: int = 0
     attempts: int = 0
@@ -34,7 +35,7 @@ class AttemptSums(NamedTuple):
 
     @classmethod
     def of(cls, counts: Sequence[tuple[int, int]]) -> Self:
-        """Builds the sums from (attempts, passed) of each question."""
+        """Builds the sums of a pass rate's interval from (attempts, passed) of each question."""
         return cls(
             len(counts),
             sum(n for n, _ in counts),
@@ -50,7 +51,7 @@ class AttemptSums(NamedTuple):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Interval of the pass rate; (0, 1) without attempts."""
+        """95 % interval of the pass rate; (0, 1) without attempts."""
         if not self.attempts:
             return 0.0, 1.0
         share = self.passed / self.attempts
@@ -61,7 +62,7 @@ class AttemptSums(NamedTuple):
 
 
 def clustered(mean: float, variance: float, questions: int, attempts: int) -> tuple[float, float]:
-    """Returns the interval of a mean over `questions` (at least one); `variance` is that of the mean."""
+    """Returns the 95 % interval of a mean pass rate over `questions` (at least one); `variance` is that of the mean."""
     z = NormalDist().inv_cdf(1 - ALPHA / 2)
     effective = float(questions)
     if variance > 1e-12:

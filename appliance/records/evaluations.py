@@ -28,7 +28,7 @@ class ItemResult(Record):
 
 
 class ModelResults(Record):
-    """Results of one model on one sealed set."""
+    """Results of one model on one sealed set of questions."""
 
     weights: str
     temperature: float
@@ -61,7 +61,7 @@ class Evaluation(Record):
 
 
 class Approval(Record):
-    """A person's signed statement on one decision."""
+    """A person's signed approval or rejection of a promotion decision."""
 
     decision: str
     """Digest of the decision that the person was shown."""

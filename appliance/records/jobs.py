@@ -40,7 +40,7 @@ JobPart = Literal["any", "solvers", "model"]
 
 
 def work_of(job: str) -> str:
-    """Returns the name under which a job is leased."""
+    """Returns the name under which a job's lease is recorded."""
     return f"job {job}"
 
 
@@ -112,6 +112,6 @@ class Job(Record):
 
     @property
     def kind(self) -> str:
-        """Kind shown to people; the spec's own kind selects the verifier."""
+        """Kind of job shown to people; the spec's own kind selects the verifier."""
         job = kind_of(self.spec).job
         return "data" if self.files and job == "question" else job

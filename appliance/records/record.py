@@ -14,7 +14,7 @@ from runtime.model import FrozenModel
 class Record(FrozenModel):
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Stops validating a list or table at its first wrong item: hostile input could otherwise yield an error list a
+        """Stops validating a list or table at its first wrong item. Hostile input could otherwise yield an error list a
         thousand times its size."""
         schema = handler(source)
         _fail_fast(schema)

@@ -68,12 +68,12 @@ class ToolCall(Record):
 
     @property
     def asks_world(self) -> bool:
-        """True for a call of a tool of the task's world."""
+        """True if the call uses a tool of the task's world instead of Python."""
         return self.tool != "python"
 
     @property
     def asked(self) -> str:
-        """The call as people read it: the code, or the tool with its arguments in JSON."""
+        """Text of a tool call for people: the code, or the tool with its arguments in JSON."""
         return f"{self.tool} {json.dumps(self.arguments, ensure_ascii=False)}" if self.asks_world else self.code
 
 
@@ -147,12 +147,12 @@ class Rollout(Record):
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """Versions of the weights that drew its tokens, in order of first use."""
+        """Versions of the weights that sampled a rollout's tokens, in order of first use."""
         return tuple(dict.fromkeys(span.version for node in self.nodes for span in node.weights))
 
     @property
     def weights(self) -> str:
-        """Version that drew its last token; empty if none was drawn."""
+        """Version of the weights that sampled the rollout's last token; empty if none was sampled."""
         return self.versions[-1] if self.versions else ""
 
     @property
@@ -161,7 +161,7 @@ class Rollout(Record):
 
     @property
     def own_calls(self) -> tuple[ToolCall, ...]:
-        """Calls made for this rollout; a branch also contains calls of the rollout it left."""
+        """Tool calls made for this rollout; a branch also contains calls of the rollout it left."""
         return tuple(node.call for node in self.nodes[self.branch_at :] if node.call is not None)
 
     @property
@@ -174,7 +174,7 @@ class Rollout(Record):
 
     @property
     def samples(self) -> tuple[tuple[Message, ...], ...]:
-        """Training samples: sequences of nodes whose tokens the model read as they stand."""
+        """Training samples of the rollout: sequences of nodes whose tokens the model read as they stand."""
         starts = [place for place, node in enumerate(self.nodes) if node.parent is None]
         return tuple(self.nodes[start:end] for start, end in pairwise([*starts, len(self.nodes)]))
 
@@ -184,18 +184,18 @@ class Rollout(Record):
 
     @property
     def pruned(self) -> bool:
-        """True if its tokens and the texts of its calls were dropped (`appliance.ledger.retention`), or it never began.
-        Earlier versions dropped all nodes."""
+        """True if the rollout's tokens and the texts of its calls were dropped (`appliance.ledger.retention`), or it
+        never began. Earlier versions dropped all nodes."""
         return not self.tokens
 
     @property
     def sampled_tokens(self) -> int:
-        """Number of tokens drawn for this rollout; those that a branch inherited count in the rollout it left."""
+        """Number of tokens sampled for this rollout; those that a branch inherited count in the rollout it left."""
         return sum(len(ids) for ids in self.own_turns)
 
     @property
     def own_turns(self) -> tuple[tuple[int, ...], ...]:
-        """Tokens drawn for this rollout, turn by turn; a branch's begin where it left."""
+        """Tokens sampled for this rollout, turn by turn; a branch's begin where it left."""
         return tuple(
             node.ids[self.branch_token :] if place == self.branch_at else node.ids
             for place, node in enumerate(self.nodes)
@@ -204,7 +204,7 @@ class Rollout(Record):
 
     @property
     def branch_turn(self) -> int:
-        """Number, from 1, of the first turn with own tokens."""
+        """Number, from 1, of the first turn with tokens of the rollout's own."""
         return 1 + sum(node.role is Role.ASSISTANT for node in self.nodes[: self.branch_at])
 
     @property
@@ -226,5 +226,5 @@ class PartialRollout(Record):
 
     @property
     def drawn(self) -> tuple[Message, ...]:
-        """All nodes, the current turn included."""
+        """All nodes of an unfinished rollout, the current turn included."""
         return self.nodes if self.begun is None else (*self.nodes, self.begun)

@@ -21,7 +21,7 @@ class Judged(Record):
 
 
 class RolloutFilter(Record):
-    """Selects rollouts that match all given fields."""
+    """Filter that selects rollouts which match all given fields."""
 
     cycle: str | None = None
     job: str | None = None
@@ -86,12 +86,12 @@ class PassCount(Record):
 
     @property
     def wrong(self) -> int:
-        """Remaining failures: a well-formed answer that is wrong."""
+        """Number of failed rollouts with a well-formed answer that is wrong."""
         return self.rollouts - self.passed - self.no_room - self.cut - self.turns - self.formless
 
 
 class SharedPrefix(Record):
-    """Tokens that the rollouts of one attempt share: sampled once, trained on once."""
+    """Tokens that an attempt shares with its branches: sampled once, trained on once."""
 
     rollout: str
     """Rollout with whose tokens the prefix is trained on."""
@@ -104,7 +104,7 @@ class SharedPrefix(Record):
 
 
 class Group(Record):
-    """Rollouts of one task in one step: which were kept, and their advantages."""
+    """Rollouts of one task in one training step: which were kept, and their advantages."""
 
     id: str
     cycle: str

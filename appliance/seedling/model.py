@@ -22,7 +22,8 @@ from appliance.seedling import POSITIONS
 
 
 def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:
-    """Creates a model of 0.66 M parameters; equal seeds give equal weights, without changing global state."""
+    """Creates the built-in policy model, untrained, with 0.66 M parameters. Equal seeds give equal weights, without
+    changing global state."""
     config = Qwen2Config(
         vocab_size=tokenizer.get_vocab_size(),
         hidden_size=128,
@@ -43,7 +44,7 @@ def new_seedling(tokenizer: Tokenizer, seed: int) -> Any:
 
 
 def save_model_folder(model: Any, tokenizer: Tokenizer, folder: Path) -> None:
-    """Writes a complete model folder, creating `folder` if missing. Raises OSError."""
+    """Writes a model and its tokenizer as a complete model folder, creating `folder` if missing. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
     with quietly():
         model.save_pretrained(folder)

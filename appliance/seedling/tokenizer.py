@@ -17,7 +17,7 @@ ENTRIES = 512
 
 
 def special_tokens(markers: Markers = SEEDLING) -> list[str]:
-    """Lists the special tokens in id order; padding is 0."""
+    """Lists the tokenizer's special tokens in id order; padding is 0."""
     return [markers.pad, markers.user, markers.assistant, markers.tool, markers.result, markers.end]
 
 

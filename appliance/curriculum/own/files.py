@@ -12,7 +12,8 @@ FOLDER = "tasksets"
 
 
 def file_of(data: Path, name: str) -> Path:
-    """Returns the path of a taskset, named without `own/`. Raises UnknownTasksetError for an invalid name."""
+    """Returns the path of an owner's taskset in the data folder; `name` is without `own/`. Raises UnknownTasksetError
+    for an invalid name."""
     if not re.fullmatch(NAME, name):
         raise UnknownTasksetError(
             f"invalid taskset name {name!r}", hint="use lowercase letters, digits and _, starting with a letter"
@@ -21,6 +22,6 @@ def file_of(data: Path, name: str) -> Path:
 
 
 def names_in(data: Path) -> list[str]:
-    """Returns the names with `own/`, sorted. Raises OSError."""
+    """Returns the names of the owner's tasksets in a data folder, each with `own/`, sorted. Raises OSError."""
     folder = data / FOLDER
     return sorted(f"{OWN}/{path.stem}" for path in folder.glob("*.json")) if folder.is_dir() else []

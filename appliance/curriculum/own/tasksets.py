@@ -18,7 +18,8 @@ from curriculum.registry import BUILT_IN
 
 
 def read_own(data: Path, name: str) -> OwnTaskset:
-    """Reads the taskset `own/...`. Raises CurriculumError if it is missing or changed, OSError."""
+    """Reads the owner's taskset `own/...` from the data folder. Raises CurriculumError if it is missing or changed,
+    OSError."""
     short = name.removeprefix(f"{OWN}/")
     try:
         content = file_of(data, short).read_bytes()

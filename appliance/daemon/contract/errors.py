@@ -31,7 +31,7 @@ class RefusedByPolicyError(DaemonError):
     exit_code = 4
 
     def __init__(self, message: str, *, hint: str, refusal: Refusal | None = None) -> None:
-        """Sets the message. `refusal` names the reason why a signed statement was refused: clients act on it."""
+        """Creates the error. `refusal` names the reason why a signed statement was refused: clients act on it."""
         super().__init__(message, hint=hint)
         self.refusal = refusal
 

@@ -21,7 +21,8 @@ class EventLog:
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
 
     def tell(self, kind: str, text: str) -> None:
-        """Adds an event, or only logs it if the ledger cannot be written, for callers that must continue."""
+        """Adds a progress event to the ledger, or only logs it if the ledger cannot be written. For callers that must
+        continue."""
         try:
             self.add(kind, text)
         except LedgerError as error:

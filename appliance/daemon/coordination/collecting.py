@@ -30,8 +30,8 @@ LOOK_SECONDS = 0.1
 
 
 def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> None:
-    """Runs `assay curriculum collect` against this daemon and waits for it. Once `closing` returns True it is
-    terminated, and the rest is left for another night."""
+    """Makes and certifies tasks of the owner's verified work, with `assay curriculum collect` and `certify` as child
+    processes. Once `closing` returns True they are terminated, and the rest is left for another night."""
     if core.cycles.unfinished() is not None:
         return
     try:
@@ -48,13 +48,13 @@ def collect_tasks(core: Core, closing: Callable[[], bool] = lambda: False) -> No
 
 
 def _versions(core: Core) -> dict[str, int]:
-    """Returns the versions of the existing collected tasksets."""
+    """Returns the version of each existing taskset collected from the owner's work, by name."""
     names = [name for name in names_in(core.data) if name.partition("/")[2] in SOURCES]
     return {name: read_own(core.data, name).version for name in names}
 
 
 def _ran(core: Core, closing: Callable[[], bool], *arguments: str) -> bool:
-    """Runs `assay curriculum` with these arguments; reports a failure as an event."""
+    """Runs `assay curriculum` with these arguments and returns True if it succeeded; reports a failure as an event."""
     known = {"ASSAY_DATA": str(core.data), "ASSAY_API__SOCKET": str(core.settings.socket_path)}
     if core.settings.sandbox.broker is not None:
         known["ASSAY_SANDBOX__BROKER"] = str(core.settings.sandbox.broker)
@@ -79,8 +79,8 @@ def run_until(
     closing: Callable[[], bool],
     seconds: float = SECONDS,
 ) -> int:
-    """Returns the command's exit code. Terminates it once `closing` returns True, and kills it after its grace. Raises
-    TimeoutExpired after `seconds`, OSError."""
+    """Runs a command to its end and returns its exit code. Terminates it once `closing` returns True, and kills it
+    after its grace. Raises TimeoutExpired after `seconds`, OSError."""
     deadline = time.monotonic() + seconds
     with subprocess.Popen(
         command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=errors

@@ -61,19 +61,21 @@ MOST_CYCLES = 100_000
 
 
 class Retention:
-    """Drops old training tokens; thread-safe. `nights` is the configured number to keep; None keeps everything."""
+    """Drops the tokens of old training and validation rollouts from the ledger; thread-safe. `nights` is the configured
+    number of cycles to keep; None keeps everything."""
 
     def __init__(self, ledger: SqliteLedger, trust: Trust, events: EventLog, nights: int | None) -> None:
         self._ledger, self._trust, self._events, self._nights = ledger, trust, events, nights
         self._done: set[str] = set()
 
     def apply(self) -> None:
-        """Applies the configured retention."""
+        """Drops rollout tokens of cycles older than the configured retention, if any."""
         if self._nights is not None:
             self.prune(Prune(nights=self._nights))
 
     def prune(self, wanted: Prune) -> Pruned:
-        """Drops tokens of older cycles. Raises LedgerError and AuditError; cycles already dropped stay dropped."""
+        """Drops the tokens of training and validation rollouts in all but the newest cycles, or with `dry_run` only
+        counts them. Raises LedgerError and AuditError; cycles already dropped stay dropped."""
         ended = [cycle.id for cycle in self._ledger.cycles(limit=MOST_CYCLES) if cycle.state.ended]
         old = [name for name in ended[wanted.nights :] if name not in self._done]
         found = self._ledger.drop_tokens(old, dry_run=True)
@@ -90,8 +92,8 @@ class Retention:
 
 
 class Core:
-    """Context manager that opens and connects all services. Their methods are thread-safe; `cycles.run` and
-    `supervisor.run_jobs` block.
+    """The daemon's services on one data folder: a context manager that opens and connects them. Their methods are
+    thread-safe; `cycles.run` and `supervisor.run_jobs` block.
 
     `now` gives UTC in ISO 8601; `worker` is a program in the worker's place, for tests of its surroundings. `refused`
     says why model code cannot run, while no broker answers; `own_broker` means that a guard of this daemon restarts the
@@ -222,12 +224,12 @@ class Core:
         self.started = self.now()
 
     def note_broker(self, text: str) -> None:
-        """Reports a change of the daemon's own broker, or of its environment, as an event and in the status."""
+        """Reports a change of the daemon's own sandbox broker, or of its environment, as an event and in the status."""
         self.broker_news = f"{text} ({self.now()[:19]})"
         self.events.tell("broker", text)
 
     def lose_broker(self) -> None:
-        """Shortens the workers' grace, because the daemon's broker will not come back."""
+        """Shortens the workers' time to end, because the daemon's sandbox broker will not come back."""
         for one in (self.supervisor, self.solvers):
             one.process.close_seconds = LOST_SECONDS
 
@@ -253,7 +255,7 @@ class Core:
         self.retention.apply()
 
     def _tell(self, night: Night) -> None:
-        """Notifies people, if configured, without blocking."""
+        """Sends people the notice about an ended night, if configured, without blocking."""
         self.notices.tell(lambda: night_notice(self.ledger, night), lambda: self.nights.book.reported(night.key))
 
     def _job_ended(self, job: Job) -> None:

@@ -19,7 +19,7 @@ from appliance.ledger.audited import TamperedError
 
 
 def give_back() -> bool:
-    """Returns free heap to the kernel; True if any was returned, False without glibc (malloc_trim(3))."""
+    """Returns free heap memory to the kernel; True if any was returned, False without glibc (malloc_trim(3))."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     return trim is not None and bool(trim(0))
 
@@ -31,7 +31,7 @@ WAITING_SECONDS = 0.5
 
 
 class _Lane(WakeThread):
-    """One thread with its own worker."""
+    """A thread that does one kind of work in sequence, with its own worker."""
 
     def __init__(
         self,
@@ -41,7 +41,8 @@ class _Lane(WakeThread):
         on_error: Callable[[Exception], None],
         before: Callable[[], object] = lambda: None,
     ) -> None:
-        """Sets up the thread. `do_next` does one piece of work and returns False if none can begin now."""
+        """Creates the thread without starting it. `do_next` does one piece of work and returns False if none can begin
+        now; `before` runs ahead of each round."""
         super().__init__(name, self._work, on_error)
         self._supervisor = supervisor
         self._do_next = do_next
@@ -49,13 +50,14 @@ class _Lane(WakeThread):
         self._interrupted = False
 
     def close(self) -> None:
-        """Ends the running worker and the thread."""
+        """Ends this lane's running worker and its thread."""
         self.closing = True
         self._supervisor.close()
         super().close()
 
     def _work(self) -> float:
-        """Works until nothing more can begin now; does nothing while the ledger is tampered with."""
+        """Runs work until nothing more can begin now, and returns the seconds until the next check. While the ledger is
+        tampered with, does nothing and holds the supervisor."""
         try:
             return self._work_on()
         except TamperedError as error:
@@ -81,7 +83,8 @@ class _Lane(WakeThread):
 
 
 class Dispatcher:
-    """Owns both lanes: `start` once, `wake` when there may be work, `close` to end."""
+    """Gives workers the ledger's unfinished work, in two threads: `start` once, `wake` when there may be work, `close`
+    to end."""
 
     def __init__(self, core: Core, on_error: Callable[[Exception], None]) -> None:
         self._core = core

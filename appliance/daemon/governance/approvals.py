@@ -49,7 +49,7 @@ CHANGED = "changed checkpoint"
 
 
 class Governance:
-    """Decides about models, one judgement at a time across threads."""
+    """Approves, rejects, promotes and withdraws models, one judgement at a time across threads."""
 
     def __init__(
         self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
@@ -69,13 +69,14 @@ class Governance:
         return self._record(candidate, "reject", envelope)
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
-        """Puts a signed policy into force. Raises what `Trust.change_policy` raises."""
+        """Puts a signed policy into force, and reports that as an event. Raises what `Trust.change_policy` raises."""
         changed = self._trust.change_policy(content, envelope)
         self._say(f"the policy {changed.digest[:12]} is in force")
         return changed
 
     def _record(self, candidate: str, verdict: Literal["approve", "reject"], envelope: bytes) -> Approved:
-        """Verifies and records the signed statement, decides again with it, and moves the aliases accordingly.
+        """Verifies and records a person's signed approval or rejection, decides again with it, and moves the aliases
+        accordingly.
 
         `candidate` is an alias or a digest prefix. Raises RefusedByPolicyError for a statement that does not count,
         with the reason's name, or an insufficient approval, with the gates' reasons.
@@ -123,7 +124,7 @@ class Governance:
 
     def reconcile(self) -> None:
         """Carries out a pending decision to promote the candidate: no approval was required, or the daemon was killed
-        in between.
+        in between. Advances a canary first; while one is on trial, nothing is promoted.
 
         The decision is first made again, as of now, from the evidence and the signed statements: a recorded decision is
         no reason by itself, and an approval may have expired. An obstacle is recorded.
@@ -152,7 +153,8 @@ class Governance:
             self._say(f"{decision.candidate[:12]} is in service: {decision.reason}")
 
     def check_canary(self) -> None:
-        """Advances the canary: after every job, and periodically."""
+        """Starts the canary's next step, or ends its trial, as its jobs so far require. Called after every job, and
+        periodically."""
         with self._lock:
             canary = self._canaries.current
             if canary is None:
@@ -162,7 +164,8 @@ class Governance:
             self.reconcile()
 
     def job_ended(self, job: Job) -> None:
-        """Advances the canary after a job; a canary with a damaged folder is withdrawn at its first failure."""
+        """Advances the canary after an ended job. A canary whose job failed is withdrawn if its model folder is
+        damaged."""
         with self._lock:
             canary = self._canaries.current
             if (
@@ -177,13 +180,13 @@ class Governance:
         self.check_canary()
 
     def canary(self) -> CanaryView | None:
-        """Returns the state of the current canary."""
+        """Returns the state of the model on trial beside the champion, or None."""
         return self._canaries.view()
 
     def rollback(self, person: str, reason: str = "", going: str = "") -> dict[str, str | None]:
-        """Withdraws the canary, or without one puts the previous champion back; a withdrawn model needs a new
-        evaluation. Raises PromotionError if another model than `going` would be withdrawn, if there is no previous
-        champion, or if a person rejected it since it came into service."""
+        """Withdraws the canary, or without one puts the previous champion back, and returns the aliases. A withdrawn
+        model needs a new evaluation. Raises PromotionError if another model than `going` would be withdrawn, if there
+        is no previous champion, or if a person rejected it since it came into service."""
         with self._lock:
             self._ledger.require_whole()
             why = f"rollback by {person}" + (f": {reason}" if reason else "")
@@ -227,7 +230,7 @@ class Governance:
         )
 
     def digest_of(self, name: str) -> str:
-        """Returns the model for an alias or digest prefix. Raises NotThereError."""
+        """Returns the full digest of the model with this alias or digest prefix. Raises NotThereError."""
         if name in views.ALIASES:
             digest = self._ledger.alias(name)
             if digest is None:
@@ -250,7 +253,8 @@ class Governance:
     def _decide(
         self, evaluation: Evaluation, decisions: list[Decision], in_service: str | None, made_at: str
     ) -> Decision:
-        """Makes the decision as of `made_at`, with the recorded statements whose signatures are valid now."""
+        """Makes the promotion decision on an evaluation as of `made_at`, with the recorded statements whose signatures
+        are valid now."""
         approvals = self._ledger.approvals(candidate=evaluation.candidate.weights)
         return decision_on(
             evaluation,
@@ -285,7 +289,7 @@ class Governance:
         self._put_into_service(decision, in_service, why)
 
     def _put_into_service(self, decision: Decision, in_service: str | None, why: str) -> None:
-        """Makes it champion, or a canary if the policy says so. Raises PromotionError."""
+        """Makes the decided model champion, or a canary if the policy says so. Raises PromotionError."""
         moves = aliases_on_promotion(decision, in_service=in_service)
         if in_service is not None and self._canaries.is_wanted(in_service):
             self._canaries.begin(decision, in_service)
@@ -293,7 +297,8 @@ class Governance:
             self._ledger.set_aliases(moves, why, self._now())
 
     def _require_not_rejected(self, previous: str) -> None:
-        """Raises PromotionError if a person's last signed statement since it came into service is a rejection."""
+        """Raises PromotionError if a person's last signed statement on a former champion, since it came into service,
+        is a rejection."""
         came = max((str(one["at"]) for one in self._ledger.in_force.moves if one.get(CHAMPION) == previous), default="")
         said = self._trust.valid_approvals(self._ledger.approvals(candidate=previous), at=self._trust.decision_time())
         last = {one.person: one for one in reversed(said)}
@@ -314,7 +319,7 @@ class Governance:
             )
 
     def _require_folder(self, digest: str) -> None:
-        """Verifies every byte of a model and logs a mismatch. Raises CheckpointError."""
+        """Verifies every byte of a model and its attestation, and logs a mismatch. Raises CheckpointError."""
         try:
             self._check_folder(digest)
         except CheckpointError as error:
@@ -322,7 +327,7 @@ class Governance:
             raise
 
     def _check_folder(self, digest: str) -> None:
-        """Verifies every byte and the attestation before service. Raises CheckpointError."""
+        """Verifies every byte of a model and its attestation. Raises CheckpointError."""
         folder = self._data / "models" / digest
         found = verify(folder)
         if found != digest:

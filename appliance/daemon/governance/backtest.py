@@ -26,7 +26,8 @@ MOST = 100_000
 
 
 def backtest(ledger: Ledger, policy: Policy) -> Backtest:
-    """Returns one row per evaluation, newest first."""
+    """Decides each recorded evaluation again under a policy; returns one row per evaluation, newest first. Nothing is
+    recorded."""
     history = ledger.evaluations(limit=MOST)
     return Backtest(policy=policy.digest, rows=tuple(_row(one, history, ledger, policy) for one in history))
 
@@ -65,7 +66,7 @@ def _row(evaluation: Evaluation, history: Sequence[Evaluation], ledger: Ledger, 
 
 
 def budget(ledger: Ledger, policy: Policy, now: str) -> BudgetView:
-    """Returns this quarter's budget and each candidate's evidence, newest first."""
+    """Returns how many candidates the policy still admits this quarter, and each one's evidence, newest first."""
     history = ledger.evaluations(limit=MOST)
     quarter, rules = quarter_of(now), policy.rules_of(evidence_gate.GATE)
     newest: dict[tuple[str, str], Evaluation] = {}

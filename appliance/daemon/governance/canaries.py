@@ -35,8 +35,8 @@ COUNTED = (JobState.SOLVED, JobState.UNSOLVED)
 
 @dataclass(frozen=True)
 class Canaries:
-    """Starts, advances and ends canaries. `check` raises CheckpointError for a folder that does not match its
-    digest."""
+    """Starts, advances and ends trials of a promoted model beside the champion. `check` raises CheckpointError for a
+    folder that does not match its digest."""
 
     ledger: AuditedLedger
     trust: Trust
@@ -46,12 +46,12 @@ class Canaries:
 
     @property
     def current(self) -> Canary | None:
-        """The unfinished canary, or None."""
+        """The unfinished trial of a model beside the champion, or None."""
         newest = self.ledger.canaries(limit=1)
         return newest[0] if newest and not newest[0].state.ended else None
 
     def is_wanted(self, champion: str | None) -> bool:
-        """True if a model promoted now starts as a canary beside this champion."""
+        """True if a model promoted now must first pass a trial beside this champion."""
         rules = self.trust.policy.service
         return champion is not None and is_wanted(rules, len(self._worked(champion, rules.min_jobs)))
 
@@ -84,7 +84,7 @@ class Canaries:
         return canary
 
     def reconcile(self) -> None:
-        """Completes what the newest record requires, for example after a kill."""
+        """Completes the alias moves and jobs that the newest canary's record requires, for example after a kill."""
         newest = self.ledger.canaries(limit=1)
         if not newest:
             return
@@ -94,8 +94,8 @@ class Canaries:
             self._carry_on(newest[0])
 
     def next_step(self) -> Canary | None:
-        """Checks approvals and jobs, then starts the share, withdraws or passes the canary. Returns the canary if it
-        ended."""
+        """Checks the approvals and jobs of the current canary, then starts its share of jobs, withdraws or passes it.
+        Returns the canary if it ended."""
         canary = self.current
         if canary is None:
             return None
@@ -123,7 +123,8 @@ class Canaries:
         return None
 
     def _rejected_by(self, canary: Canary) -> str:
-        """Returns who signed a rejection since the canary began that a kill left without effect; empty if nobody."""
+        """Returns who rejected the canary, signed, since it began and without effect because of a kill; empty if
+        nobody."""
         began = self._began(canary)
         rejections = [
             one
@@ -136,7 +137,8 @@ class Canaries:
         return counted[0].person if counted else ""
 
     def _unapproved(self, canary: Canary) -> str:
-        """Returns which required approvals are missing, for example after a revoked key; empty if none.
+        """Returns a sentence if approvals that the canary's promotion requires are missing, for example after a revoked
+        key; empty if none are.
 
         Approvals that expire during the canary still count.
         """
@@ -157,7 +159,8 @@ class Canaries:
         return self._end(canary, CanaryState.TAKEN_BACK, reason, counts or self.counts(canary))
 
     def counts(self, canary: Canary) -> Counts:
-        """Counts jobs whose end was logged since the canary began, as logged."""
+        """Counts passes and failures of the canary and the champion, over jobs whose end was logged since the canary
+        began."""
         asked = self._replays(canary)
         ended = {job.id: job for job in self.ledger.ended_jobs(after=self._began(canary))}
         replays = [(original, ended[name]) for name, original in asked.items() if name in ended]
@@ -188,13 +191,13 @@ class Canaries:
         return -1 if bound is None else bound.number
 
     def _replays(self, canary: Canary) -> dict[str, Job]:
-        """Returns the champion's last jobs before the canary began, by the id of the canary's replay."""
+        """Returns the champion's last jobs before the canary began, each by the id of the canary's repetition."""
         began = self._began(canary)
         worked = self._worked(canary.champion, canary.rules.replay, before=began)
         return {f"{_prefix(canary)}{job.id}": job for job in worked}
 
     def view(self) -> CanaryView | None:
-        """Returns the state of the current canary for people."""
+        """Returns counts, odds and deadlines of the current canary for people; None without one."""
         canary = self.current
         if canary is None:
             return None
@@ -209,7 +212,7 @@ class Canaries:
         )
 
     def _carry_on(self, canary: Canary) -> None:
-        """Sets the alias and queues the replays."""
+        """Sets the alias of a running canary, and queues the champion's jobs that it has to repeat."""
         if self.ledger.alias(CANARY) != canary.candidate:
             moves: dict[str, str | None] = {CANARY: canary.candidate}
             if self.ledger.alias(CANDIDATE) == canary.candidate:
@@ -249,8 +252,8 @@ class Canaries:
                 self.ledger.put_job(job.model_copy(update=gone))
 
     def _worked(self, champion: str, most: int, before: int | None = None) -> list[Job]:
-        """Returns the newest informative jobs of these weights, optionally only those ended up to log entry
-        `before`."""
+        """Returns the newest ended jobs of these weights that say something about them, at most `most`. With `before`,
+        only those that ended up to that log entry."""
         found: list[Job] = []
         for job in self.ledger.ended_jobs(weights=champion, before=before, limit=LOOKED_AT):
             if len(found) < most and job.replay_of is None and _counts(job):
@@ -259,8 +262,8 @@ class Canaries:
 
 
 def record_taken_back(candidate: str, taken: TakenBack, ledger: AuditedLedger, trust: Trust, *, name: str) -> None:
-    """Records, once under `name`, the decision that bars a withdrawn model until a new evaluation. A model without
-    decisions needs none."""
+    """Records, once under `name`, the decision that bars a withdrawn model until a new evaluation. Does nothing for a
+    model without decisions."""
     decisions = ledger.decisions(candidate=candidate, limit=1_000)
     if decisions and not any(decision.id == name for decision in decisions):
         ledger.put_decision(after_service(decisions[0], taken, trust.policy, id=name))
@@ -271,7 +274,7 @@ def _prefix(canary: Canary) -> str:
 
 
 def _counts(job: Job) -> bool:
-    """True if the job's end says something about its weights."""
+    """True if the job's end says something about its weights: solved by the model, or not at all."""
     return job.state in COUNTED and job.solved_by in BY_MODEL
 
 

@@ -25,8 +25,8 @@ from policies.policy import Policy, read_content
 
 
 class PolicyStore:
-    """Policies in the log, oldest first, opened once. Raises AuditError, PolicyError, and BrokenError for an exchanged
-    file."""
+    """The policy in force and all earlier ones, read from the audit log. Creating it restores a differing policy file,
+    and logs a first policy. Raises AuditError, PolicyError, and BrokenError for an exchanged file."""
 
     def __init__(self, audit: AuditLog, data: Path, logged: Iterable[str]) -> None:
         self._audit = audit
@@ -61,8 +61,8 @@ class PolicyStore:
     def change(
         self, content: bytes, envelope: bytes, signers: Callable[[PolicyInForce, Policy], tuple[str, ...]]
     ) -> Policy:
-        """Puts a file into force. `signers` returns the names of the signers, or raises. Raises PolicyError for an
-        invalid file, BrokenError if it is in force but its copy could not be written."""
+        """Logs a signed policy file and puts it into force. `signers` returns the names of the signers, or raises.
+        Raises PolicyError for an invalid file, BrokenError if it is in force but its copy could not be written."""
         policy = parse_policy(content, "the signed file")
         names = signers(self.in_force(), policy)
         self._audit.append(

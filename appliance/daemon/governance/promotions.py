@@ -18,7 +18,8 @@ LOOKED_AT = 10_000
 
 
 def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int) -> list[PromotionView]:
-    """Returns promotions, newest first; a decision repeated with an approval counts once.
+    """Returns the models' promotions with gains and losses, newest first; a decision repeated with an approval counts
+    once.
 
     `policy_of` returns the policy with a digest: nights and questions are those that the decision counted.
     """
@@ -48,8 +49,8 @@ def promotions(ledger: Ledger, policy_of: Callable[[str], Policy], *, limit: int
 
 
 def changes(met: Sequence[Evaluation]) -> tuple[TasksetChange, ...]:
-    """Returns changes by taskset over the questions both models answered in these evaluations, oldest first. A repeated
-    question counts with its first answers, as in the decision."""
+    """Counts gained and lost questions by taskset, over the questions that both models answered in these evaluations,
+    oldest first. A repeated question counts with its first answers, as in the decision."""
     both = first_answers(paired(one.champion.items, one.candidate.items) for one in met)
     items = Counter(item.family for item in both)
     gained = Counter(item.family for item in both if item.gained)

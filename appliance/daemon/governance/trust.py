@@ -44,8 +44,8 @@ KEPT = 8192
 
 
 class Trust:
-    """Keys, policies and signature checks, opened once by the core. Raises AuditError, and what `PolicyStore`
-    raises."""
+    """Registered keys, policies and signature checks, read from the audit log; an empty log is begun. Raises
+    AuditError, and what `PolicyStore` raises."""
 
     def __init__(self, audit: AuditLog, data: Path, now: Callable[[], str]) -> None:
         self._audit = audit
@@ -81,7 +81,8 @@ class Trust:
         )
 
     def change_key(self, envelope: bytes) -> KnownKey:
-        """Admits or revokes a key. Raises RefusedByPolicyError with the reason's name."""
+        """Admits or revokes a person's key as a signed statement demands, and logs that. Raises RefusedByPolicyError
+        with the reason's name."""
         with self._lock:
             people = self.policy.approval.people
             with self._refusing("key.refused", envelope):
@@ -104,7 +105,7 @@ class Trust:
     def verify_approval(
         self, envelope: bytes, question: ApprovalSubject, known: Sequence[Approval]
     ) -> tuple[SignedApproval, KnownKey]:
-        """Verifies an approval or rejection; `known` are those on record about the candidate. Raises
+        """Verifies a person's signed approval or rejection of a candidate. `known` are those on record about it. Raises
         RefusedByPolicyError with the reason's name, which is logged."""
         last_at: dict[str, str] = {}
         for one in known:
@@ -125,14 +126,15 @@ class Trust:
     def verify_validation(
         self, envelope: bytes, asked: ValidationSubject, before: bytes | None = None
     ) -> tuple[SignedValidation, KnownKey]:
-        """Verifies the validation of a job. Raises RefusedByPolicyError as `verify_approval` does."""
+        """Verifies a person's signed validation of a job. Raises RefusedByPolicyError with the reason's name, which is
+        logged."""
         with self._refusing("meaning.refused", envelope, job=asked.job):
             return verify_validation(
                 envelope, asked, self.register, before=before, now=self._now(), latest=self._audit.latest
             )
 
     def valid_approvals(self, approvals: Iterable[Approval], *, at: str) -> list[Approval]:
-        """Returns the recorded approvals that match what was signed, by a key valid now, unexpired at `at`, each with
+        """Returns the recorded approvals that match what was signed, by a key valid now, unexpired at `at`. Each gets
         the signed time. A record that does not match is logged by name."""
         read = []
         for one in approvals:
@@ -147,7 +149,7 @@ class Trust:
         ]
 
     def decision_time(self) -> str:
-        """Returns the time to decide as of: now, or the latest logged time if the clock is behind."""
+        """Returns the time that a decision is made as of: now, or the latest logged time if later."""
         return max(in_utc(self._now()), in_utc(self._audit.latest))
 
     def log(self, kind: str, **what: str) -> None:
@@ -161,8 +163,9 @@ class Trust:
         return self.policies.policy
 
     def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
-        """Puts a signed file into force; the broker reads its isolation settings when it starts. Raises PolicyError for
-        an invalid file, RefusedByPolicyError for an insufficiently signed edit."""
+        """Verifies the signatures of a policy file, logs it and puts it into force; the broker reads its isolation
+        settings when it starts. Raises PolicyError for an invalid file, RefusedByPolicyError for an insufficiently
+        signed edit."""
 
         def signers(before: PolicyInForce, policy: Policy) -> tuple[str, ...]:
             with self._refusing("policy.refused", envelope, file=policy.digest):
@@ -191,7 +194,8 @@ class Trust:
 
     @contextmanager
     def _refusing(self, kind: str, envelope: bytes, **about: str) -> Iterator[None]:
-        """Logs a statement refused inside the block with the reason, and raises the error for the person."""
+        """Logs a signed statement that is refused inside the block, and raises RefusedByPolicyError with the reason's
+        name."""
         try:
             yield
         except StatementRefused as error:
@@ -207,7 +211,7 @@ class Trust:
 
 
 def _signers(envelope: bytes) -> list[JsonValue]:
-    """Returns the keys an envelope names, unverified."""
+    """Returns the keys that a signed envelope names, unverified; none for an unreadable one."""
     try:
         return list(open_envelope(envelope).signers)
     except StatementRefused:

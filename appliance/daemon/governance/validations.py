@@ -35,7 +35,7 @@ SETTLED = 1000
 
 
 class Validations:
-    """Records validations, one at a time across threads."""
+    """Lists jobs that wait for a person's validation, and records validations one at a time across threads."""
 
     def __init__(
         self, ledger: AuditedLedger, trust: Trust, data: Path, now: Callable[[], str], events: EventLog
@@ -48,13 +48,13 @@ class Validations:
         self._lock = threading.Lock()
 
     def waiting(self, limit: int) -> list[Job]:
-        """Returns jobs without a valid validation, newest first, solved or not; replays are excluded."""
+        """Returns jobs that a person has yet to validate, newest first, solved or not; replays are excluded."""
         found = (job for job in self._ledger.jobs(limit=LOOKED_AT) if self._waits(job))
         return [self.as_it_counts(job) for job, _ in zip(found, range(limit), strict=False)]
 
     def listed(self, limit: int) -> list[Job]:
-        """Returns all jobs, newest first, with only valid validations and without envelopes, which contain whole
-        pages."""
+        """Returns all jobs, newest first, each with its person's validation only if that is valid. Envelopes, which
+        contain whole pages, are left out."""
         jobs = [self.as_it_counts(job) for job in self._ledger.jobs(limit=limit)]
         brief = {"envelope": ""}
         return [
@@ -63,12 +63,12 @@ class Validations:
         ]
 
     def as_it_counts(self, job: Job) -> Job:
-        """Returns the job without an invalid validation: unsigned, or by a key that no longer counts."""
+        """Returns the job without its person's validation if that is unsigned or by a key that no longer counts."""
         return job if job.validation is None or self._counts(job) else job.model_copy(update={"validation": None})
 
     def record(self, name: str, envelope: bytes) -> Job:
-        """Verifies and records a signed validation. Raises NotThereError, RefusedByPolicyError with the reason's
-        name."""
+        """Verifies a person's signed validation of a job, logs it, and stores it with the job. Raises NotThereError,
+        RefusedByPolicyError with the reason's name."""
         with self._lock:
             job = job_named(self._ledger, name)
             if why := not_asked(job):
@@ -108,12 +108,12 @@ class Validations:
             return updated
 
     def ended(self, job: Job) -> None:
-        """Stores a validation beside the bundle if it came while the bundle was made."""
+        """Stores an ended job's validation beside its bundle, if it came while the bundle was made."""
         with self._lock:
             self._write_beside(self._ledger.job(job.id) or job)
 
     def revoked(self, key: KnownKey) -> None:
-        """Removes the validations by this key from unended jobs."""
+        """Removes the validations signed with a revoked key from unended jobs, and logs that."""
         with self._lock:
             for job in self._ledger.unended_jobs():
                 if job.validation is None or job.validation.key != key.fingerprint:
@@ -125,7 +125,8 @@ class Validations:
                 )
 
     def reconcile(self) -> None:
-        """Completes what a kill may have left undone."""
+        """Removes validations by revoked keys and stores validations beside their bundles, where a kill left that
+        undone."""
         for key in self._trust.register.keys:
             if not key.valid:
                 self.revoked(key)
@@ -136,7 +137,7 @@ class Validations:
         return not (not_asked(job) or job.replay_of is not None or self._counts(job))
 
     def _counts(self, job: Job) -> bool:
-        """True for a validation by a valid person's key about the job's content; verified on each call."""
+        """True if the job has a validation by a valid person's key over its content; verified on each call."""
         key = self._trust.register.known(job.validation.key) if job.validation is not None else None
         if job.validation is None or key is None or not key.valid:
             return False

@@ -33,8 +33,8 @@ class GpuState:
 
 
 def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[GpuState, ...]:
-    """Parses lines of `index, uuid, degrees, MiB` and of `uuid, process, MiB`; malformed lines are skipped. `others`
-    returns True for a process of somebody else."""
+    """Parses GPU states from `nvidia-smi`'s lines of `index, uuid, degrees, MiB` and of `uuid, process, MiB`; malformed
+    lines are skipped. `others` returns True for a process of somebody else."""
     taken = _taken(users, others)
     found = []
     for line in gpus.splitlines():
@@ -49,7 +49,7 @@ def read_gpus(gpus: str, users: str, others: Callable[[int], bool]) -> tuple[Gpu
 
 
 def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, float]]:
-    """Returns MiB by foreign process, by the GPU's uuid."""
+    """Returns the GPU memory in MiB that other programs use, by GPU uuid and process id."""
     taken: dict[str, dict[int, float]] = {}
     for line in users.splitlines():
         parts = [part.strip() for part in line.split(",")]
@@ -62,7 +62,7 @@ def _taken(users: str, others: Callable[[int], bool]) -> dict[str, dict[int, flo
 
 
 def _number(text: str) -> float | None:
-    """Parses a number; None for `[N/A]`, `ERR!` and other words."""
+    """Parses a number printed by `nvidia-smi`; None for `[N/A]`, `ERR!` and other words."""
     try:
         found = float(text)
     except ValueError:
@@ -71,7 +71,8 @@ def _number(text: str) -> float | None:
 
 
 def gpu_reasons(gpus: Iterable[GpuState], least_gib: float, most_celsius: float) -> list[str]:
-    """Returns why work must pause, one sentence each; a limit of 0 is disabled."""
+    """Returns why work must pause because of a GPU's free memory or temperature, one sentence each; a limit of 0 is
+    disabled."""
     reasons = []
     for gpu in gpus:
         if least_gib and gpu.left_gib is not None and gpu.left_gib < least_gib:
@@ -85,12 +86,12 @@ def gpu_reasons(gpus: Iterable[GpuState], least_gib: float, most_celsius: float)
 
 
 class GpuReader:
-    """GPU states at most `SECONDS` old. One thread at a time queries; others get the last result."""
+    """Reads the GPUs' states, at most every `SECONDS`. One thread at a time queries; others get the last result."""
 
     def __init__(
         self, pid: int, *, run: Ask = ask, clock: Callable[[], float] = time.monotonic, root: Path = Path("/")
     ) -> None:
-        """Sets up the reader. Process `pid` and its children count as ours."""
+        """Creates the reader of GPU states. Process `pid` and its children do not count as other programs."""
         self._pid, self._run, self._clock, self._root = pid, run, clock, root
         self._next = -math.inf
         self._seen: tuple[GpuState, ...] = ()

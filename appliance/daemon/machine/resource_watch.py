@@ -48,8 +48,8 @@ class FreeResources:
 
 
 def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> list[str]:
-    """Returns why work must pause, one sentence each; empty if it may run. `paused` means that it does not run now, so
-    the limits for starting apply."""
+    """Returns why work must pause for lack of disk, memory or GPU room, one sentence each; empty if it may run.
+    `paused` means that it does not run now, so the limits for starting apply."""
     reasons = [free.read_only] if free.read_only else []
     least = limits.disk_gib * (1.0 if paused else DISK_SHARE)
     if free.disk_gib < least:
@@ -64,8 +64,8 @@ def pause_reasons(free: FreeResources, limits: ResourceLimits, paused: bool) -> 
 
 
 def memory_needed(limit: float, total: float | None, paused: bool) -> float:
-    """Returns the GiB that must be free: the limit; for paused work twice that, capped halfway between the limit and
-    the total, since twice a large limit is never free."""
+    """Returns the GiB of memory that must be free for work to run: the limit; for paused work twice that, capped
+    halfway between the limit and the total, since twice a large limit is never free."""
     if not paused:
         return limit
     factor = MEMORY_FACTOR * limit
@@ -75,7 +75,8 @@ def memory_needed(limit: float, total: float | None, paused: bool) -> float:
 def free_resources(
     data: Path, meminfo: Path = Path("/proc/meminfo"), gpus: Callable[[], tuple[GpuState, ...]] = tuple
 ) -> FreeResources:
-    """Measures free resources. Raises OSError if the data folder is inaccessible."""
+    """Measures the free disk space, memory and GPU memory of the daemon's machine. Raises OSError if the data folder is
+    inaccessible."""
     memory = _memory_gib(meminfo)
     return FreeResources(
         shutil.disk_usage(data).free / GIB,
@@ -99,20 +100,21 @@ def _memory_gib(meminfo: Path) -> dict[str, float]:
 
 
 class ResourceWatch:
-    """Compares resources with limits; thread-safe. `look` measures, `limits` returns the limits."""
+    """Decides when work pauses because disk, memory or GPUs run short; thread-safe. `look` measures, `limits` returns
+    the limits."""
 
     def __init__(self, look: Callable[[], FreeResources], limits: Callable[[], ResourceLimits]) -> None:
         self._look, self._limits = look, limits
         self._paused = False
 
     def pause_reason(self) -> str:
-        """Returns why running work must pause; empty if it may continue."""
+        """Measures disk, memory and GPUs, and returns why running work must pause; empty if it may continue."""
         reasons = pause_reasons(self._look(), self._limits(), paused=False)
         self._paused = self._paused or bool(reasons)
         return "; ".join(reasons)
 
     def require(self) -> None:
-        """Raises NoRoomError if work paused and resources do not yet suffice to resume."""
+        """Raises NoRoomError if work paused and disk, memory or GPUs do not yet suffice to resume."""
         if not self._paused:
             return
         reasons = pause_reasons(self._look(), self._limits(), paused=True)

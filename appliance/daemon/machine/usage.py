@@ -26,7 +26,7 @@ GPU_QUERY = "--query-gpu=name,utilization.gpu,memory.used,memory.total"
 
 
 class MachineWatch:
-    """Measures the machine; thread-safe. `broker` is the broker's socket."""
+    """Measures the load of the daemon's machine; thread-safe. `broker` is the sandbox broker's socket."""
 
     def __init__(self, data: Path, broker: Path, proc: Path = Path("/proc")) -> None:
         self._data = data
@@ -39,7 +39,8 @@ class MachineWatch:
         self._sandboxes: dict[str, float] | None = None
 
     def view(self, processes: dict[str, int]) -> MachineView:
-        """Returns a snapshot. `processes` maps names to the pids to include."""
+        """Returns the machine's current load: processors, memory, disk, GPUs and sandboxes. `processes` maps names to
+        the pids to include."""
         with self._lock:
             if time.monotonic() - self._asked >= SECONDS:
                 self._gpus, self._sandboxes = _gpus(), _broker_figures(self._broker)
@@ -78,7 +79,7 @@ def memory_bytes(meminfo: str) -> dict[str, int]:
 
 
 def gpu_uses(table: str) -> tuple[GpuUse, ...]:
-    """Parses lines of `name, percent, MiB, MiB`; malformed lines are skipped."""
+    """Parses `nvidia-smi`'s lines of `name, percent, MiB, MiB` into each GPU's use; malformed lines are skipped."""
     found = []
     for line in table.splitlines():
         name, *rest = (part.strip() for part in line.rsplit(",", 3))
@@ -103,7 +104,7 @@ def _gpus() -> tuple[GpuUse, ...]:
 
 
 def _process(proc: Path, name: str, pid: int) -> ProcessUse | None:
-    """Returns a process's use; None if it has ended."""
+    """Returns a process's memory and CPU time; None if it has ended."""
     try:
         fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -118,7 +119,7 @@ def _process(proc: Path, name: str, pid: int) -> ProcessUse | None:
 
 
 def _broker_figures(path: Path) -> dict[str, float] | None:
-    """Returns the broker's figures; None if it does not answer in time."""
+    """Returns the sandbox broker's statistics; None if it does not answer in time."""
     if not path.exists():
         return None
     reactor = Reactor()

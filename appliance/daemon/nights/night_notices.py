@@ -14,7 +14,7 @@ from appliance.text.printable import printable
 
 
 def night_notice(ledger: AuditedLedger, night: Night) -> Notice:
-    """Returns the report of the night's cycle; without a cycle, the reason why it did not run."""
+    """Builds the notice about an ended night: the report of its cycle, or the reason why none ran."""
     title = printable(f"Assay: the night of {night.key} is {night.state.value}", limit=120)
     about = {"night": night.model_dump(mode="json")}
     cycle = ledger.cycle(night.cycle) if night.cycle else None

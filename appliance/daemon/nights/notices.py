@@ -35,7 +35,7 @@ LONGEST_TEXT = 20_000
 
 
 class NoticeError(Exception):
-    """A notice could not be sent; the text contains no secret."""
+    """A notice about a night could not be sent; the text contains no secret."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,8 @@ class Notice:
 
 
 class Notices:
-    """Sends notices in the background; `said` gets a sentence for each failed channel, `done` is called at the end."""
+    """Sends notices about nights in background threads, through the configured channels. `said` gets a sentence for
+    each failed one."""
 
     def __init__(self, settings: ReportSettings, said: Callable[[str], object]) -> None:
         self._settings = settings
@@ -57,7 +58,7 @@ class Notices:
 
     @property
     def ways(self) -> dict[str, Callable[[Notice], None]]:
-        """Configured channels by name."""
+        """Functions that send a notice, by the name of the configured channel."""
         settings = self._settings
         found: dict[str, Callable[[Notice], None]] = {}
         if settings.webhook:
@@ -69,20 +70,20 @@ class Notices:
         return found
 
     def tell(self, notice: Callable[[], Notice], done: Callable[[], object] = lambda: None) -> None:
-        """Builds the notice and sends it through every channel, in its own thread."""
+        """Builds a notice and sends it through every configured channel, in its own thread. Calls `done` afterwards."""
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         thread = threading.Thread(target=self._tell, args=(notice, done), name="notices", daemon=True)
         self._threads.append(thread)
         thread.start()
 
     def close(self, seconds: float = 5.0) -> None:
-        """Waits up to `seconds` per notice under way."""
+        """Waits up to `seconds` for each notice that is being sent."""
         for thread in self._threads:
             thread.join(seconds)
 
     def try_all(self, notice: Notice) -> dict[str, str]:
-        """Sends through all channels concurrently and returns why each failed, empty on success. A server that answers
-        byte by byte times out too."""
+        """Sends a notice through all configured channels concurrently, and returns why each failed, empty on success. A
+        server that answers byte by byte times out too."""
         late = f"it took longer than {self._settings.timeout:g} seconds"
         found = dict.fromkeys(self.ways, late)
 

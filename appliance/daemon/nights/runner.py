@@ -46,7 +46,7 @@ class _Stop:
 
 
 class NightStop:
-    """Stops one worker at a step boundary, or after a time limit."""
+    """Ends the worker of a night's cycle at a step boundary, or after a time limit."""
 
     def __init__(self, ledger: SqliteLedger, supervisor: WorkerSupervisor, events: EventLog, within: timedelta) -> None:
         self._ledger, self._supervisor, self._events, self._within = ledger, supervisor, events, within
@@ -57,11 +57,12 @@ class NightStop:
         return self._stop is not None
 
     def forget(self) -> None:
-        """Drops the pending stop."""
+        """Drops the pending request to end a cycle's worker."""
         self._stop = None
 
     def enforce(self, cycle: str, why: str, now: datetime, *, at_once: bool) -> None:
-        """Asks the cycle's worker to end because of `why`; called repeatedly until it has."""
+        """Asks the cycle's worker to end because of `why`. It does so at the worker's next step boundary, after the
+        time limit, or with `at_once` immediately, and is called repeatedly until the worker has ended."""
         if self._stop is None or self._stop.cycle != cycle:
             self._events.add("schedule", f"{cycle} must stop: {why}")
             self._stop = _Stop(cycle, self._ledger.newest_event(), now, now + self._within)
@@ -90,9 +91,12 @@ log = structlog.get_logger("assay")
 
 
 class Nights:
-    """Runs the schedule; thread-safe. `look` does what is due and returns the seconds until the next look; `ended` gets
-    a begun night that has ended; `before` runs before a night's cycle begins, may take long, and the night is decided
-    again after it."""
+    """Begins, holds and ends the schedule's nights; thread-safe. `look` does what is due and returns the seconds until
+    the next look.
+
+    `ended` gets a begun night that has ended; `before` runs before a night's cycle begins, may take long, and the night
+    is decided again after it.
+    """
 
     def __init__(
         self,
@@ -127,7 +131,8 @@ class Nights:
 
     # queries
     def holds(self, cycle: str) -> str:
-        """Returns why the cycle may not work now; empty if it may. A cycle that no night began is never held."""
+        """Returns why the schedule forbids work on the cycle now; empty if it does not. A cycle that no night began is
+        never held."""
         if (
             not self.rules.enabled
             or cycle == self._allowed
@@ -139,7 +144,7 @@ class Nights:
 
     @property
     def looked(self) -> bool:
-        """True if the machine was measured since the start."""
+        """True if the machine's use was measured since the start."""
         return self.seen is not NOTHING_SEEN
 
     @property
@@ -159,14 +164,14 @@ class Nights:
         return found[0].opens.isoformat(timespec="seconds") if found else None
 
     def release(self, cycle: str) -> None:
-        """Lets the cycle run at any hour, on a person's request."""
+        """Lets a night's cycle run at any hour, on a person's request."""
         if cycle in self._begun and self.book.released() != cycle:
             self.book.change(released=cycle)
             self._events.add("schedule", f"{cycle} may run at any hour: a person asked for it")
 
     # the clock
     def look(self) -> float:
-        """Takes the actions that are due. Returns the maximum seconds until the next look."""
+        """Begins, holds and ends nights as is due now. Returns the maximum seconds until the next look."""
         seconds = self._look()
         if self._preparing:  # without the lock: a person may pause nights, or begin a cycle, meanwhile
             self.before()
@@ -200,14 +205,14 @@ class Nights:
             return self._pause_between(deciding, now)
 
     def _tell_missed(self, missed: list[Night]) -> None:
-        """Notifies people once, with the newest missed night, for all that passed unobserved."""
+        """Notifies people once, with the newest of these missed nights. The others count as reported."""
         for night in missed[:-1]:
             self.book.reported(night.key)
         for night in missed[-1:]:
             self.ended(night)
 
     def _forget(self) -> None:
-        """Resets the count, so that nights while the schedule is disabled are not missed."""
+        """Resets the schedule's state while it is disabled, so that nights meanwhile do not count as missed."""
         self._allowed, self._why = "", ""
         self._stop.forget()
         state = self._ledger.schedule()
@@ -255,7 +260,8 @@ class Nights:
             self._close(night, action)
 
     def _begin(self, night: Night) -> None:
-        """Records the cycle's id before it begins: after a kill in between, exactly that cycle belongs to the night."""
+        """Begins a night's cycle; at the first call only notes that `before` must run first. The cycle's id is recorded
+        before it begins: after a kill in between, exactly that cycle belongs to the night."""
         if self._prepared != night.key:
             self._preparing, self._why = night.key, "a night is about to begin: verified work becomes tasks"
             self.book.put(night, state=NightState.OPEN, begins=True, reason="", paused=False, reported=False)
@@ -300,8 +306,8 @@ class Nights:
         self.ended(ended)
 
     def _count_work(self, now: datetime) -> None:
-        """Adds time and energy since the last look to the working night, also while a held one finishes its step, but
-        not for a cycle that a person released."""
+        """Adds the time and energy since the last look to the night whose cycle works. A held night counts too while it
+        finishes its step, but not a cycle that a person released."""
         before, joules = self._joules, self.seen.joules
         self._joules = joules
         if self._last is None:
@@ -315,7 +321,7 @@ class Nights:
                 self.book.put(night, seconds=night.seconds + passed.total_seconds(), joules=taken or night.joules)
 
     def _enforce(self, now: datetime) -> None:
-        """Stops a worker on a night's cycle that may not work now."""
+        """Asks the worker of a night's cycle to end if that cycle may not work now."""
         unfinished = self._cycles.unfinished()
         if unfinished is None or not self.holds(unfinished.id) or not self._cycles.supervisor.works_on(unfinished.id):
             self._stop.forget()

@@ -10,7 +10,8 @@ from appliance.ledger.audited import TamperedError
 
 
 def schedule_thread(nights: Nights, wake: Callable[[], object], on_error: Callable[[Exception], None]) -> WakeThread:
-    """Creates the thread; `wake` is called when a night's cycle may work."""
+    """Creates the thread that runs the schedule of nights, without starting it. `wake` is called when a night's cycle
+    may work."""
 
     def look() -> float:
         try:

@@ -29,7 +29,7 @@ TOLD_WITHIN = timedelta(days=1)
 
 
 class NightBook:
-    """Records of nights; thread-safe. `lock` is held across related calls."""
+    """Records of nights and of the schedule's state in the ledger; thread-safe. `lock` is held across related calls."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class NightBook:
         return sorted(self._ledger.nights(limit), key=lambda night: night.key, reverse=True)
 
     def state(self) -> ScheduleState:
-        """Returns the recorded state, or the initial one before the first look."""
+        """Returns the schedule's recorded state, or the initial one before the first look."""
         return self._ledger.schedule() or ScheduleState(calendar=self._calendar.text, since=self._now())
 
     def coming(self, count: int) -> list[Occasion]:
-        """Returns the next nights, except those that a pause covers."""
+        """Returns the next nights of the calendar, except those that a pause covers."""
         state, now = self._ledger.schedule(), self.moment()
         paused = state is not None and state.paused
         if not self._rules.enabled or (paused and state is not None and not state.until):
@@ -65,7 +65,7 @@ class NightBook:
 
     # requests of people
     def pause(self, until: str = "") -> ScheduleState:
-        """Pauses all nights until that time, or until `resume`."""
+        """Pauses all nights until that time, or until `resume`, and returns the schedule's new state."""
         changed = self.change(paused=True, until=until)
         self._events.add("schedule", f"nights are paused{f' until {until}' if until else ''} by a person")
         return changed
@@ -76,14 +76,15 @@ class NightBook:
         return changed
 
     def reported(self, key: str) -> None:
-        """Marks the night's end as reported, or unreportable."""
+        """Marks the end of a night as reported to people, or as unreportable."""
         with self.lock:
             night = self._ledger.night(key)
             if night is not None and night.state.ended:
                 self._ledger.put_night(night.model_copy(update={"reported": True}))
 
     def current_state(self, now: datetime) -> ScheduleState:
-        """Returns the state, restarted for a changed calendar; ends an expired pause."""
+        """Returns the schedule's state, restarted for a changed calendar; ends an expired pause. Records a changed
+        state."""
         state = self._ledger.schedule()
         changed = state
         if state is None or state.calendar != self._calendar.text:
@@ -109,7 +110,7 @@ class NightBook:
         return state.released if state is not None else ""
 
     def put(self, night: Night, **changes: object) -> Night:
-        """Records a changed night; a new reason to wait is an event."""
+        """Records a night with these changes and returns it; a new reason to wait is an event."""
         changed = night.model_copy(update=changes)
         if changed == night and night.updated:
             return night
@@ -120,12 +121,13 @@ class NightBook:
         return changed
 
     def untold(self, now: datetime) -> list[Night]:
-        """Returns recently ended nights that were not reported before the daemon ended."""
+        """Returns recently ended nights of which people were not notified before the daemon ended."""
         found = (night for night in self._ledger.nights(REMEMBERED) if night.state.ended and not night.reported)
         return [night for night in found if abs(now - time_of(night.updated)) < TOLD_WITHIN]
 
     def to_decide(self, now: datetime) -> list[Night]:
-        """Returns unended nights and at most one new open night, the first."""
+        """Returns the nights to begin, hold or end now. These are the unended ones, and at most one that opens now or
+        is made up."""
         recorded = self._ledger.nights(REMEMBERED)
         by_key = {night.key: night for night in recorded}
         found = [night for night in recorded if not night.state.ended]
@@ -145,7 +147,7 @@ class NightBook:
         return sorted(found, key=lambda night: night.key)
 
     def _to_make_up(self, recorded: list[Night], now: datetime) -> list[Night]:
-        """Returns the newest night if it was missed unintentionally."""
+        """Returns the newest night, reopened from now on, if it was missed unintentionally; this is an event."""
         newest = max(recorded, key=lambda night: night.key, default=None)
         if newest is None or newest.state is not NightState.MISSED or newest.begins or newest.made_up or newest.paused:
             return []
@@ -155,7 +157,7 @@ class NightBook:
         return [newest.model_copy(update=again)]
 
     def record_missed(self, state: ScheduleState, now: datetime) -> list[Night]:
-        """Records nights that passed unobserved, ascending."""
+        """Records the nights that passed unobserved as missed, and returns them, ascending; each is an event."""
         known = self._ledger.nights(REMEMBERED)
         keys = {night.key for night in known}
         opened = [moment for night in known if (moment := time_of(night.opens)) <= now]
@@ -184,7 +186,7 @@ class NightBook:
 
 
 def _is_over(night: Night, moment: datetime) -> bool:
-    """True if the night had not begun at that moment, or its window had closed."""
+    """True if the night's window opens after that moment, or had closed before it."""
     return time_of(night.opens) > moment or (bool(night.closes) and time_of(night.closes) <= moment)
 
 

@@ -45,7 +45,8 @@ _PR_CAPBSET_READ, _PR_CAPBSET_DROP, _CAPABILITY_VERSION_3 = 23, 24, 0x20080522
 
 
 def guard(command: list[str]) -> None:
-    """Runs brokers until the daemon closes standard input."""
+    """Runs sandbox brokers, one after another, until the daemon closes standard input. Reports each one's end on
+    standard output."""
     os.umask(0o077)
     settings = sys.stdin.buffer.readline()
     pause = 0.0
@@ -65,7 +66,8 @@ def guard(command: list[str]) -> None:
 
 
 def limit_capabilities() -> None:
-    """Drops all capabilities except those in `KEPT`, for child processes too. Raises OSError."""
+    """Drops all capabilities of this process but those that sandboxes need (`KEPT`), for child processes too. Raises
+    OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     kept = sum(1 << number for number in KEPT.values())
     held = [number for number in range(64) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1]
@@ -93,7 +95,7 @@ def _start(command: list[str], settings: bytes) -> subprocess.Popen[bytes]:
 
 
 def _daemon_ended(process: subprocess.Popen[bytes] | None, seconds: float | None) -> bool:
-    """Waits: True once the daemon has ended, False once the given broker has, or after `seconds`."""
+    """Waits for an end: True once the daemon has ended, False once the given broker has, or after `seconds`."""
     deadline = None if seconds is None else time.monotonic() + seconds
     watched = [0] if process is None else [0, os.pidfd_open(process.pid)]
     try:

@@ -39,15 +39,15 @@ ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:
 
 
 class BrokerEnd(FrozenModel):
-    """The guard's report of an ended broker."""
+    """The guard's report of an ended sandbox broker."""
 
     code: int
     seconds: float
     retry_seconds: float | None
 
     def describe(self, last_line: str, *, no_memory: bool = False) -> str:
-        """Describes the end for people. `last_line` is the broker's last, used unless it was killed. `no_memory`: the
-        kernel recorded an out-of-memory kill meanwhile."""
+        """Describes the end of a sandbox broker for people, and when it restarts. `last_line` is the broker's last,
+        used unless it was killed. `no_memory`: the kernel recorded an out-of-memory kill meanwhile."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with status {self.code}"
         if no_memory and self.code == -signal.SIGKILL:
             how = "ran out of memory and was killed by the kernel"
@@ -67,14 +67,15 @@ class GuardLines:
     """Non-blocking line reader of a pipe."""
 
     def __init__(self, descriptor: int, early: bytes = b"") -> None:
-        """Sets up the reader. `early` has bytes read from the pipe before."""
+        """Creates a line reader of a pipe, which becomes non-blocking. `early` has bytes read from the pipe before."""
         os.set_blocking(descriptor, False)
         self.descriptor = descriptor
         self.ended = False
         self._rest = early
 
     def waiting(self) -> list[bytes]:
-        """Returns the available lines; an unfinished line follows later, at the pipe's end, or once it is too long."""
+        """Returns the lines that the pipe has now; an unfinished line follows later, at the pipe's end, or once it is
+        too long."""
         while not self.ended:
             try:
                 data = os.read(self.descriptor, 1 << 16)
@@ -91,13 +92,14 @@ class GuardLines:
 
 
 def command(socket: Path, uid: int) -> list[str]:
-    """Returns the broker's command line, for settings on standard input. `uid` may use it beside root."""
+    """Returns the sandbox broker's command line, for settings on standard input. `uid` may use it beside root."""
     allowed = ["--allow-uid", str(uid)] if uid else []
     return [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--socket", str(socket), *allowed]
 
 
 class BrokerProcess:
-    """The daemon's broker: `start` before other threads, `watch` after dropping rights, `close` last."""
+    """The daemon's sandbox broker and its guard process: `start` before other threads, `watch` after dropping rights,
+    `close` last."""
 
     def __init__(self, settings: BrokerSettings, socket: Path, program: Sequence[str]) -> None:
         self.socket = socket
@@ -110,8 +112,8 @@ class BrokerProcess:
         self._lock = threading.Lock()
 
     def start(self) -> str:
-        """Returns an empty string when the broker answers, else why it does not; the guard then keeps trying, unless
-        the broker reports unusable settings."""
+        """Starts the sandbox broker under its guard. Returns an empty string once it answers, else why it does not; the
+        guard then keeps trying, unless the broker reports unusable settings."""
         self._guard = subprocess.Popen(
             [sys.executable, "-I", "-S", str(broker_guard.__file__), *self._program],
             stdin=subprocess.PIPE,
@@ -131,7 +133,8 @@ class BrokerProcess:
             raise
 
     def watch(self, log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]) -> None:
-        """Stores the broker's output; calls `say` for each end, `lost` when no other broker will start."""
+        """Starts a thread that logs the sandbox broker's output; it calls `say` for each end, `lost` when no other
+        broker will start."""
         guard = self._guard
         assert guard is not None
         self._thread = threading.Thread(
@@ -140,12 +143,12 @@ class BrokerProcess:
         self._thread.start()
 
     def stop_news(self) -> None:
-        """Suppresses further news, because the recipients are about to end."""
+        """Stops reports about the sandbox broker, because their recipients are about to end."""
         with self._lock:
             self._closing = True
 
     def close(self) -> None:
-        """Ends broker and guard and waits for them."""
+        """Ends the sandbox broker and its guard, and waits for them."""
         self.stop_news()
         guard, self._guard = self._guard, None
         if guard is None:
@@ -183,7 +186,7 @@ class BrokerProcess:
                 return problem
 
     def _first_line(self, guard: subprocess.Popen[bytes]) -> str:
-        """Returns the last line of the broker's early output, which is logged later."""
+        """Reads the sandbox broker's early output, to be logged later, and returns its last line."""
         assert guard.stderr is not None
         if select.select([guard.stderr], [], [], 1.0)[0]:
             self._early = os.read(guard.stderr.fileno(), 1 << 16)
@@ -193,8 +196,8 @@ class BrokerProcess:
     def _read_news(
         self, guard: subprocess.Popen[bytes], log: ChildLog, say: Callable[[str], None], lost: Callable[[], None]
     ) -> None:
-        """Reads until both pipes end. The broker's output is logged before the guard's news of its end, as it was
-        written."""
+        """Logs the sandbox broker's output and reports its ends, until both pipes of its guard end. Output is logged
+        before the report of its end, as it was written."""
         assert guard.stdout is not None
         assert guard.stderr is not None
         memory = MemoryKills.seen_from(guard.pid)

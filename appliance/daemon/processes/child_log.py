@@ -23,7 +23,7 @@ PART_BYTES = 256 << 10
 
 
 class ChildLog:
-    """Appends lines to `path`, adding a timestamp where one is missing.
+    """Appends lines of a child's output to the file `path`, adding a timestamp where one is missing.
 
     At `max_bytes` the file becomes `path.1`, the previous one `path.2`; older ones are dropped.
     """
@@ -40,19 +40,20 @@ class ChildLog:
         self.trouble = ""
 
     def drain(self, pipe: IO[bytes]) -> None:
-        """Clears the last lines, then copies lines until the pipe's end; lines over 8 KiB are split."""
+        """Logs lines from a child's pipe until its end; lines over 8 KiB are split. Clears the last lines of the
+        previous child first."""
         self.forget()
         while line := pipe.readline(LINE_BYTES):
             self.keep(line)
 
     def forget(self) -> None:
-        """Clears the last lines for a new child; the file stays."""
+        """Clears the last lines in memory for a new child; the log file stays."""
         self._tail.clear()
         self.trouble = ""
 
     def keep(self, line: bytes) -> None:
-        """Stores a line. A write error (a full disk) is only noted in `trouble`: a child must not block because its
-        output is not read."""
+        """Appends a line of a child's output to the log. A write error (a full disk) is only noted in `trouble`: a
+        child must not block because its output is not read."""
         self._tail.append(line)
         timed = line if self._goes_on or _HAS_TIME.match(line) else f"{self._now()[:19]}Z ".encode() + line
         self._goes_on = not line.endswith(b"\n")
@@ -62,7 +63,7 @@ class ChildLog:
             self.trouble = f"{self.path} cannot be written: {error.strerror}"
 
     def last_line(self) -> str:
-        """Returns the last non-empty line, at most 300 characters: for Python programs the exception."""
+        """Returns the child's last non-empty line, at most 300 characters: for Python programs the exception."""
         for line in reversed(self._tail):
             text = line.decode(errors="replace").strip()
             if text:
@@ -85,8 +86,8 @@ class ChildLog:
 
 
 def log_part(path: Path, *, after: int | None, lines: int) -> LogPart:
-    """Returns the last lines of a log; with `after`, everything after that position, or from the start if the file was
-    replaced. At most 256 KiB; an unfinished line is left for later."""
+    """Returns the last lines of a log file; with `after`, everything after that position, or from the start if the file
+    was replaced. At most 256 KiB; an unfinished line is left for later."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)

@@ -35,17 +35,17 @@ _ADOPTING = threading.Lock()
 
 
 class ForkServer:
-    """A fork server, used by one thread. All methods except `end` may raise OSError if it has ended."""
+    """A process that forks workers, used by one thread. All methods except `end` may raise OSError if it has ended."""
 
     def __init__(self, pid: int, line: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
-        """Wraps a fork server. `process` is None if it was adopted."""
+        """Represents a running fork server of workers. `process` is None if it was adopted."""
         self.pid = pid
         self.line = line
         self._process = process
 
     @classmethod
     def begun(cls) -> Self:
-        """Starts a new fork server, with nothing loaded."""
+        """Starts a new fork server of workers, with no libraries loaded."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
@@ -59,7 +59,7 @@ class ForkServer:
         return cls(process.pid, ours, process)
 
     def spare(self) -> ForkServer | None:
-        """Forks a spare from this one; None if that fails."""
+        """Forks a second fork server from this one, to replace it later; None if that fails."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with _adopting(), contextlib.suppress(OSError):
             with theirs:
@@ -70,7 +70,8 @@ class ForkServer:
         return None
 
     def _comes(self, spare: socket.socket) -> bool:
-        """Waits for the spare's first message or the end of its line; False if the fork server is stopped."""
+        """Waits for the first message of a new spare fork server, or the end of its connection. False after
+        `SPARE_SECONDS`, or if this fork server is stopped."""
         latest = time.monotonic() + SPARE_SECONDS
         while not select.select([spare], [], [], LOOK_SECONDS)[0]:
             if self.is_stopped or time.monotonic() > latest:
@@ -81,17 +82,17 @@ class ForkServer:
         socket.send_fds(self.line, [json.dumps(request).encode()], descriptors)
 
     def reply(self) -> dict[str, Any] | None:
-        """Returns the next message; None if the fork server has ended."""
+        """Waits for the fork server's next message and returns it; None if it has ended."""
         message = self.line.recv(_MOST)
         return json.loads(message) if message else None
 
     def says_something(self, seconds: float) -> bool:
-        """Waits up to `seconds`; True if there is a message, or the fork server has ended."""
+        """Waits up to `seconds`; True if the fork server has sent a message, or has ended."""
         return bool(select.select([self.line], [], [], seconds)[0])
 
     @property
     def is_stopped(self) -> bool:
-        """True if a signal stopped the process."""
+        """True if a signal stopped the fork server's process (SIGSTOP)."""
         return is_stopped(self.pid)
 
     def end(self) -> None:

@@ -26,10 +26,11 @@ WELL_SECONDS = 30.0
 
 
 class GatewayProcess:
-    """The gateway's process: `start` once, `close` last."""
+    """Runs the gateway as a child process and restarts it when it ends: `start` once, `close` last."""
 
     def __init__(self, settings: Settings, say: Callable[[str], None], command: Sequence[str] = ()) -> None:
-        """Prepares the thread. `say` is called for every end; `command` is another program, for tests."""
+        """Prepares the thread that runs the gateway. `say` gets a sentence for every end; `command` is another program,
+        for tests."""
         assay = (sys.executable, "-I", "-m", "appliance.cli.main", "gateway", "serve")
         self._command = tuple(command) or assay
         self._settings, self._say = settings, say
@@ -43,7 +44,7 @@ class GatewayProcess:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends the gateway and waits for it."""
+        """Ends the gateway's process and waits for it."""
         with self._lock:
             self._closing.set()
             child = self._child
@@ -70,8 +71,8 @@ class GatewayProcess:
             pause = min(MOST_SECONDS, pause * FACTOR)
 
     def _once(self) -> str:
-        """Runs the gateway once and returns how it ended. Its death is tied to the thread that starts it, so that
-        thread waits."""
+        """Runs the gateway's process once, logging its output, and returns how it ended. Its death is tied to the
+        thread that starts it, so that thread waits."""
         broker = self._settings.sandbox.broker
         known = {"ASSAY_DATA": str(self._settings.data), "ASSAY_API__SOCKET": str(self._settings.socket_path)}
         known |= {"ASSAY_SANDBOX__BROKER": str(broker)} if broker is not None else {}

@@ -17,7 +17,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def launch(parent: int, nice: int, command: list[str]) -> None:
-    """Becomes `command`; exits with status 5 if that fails."""
+    """Becomes the program `command`, at a lower priority and killed by the kernel when `parent` ends. Exits with status
+    5 if it cannot start."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         sys.exit(f"cannot tie the child to its parent: {os.strerror(ctypes.get_errno())}")

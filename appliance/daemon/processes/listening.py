@@ -27,8 +27,8 @@ _UCRED = struct.Struct("3i")
 
 
 def require_place(path: Path) -> bool:
-    """Checks, without changes, that a socket can be made at `path`; True if a stale one is there. Raises RequestError
-    for an unsuitable path, BrokenError if it is in use."""
+    """Checks, without changes, that the control API can listen at `path`; True if a stale socket is there. Raises
+    RequestError for an unsuitable path, BrokenError if it is in use."""
     if len(os.fsencode(path)) > MAX_PATH_BYTES:
         raise RequestError(
             f"the path of the control socket is longer than {MAX_PATH_BYTES} bytes: {path}",
@@ -39,7 +39,8 @@ def require_place(path: Path) -> bool:
 
 
 def listen(path: Path) -> socket.socket:
-    """Returns a listening socket at `path`. Raises as `require_place` does."""
+    """Returns a listening Unix socket at `path`, for this user only; a stale socket there is removed. Raises as
+    `require_place` does."""
     if require_place(path):
         path.unlink()
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -60,7 +61,7 @@ def listen(path: Path) -> socket.socket:
 
 
 def peer_user(sock: socket.socket) -> int:
-    """Returns the user id of the peer process, from the kernel."""
+    """Returns the user id of the process at the socket's other end, from the kernel."""
     _, user, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
     return int(user)
 

@@ -39,7 +39,7 @@ class _Sets(ctypes.Structure):
 
 
 def user_account(name: str | None) -> pwd.struct_passwd:
-    """Returns the user to run as: the named one, otherwise the current one. Raises ConfigError."""
+    """Returns the account that the daemon runs as: the named one, otherwise the current one. Raises ConfigError."""
     mine = os.geteuid()
     try:
         found = pwd.getpwuid(mine) if name is None else pwd.getpwnam(name)
@@ -58,7 +58,7 @@ def user_account(name: str | None) -> pwd.struct_passwd:
 
 
 def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
-    """Raises BrokenError unless the data folder, created if missing, belongs to the user: without root's rights it
+    """Raises BrokenError unless the data folder, created if missing, belongs to the user. Without root's rights it
     could not be written, and the first error would come in the middle of a night."""
     if os.geteuid() != 0:
         return  # without root the kernel decides; it also knows groups and access lists
@@ -74,7 +74,7 @@ def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
 
 
 def drop_privileges(user: pwd.struct_passwd) -> None:
-    """Becomes that user, without any capability or a way to regain one. Raises BrokenError."""
+    """Makes the process run as that user, without any capability or a way to regain one. Raises BrokenError."""
     threads = len(list(Path("/proc/self/task").iterdir()))
     if threads != 1:
         raise BrokenError(
@@ -116,7 +116,7 @@ def _effective() -> int:
 
 
 def _bounding(libc: ctypes.CDLL) -> Iterator[int]:
-    """Yields the capability numbers in the bounding set; the kernel answers -1 for unknown ones."""
+    """Yields the numbers of the capabilities in the process's bounding set; the kernel answers -1 for unknown ones."""
     return (number for number in range(_MAX_CAPABILITY + 1) if libc.prctl(_PR_CAPBSET_READ, number, 0, 0, 0) == 1)
 
 
@@ -127,7 +127,7 @@ def _do(result: int, what: str) -> None:
 
 
 def _groups(user: pwd.struct_passwd) -> list[int]:
-    """Returns the groups of another user; the current user's own stay unchanged."""
+    """Returns the ids of a user's groups; for the current user, those of this process."""
     if user.pw_uid == os.geteuid():
         return os.getgroups()
     return sorted({user.pw_gid, *(group.gr_gid for group in grp.getgrall() if user.pw_name in group.gr_mem)})
@@ -145,7 +145,7 @@ def _make(data: Path, user: pwd.struct_passwd) -> None:
 
 
 def _tops(data: Path) -> Iterator[Path]:
-    """Yields the folder, its entries, and those of `run`: where files of another user would be."""
+    """Yields the data folder, its entries, and those of `run`: where files of another user would be."""
     yield data
     for folder in (data, data / "run"):
         if folder.is_dir() and not folder.is_symlink():

@@ -53,7 +53,8 @@ class BrokerStart:
 
     @contextmanager
     def watched(self, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Iterator[None]:
-        """Watches an own broker inside the block: `say` is called for every end, `fail` when it cannot restart."""
+        """Watches the daemon's own sandbox broker inside the block: `say` is called for every end, `fail` when it
+        cannot restart."""
         if self.broker is None:
             yield
             return
@@ -70,9 +71,12 @@ class BrokerStart:
 
 @contextmanager
 def started_broker(settings: Settings, *, control: Path | None = None) -> Iterator[BrokerStart]:
-    """Drops root's rights once a broker runs; main thread only, before there is another. Obstacles to working on this
-    folder or listening at `control` are reported before a broker starts. Raises ConfigError, PolicyError, BrokenError,
-    RequestError or DataLockedError."""
+    """Starts a sandbox broker if none runs, then drops root's rights, and ends that broker after the block. Main thread
+    only, before there is another.
+
+    Obstacles to working on this folder or listening at `control` are reported before a broker starts. Raises
+    ConfigError, PolicyError, BrokenError, RequestError or DataLockedError.
+    """
     user = user_account(settings.service.user)
     require_own_folder(settings.data, user)
     require_unlocked(settings.data)
@@ -111,8 +115,8 @@ def _prepared(settings: Settings, socket: Path, uid: int, policy: Policy) -> Bro
 
 
 def make_broker_folder(folder: Path, *, for_others: bool) -> None:
-    """Creates the broker's folder, writable by nobody else: its content is executed and removed with root's rights.
-    `for_others` lets other users pass through to the socket."""
+    """Creates the sandbox broker's folder, and raises BrokenError if anybody else can write it. Its content is executed
+    and removed with root's rights. `for_others` lets other users pass through to the socket."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for place in (folder, *folder.parents) if for_others else (folder,):

@@ -28,7 +28,7 @@ is left to close."""
 
 
 def close_together(*closers: Callable[[], object]) -> None:
-    """Calls the closers concurrently, waits for all, and raises one of their errors."""
+    """Calls these functions concurrently, waits for all, and raises one of their errors."""
     failed: list[BaseException] = []
 
     def run(close: Callable[[], object]) -> None:
@@ -96,7 +96,7 @@ class WakeThread:
 
 
 def takes_no_writes(error: BaseException) -> bool:
-    """True if the error or one of its causes is a full or read-only disk."""
+    """True if the error or one of its causes says that a disk is full or read-only."""
     met: BaseException | None = error
     while met is not None:
         if isinstance(met, ReadOnlyError):

@@ -50,7 +50,7 @@ _MODELS = ("appliance.worker.cycle", "appliance.inference.torch.engine", "transf
 
 @dataclass(frozen=True)
 class WorkerEnd:
-    """End of a worker, as the core saw it."""
+    """Exit of a worker process, as the daemon saw it."""
 
     code: int
     """Exit status; minus the signal number if a signal killed it."""
@@ -72,7 +72,7 @@ class WorkerEnd:
 
     @property
     def reason(self) -> str:
-        """One sentence for a person."""
+        """Sentence for a person that says how the worker ended."""
         if self.stuck:
             return f"{self.stuck}: it was killed after {self.seconds:.0f} s"
         if self.code < 0:
@@ -86,7 +86,7 @@ class WorkerEnd:
 
 @dataclass
 class WorkerProcess:
-    """Runs one worker at a time. `run` belongs to one thread; `stop` may be called from any.
+    """Runs one worker process at a time. `run` belongs to one thread; `stop` may be called from any.
 
     `command` is a program in the worker's place, for tests of its surroundings.
     """
@@ -121,8 +121,9 @@ class WorkerProcess:
         return self._pid
 
     def run(self, work: Sequence[str], holder: Holder) -> WorkerEnd:
-        """Starts a worker on `work` (`train` or `evaluate` and a cycle's id, or `jobs` and their part) and waits for
-        its end. Its writes count while the holder's leases are valid; they end with it.
+        """Starts a worker process on a cycle or on jobs and waits for its end. `work` is `train` or `evaluate` and a
+        cycle's id, or `jobs` and their part. The worker's writes count while the holder's leases are valid; they end
+        with it.
 
         The caller's thread must live meanwhile: the kernel kills the worker when the thread that started it ends. An
         exception here (Ctrl-C) stops the worker first. After `close` nothing starts any more.
@@ -176,7 +177,7 @@ class WorkerProcess:
             self.ledger.leases.release(holder)
 
     def stop(self, grace_seconds: float | None = None) -> None:
-        """Asks the worker to end, and kills its group after the grace. Does nothing without a worker."""
+        """Asks the running worker to end, if any, and kills its process group after the grace."""
         with self._lock:
             if self._pid is None or self._ended.is_set():
                 return
@@ -188,7 +189,7 @@ class WorkerProcess:
                     _kill_group(self._pid)
 
     def close(self) -> None:
-        """Stops the worker and prevents further ones."""
+        """Stops the running worker and prevents further ones."""
         with self._lock:
             self._closed = True
         self.stop(min(self.close_seconds, self.grace_seconds))
@@ -223,7 +224,7 @@ class WorkerProcess:
         raise OSError("no worker can be started: the fork server ends immediately")
 
     def _wait(self) -> int:
-        """Returns the worker's exit status; minus the signal number if a signal killed it.
+        """Waits for the worker's end and returns its exit status; minus the signal number if a signal killed it.
 
         A worker is killed if it or its fork server was stopped (SIGSTOP) at two looks in a row, or if it is stuck.
         """
@@ -247,8 +248,8 @@ class WorkerProcess:
         return -signal.SIGKILL if reply is None else int(reply["code"])
 
     def _answers(self) -> bool:
-        """Waits for the fork server, which may load libraries first. False if a signal had stopped it at two looks in a
-        row."""
+        """Waits for the fork server's reply; it may load libraries first. False if a signal had stopped it at two looks
+        in a row."""
         assert self._forks is not None
         was_stopped = False
         while not self._forks.says_something(self.look_seconds):
@@ -259,7 +260,7 @@ class WorkerProcess:
         return True
 
     def _stopped(self) -> str:
-        """Returns which of worker and fork server a signal stopped, as a sentence; empty if neither."""
+        """Returns a sentence if a signal stopped the worker or its fork server; empty if neither."""
         pids = {"the worker": self._pid, "the fork server": self._forks.pid if self._forks else None}
         there = (name for name, pid in pids.items() if pid is not None and is_stopped(pid))
         return next((f"{name} was stopped by a signal and did not resume" for name in there), "")
@@ -272,7 +273,7 @@ class WorkerProcess:
             self._forks.line.send(message)
 
     def _look_after_spare(self) -> None:
-        """Replaces a missing or dead spare if one is useful."""
+        """Forks a spare of the fork server if one is useful and the last one, if any, has ended."""
         if self._spare is not None and self._spare.says_something(0.0):  # got no request, so it has ended
             self._spare.end()
             self._spare = None
@@ -280,7 +281,7 @@ class WorkerProcess:
             self._spare = self._forks.spare()
 
     def _drop(self) -> None:
-        """Ends the fork server; its spare takes its place."""
+        """Ends the fork server of workers; its spare takes its place."""
         if self._forks is not None:
             self._forks.end()
         self._forks, self._spare = self._spare, None

@@ -44,8 +44,8 @@ class PassedJob:
 
 
 def passed_job(job: Job, artifact: Artifact, files: dict[str, bytes]) -> PassedJob | None:
-    """Returns the job as task material; None without a passed verdict, for a replay, a check that a person rejected or
-    that judges a world, and files that are binary or too large."""
+    """Returns the job as material for a task. None without a passed verdict, for a replay, for a check that a person
+    rejected or that judges a world, and for files that are binary or too large."""
     if not artifact.verdict.passed or job.state is not JobState.SOLVED or job.replay_of is not None:
         return None
     if job.validation is not None and job.validation.verdict == "not_meant":
@@ -62,7 +62,7 @@ def passed_job(job: Job, artifact: Artifact, files: dict[str, bytes]) -> PassedJ
 
 
 def row_of(passed: PassedJob | PassedSession) -> OwnRow | None:
-    """Returns the task's row with its origin; None if the question is too long for a task."""
+    """Makes a task of a passed job or gateway session, with its origin; None if the question is too long for a task."""
     try:
         if isinstance(passed, PassedSession):
             return OwnRow(
@@ -82,7 +82,7 @@ def row_of(passed: PassedJob | PassedSession) -> OwnRow | None:
 
 @dataclass(frozen=True)
 class CollectedWork:
-    """Candidates and their collection; thread-safe."""
+    """Offers the owner's passed jobs and gateway sessions as candidate tasks, and collects them; thread-safe."""
 
     ledger: Ledger
     files: JobFiles
@@ -91,7 +91,7 @@ class CollectedWork:
     policy: Callable[[], Policy]
 
     def candidates(self) -> list[TaskCandidate]:
-        """Returns candidates that were neither collected nor refused before."""
+        """Returns the passed jobs and sessions, as candidate tasks, that were neither collected nor refused before."""
         found: list[TaskCandidate] = []
         known = self.own.decided_keys()
         for taskset, row in self._rows():
@@ -101,7 +101,8 @@ class CollectedWork:
         return found
 
     def collect(self, collected: CollectedRows) -> OwnTasksetView:
-        """Collects these candidates. Raises RequestError for an unknown key, and what `OwnWork.collect` raises."""
+        """Adds the chosen candidate tasks to the owner's taskset, and remembers refused ones. Raises RequestError for
+        an unknown key, and what `OwnWork.collect` raises."""
         offered = {one.row.key: one.row for one in self.candidates() if one.taskset == collected.taskset}
         unknown = [key for key in (*collected.keys, *collected.refused) if key not in offered]
         if unknown:

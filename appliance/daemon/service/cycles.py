@@ -59,7 +59,8 @@ class Cycles:
         return views.unfinished_cycle(self.ledger)
 
     def detail(self, name: str) -> CycleDetail:
-        """Returns a cycle with its steps. Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a cycle with its steps, models, evaluations and decisions. Raises NotThereError,
+        AmbiguousPrefixError."""
         return views.cycle_detail(self.ledger, cycle_named(self.ledger, name))
 
     def start(
@@ -104,7 +105,7 @@ class Cycles:
             )
 
     def train(self, wanted: StartTraining) -> Cycle:
-        """Records a cycle that trains in stages, to be run later.
+        """Records a cycle that trains in the requested stages, to be run later.
 
         Raises RequestError for invalid stages, RefusedByPolicyError while a cycle is unfinished, and what
         `Readiness.require` raises.
@@ -126,7 +127,7 @@ class Cycles:
             return self._begin("training", wanted.seed, plan)
 
     def put_traces(self, content: bytes) -> StoredFile:
-        """Stores conversations that a stage will name. Raises BrokenError."""
+        """Stores a file of conversations that a training stage will name, by its digest. Raises BrokenError."""
         digest = hashlib.sha256(content).hexdigest()
         path = self.settings.data / TRACES / digest
         try:
@@ -143,7 +144,7 @@ class Cycles:
         return StoredFile(sha256=digest, bytes=len(content))
 
     def _stages(self, wanted: StartTraining) -> tuple[Stage, ...]:
-        """Validates the requested stages and resolves their scoring model. Raises RequestError."""
+        """Validates requested training stages and resolves their teacher models to digests. Raises RequestError."""
         try:
             stages = tuple(Stage.model_validate(one) for one in wanted.stages)
         except ValidationError as error:
@@ -178,8 +179,8 @@ class Cycles:
         return stage.model_copy(update={"scored_by": known.manifest})
 
     def _begins_from(self) -> Path | None:
-        """Returns the folder of the model in service, else the configured one; None if a training makes its own
-        first."""
+        """Returns the folder of the model that a training starts from: the one in service, else the configured one;
+        None if a training makes its own first."""
         served = self.ledger.alias(CHAMPION)
         champion = self.ledger.checkpoint(served) if served else None
         return self.settings.data / champion.folder if champion is not None else self.settings.model.path
@@ -229,7 +230,7 @@ class Cycles:
         return cycle
 
     def cancel(self, name: str) -> Cycle:
-        """Cancels a cycle; its trained models stay on record, without a pending decision.
+        """Cancels a cycle and returns it; its trained models stay on record, without a pending decision.
 
         Raises NotThereError, AmbiguousPrefixError, RefusedByPolicyError for one that has ended or is evaluated, or
         whose candidate's sealed answers are on record: a look that could be undone would count only when it pleased.
@@ -274,7 +275,7 @@ class Cycles:
         return cycle_named(self.ledger, name)
 
     def run(self, name: str) -> Cycle:
-        """Runs workers until the cycle is evaluated and decided, has failed, or waits. See
+        """Runs workers until the cycle is evaluated and decided, has failed, or waits; returns it. See
         `appliance.daemon.service.supervisor`."""
         self._renew(cycle_named(self.ledger, name))
         cycle = self.supervisor.run_cycle(name)
@@ -285,7 +286,7 @@ class Cycles:
         return cycle
 
     def misconfigured(self) -> str:
-        """Returns which configuration fault prevents cycles; empty if none."""
+        """Returns the configuration fault that prevents cycles, with a hint; empty if none."""
         try:
             self.readiness.require_configured(self.unfinished())
         except ConfigError as error:
@@ -295,7 +296,7 @@ class Cycles:
         return ""
 
     def _renew(self, cycle: Cycle) -> None:
-        """Gives a night that has not begun the recipe in force, where the fault it waited for may be fixed."""
+        """Gives an unbegun night's cycle the recipe in force, where the fault it waited for may be fixed."""
         plan = {**self._plan(), **self._certified()}
         fresh = cycle.kind == "night" and cycle.state is CycleState.RUNNING and cycle.plan.keys() == plan.keys()
         if fresh and cycle.plan != plan:
@@ -303,7 +304,8 @@ class Cycles:
 
 
 def _tokenizer(folder: Path | None) -> bytes | None:
-    """Returns the tokenizer file; None if unreadable. The stage itself verifies what it reads."""
+    """Returns the content of a model folder's tokenizer file; None if unreadable. The stage itself verifies what it
+    reads."""
     try:
         return None if folder is None else (folder / "tokenizer.json").read_bytes()
     except OSError:

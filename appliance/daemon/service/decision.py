@@ -27,7 +27,7 @@ def evaluation_of(cycle: Cycle, ledger: Ledger) -> Evaluation | None:
 
 
 def next_phase(cycle: Cycle, ledger: Ledger) -> Literal["train", "evaluate", "decide"]:
-    """Returns the next phase of an unfinished cycle; each runs in its own process."""
+    """Returns the next phase of an unfinished cycle: train, evaluate or decide. Each runs in its own process."""
     if evaluation_of(cycle, ledger) is not None:
         return "decide"
     return "evaluate" if "candidate" in cycle.plan else "train"
@@ -42,8 +42,8 @@ def has_answers(cycle: Cycle, ledger: AuditedLedger) -> bool:
 
 
 def decide_cycle(cycle: Cycle, ledger: Ledger, policy: Policy, data: Path) -> Decision:
-    """Records the decision on the cycle's evaluation, once, and ends the cycle. Raises LookupError without an
-    evaluation."""
+    """Makes and records the promotion decision on a cycle's evaluation, once, and ends the cycle. Raises LookupError
+    without an evaluation."""
     evaluation, name = evaluation_of(cycle, ledger), f"{cycle.id}.decision"
     if evaluation is None:
         raise LookupError(f"{cycle.id} has no evaluation")

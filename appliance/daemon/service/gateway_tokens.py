@@ -42,7 +42,7 @@ log = structlog.get_logger("assay")
 
 @dataclass
 class GatewayDesk:
-    """Tokens and sessions of the gateway; thread-safe."""
+    """Creates and revokes gateway tokens, shows and deletes stored sessions; thread-safe."""
 
     trust: Trust
     data: Path
@@ -53,7 +53,7 @@ class GatewayDesk:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def status(self) -> GatewayStatus:
-        """Returns the endpoint's address, and whether something listens there."""
+        """Returns the gateway's address, its number of valid tokens, and whether something listens there."""
         family = socket.AF_INET6 if ":" in self.settings.address else socket.AF_INET
         with socket.socket(family) as probe:
             probe.settimeout(LISTEN_SECONDS)
@@ -67,7 +67,8 @@ class GatewayDesk:
         return [_view(one) for one in read_tokens(self.data)]
 
     def new_token(self, name: str, *, consent: bool) -> MadeToken:
-        """Creates a token. Raises RequestError for an invalid name, GatewayTokenError, BrokenError."""
+        """Creates a gateway token and returns it with its secret. Raises RequestError for an invalid name,
+        GatewayTokenError, BrokenError."""
         with self._lock:
             try:
                 made, secret = new_token(self.data, name, consent=consent, now=self.now())
@@ -81,7 +82,7 @@ class GatewayDesk:
         return MadeToken(token=_view(made), secret=secret)
 
     def revoke_token(self, name: str) -> TokenView:
-        """Revokes a token. Raises GatewayTokenError, BrokenError."""
+        """Revokes a gateway token by name. Raises GatewayTokenError, BrokenError."""
         with self._lock:
             try:
                 revoked = revoke_token(self.data, name, self.now())
@@ -91,18 +92,19 @@ class GatewayDesk:
         return _view(revoked)
 
     def sessions(self, limit: int) -> list[SessionRow]:
-        """Returns sessions, newest first."""
+        """Returns stored gateway sessions, newest first; deletes expired ones before."""
         decided = self.decided()
         return [_row(one, decided) for one in self._kept().all(limit)]
 
     def session(self, name: str) -> SessionDetail:
-        """Returns a session by name or prefix. Raises KeptSessionError, AmbiguousPrefixError."""
+        """Returns a stored gateway session by name or prefix. Raises KeptSessionError, AmbiguousPrefixError."""
         kept = self._kept()
         found = kept.get(session_named(kept.names(), name))
         return SessionDetail(row=_row(found, self.decided()), session=found)
 
     def delete(self, name: str) -> DeletedSessions:
-        """Deletes a session, or all of them. Raises KeptSessionError, AmbiguousPrefixError, BrokenError."""
+        """Deletes a stored gateway session by name or prefix, or all of them for `all`. Raises KeptSessionError,
+        AmbiguousPrefixError, BrokenError."""
         kept = self._kept()
         known = kept.names()
         names = known if name == EVERY else [session_named(known, name)]
@@ -120,11 +122,11 @@ class GatewayDesk:
         return DeletedSessions(deleted=deleted)
 
     def passed(self) -> list[PassedSession]:
-        """Returns sessions that may become tasks, newest first."""
+        """Returns stored gateway sessions that may become tasks, newest first."""
         return [found for one in self._kept().all() if (found := passed_session(one)) is not None]
 
     def expire(self) -> float:
-        """Deletes expired sessions; returns the seconds until the next run."""
+        """Deletes expired gateway sessions; returns the seconds until the next run. A failure is only logged."""
         try:
             self._kept()
         except BrokenError as error:
@@ -161,7 +163,8 @@ def _row(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> SessionRo
 
 
 def became(kept: KeptSession, decided: Mapping[str, DecidedQuestion]) -> tuple[str, str]:
-    """Returns the taskset of a session's task, and why it cannot become one; both empty if it still may."""
+    """Returns the taskset that has a gateway session's task, and why the session cannot become one; both empty if it
+    still may."""
     passed = passed_session(kept)
     if passed is None:
         return "", why_no_task(kept)

@@ -39,7 +39,7 @@ CHECK_AGAIN_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class JobQueue:
-    """The queue of jobs; thread-safe. `policy` returns the one in force."""
+    """Admits, cancels, retries and ends jobs; thread-safe. `policy` returns the one in force."""
 
     ledger: SqliteLedger
     files: JobFiles
@@ -51,7 +51,8 @@ class JobQueue:
     """Makes counting the queue and adding a job atomic."""
 
     def open(self) -> None:
-        """Cleans up, under the data folder's lock, after the previous process. Raises OSError."""
+        """Removes files of no job, and requeues jobs that a previous process left running. Called under the data
+        folder's lock. Raises OSError."""
         self.files.sweep(self.ledger.job_files())
         for job in self.ledger.unended_jobs():
             if job.state is JobState.RUNNING:
@@ -198,7 +199,7 @@ class JobQueue:
         return files
 
     def _in_time(self, deadline: str | None) -> str | None:
-        """Returns the deadline in UTC. Raises RequestError for an invalid or past one."""
+        """Returns a job's deadline in UTC. Raises RequestError for an invalid or past one."""
         if deadline is None:
             return None
         try:

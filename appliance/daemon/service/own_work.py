@@ -41,7 +41,7 @@ Reasons = TypeAdapter(dict[str, str])
 
 @dataclass(frozen=True)
 class DecidedQuestion:
-    """Outcome of a collected question: a task, or a refusal."""
+    """Outcome of a candidate task's question: in a taskset, or refused."""
 
     taskset: str = ""
     """Taskset that contains it."""
@@ -53,7 +53,7 @@ class DecidedQuestion:
 
 @dataclass
 class OwnWork:
-    """The owner's tasksets; thread-safe."""
+    """Adds, extends and removes the owner's tasksets; thread-safe."""
 
     ledger: Ledger
     trust: Trust
@@ -65,7 +65,8 @@ class OwnWork:
     """Cache of each taskset's origins by key, with the file's state when read."""
 
     def add(self, content: OwnContent) -> OwnTasksetView:
-        """Stores a taskset on disk. Raises RequestError for a taken name or duplicate questions, and BrokenError."""
+        """Stores a taskset of the owner on disk and logs that. Raises RequestError for a taken name or duplicate
+        questions, and BrokenError."""
         if content.name in SOURCES:
             raise RequestError(f"own/{content.name} is reserved for collected work", hint="choose another --name")
         if content.name in TASKSETS:
@@ -97,7 +98,7 @@ class OwnWork:
         return OwnTasksetView(name=f"{OWN}/{made.name}", digest=made.digest, rows=len(made.rows))
 
     def collect(self, name: str, more: Sequence[OwnRow], refused: Mapping[str, str]) -> OwnTasksetView:
-        """Adds rows to `own/jobs` or `own/sessions`, and remembers refused ones. Raises RequestError for duplicate
+        """Adds tasks to `own/jobs` or `own/sessions`, and remembers refused ones. Raises RequestError for duplicate
         questions, RefusedByPolicyError while a cycle uses the taskset, BrokenError."""
         full = f"{OWN}/{name}"
         path = file_of(self.data, name)
@@ -125,12 +126,13 @@ class OwnWork:
         return OwnTasksetView(name=full, digest=digest, rows=len(rows))
 
     def decided_keys(self) -> set[str]:
-        """Returns the keys of all rows, and of refused candidates."""
+        """Returns the keys of all questions in the owner's tasksets, and of refused candidate tasks."""
         catalog = [read_own(self.data, name) for name in names_in(self.data)]
         return {row.key for taskset in catalog for row in taskset.content.rows} | set(self._refused())
 
     def decided(self) -> dict[str, DecidedQuestion]:
-        """Returns the outcome of each question, by key; unreadable tasksets are skipped. Raises OSError."""
+        """Returns, by question key, the taskset that has it or why it was refused; unreadable tasksets are skipped.
+        Raises OSError."""
         found = {key: DecidedQuestion(refused=reason) for key, reason in self._refused().items()}
         for name in names_in(self.data):
             with suppress(CurriculumError, FileNotFoundError):
@@ -138,7 +140,7 @@ class OwnWork:
         return found
 
     def _origins(self, name: str) -> dict[str, str]:
-        """Returns the origins of a taskset's rows, by key, cached until the file changes."""
+        """Returns the origin of each task in an owner's taskset, by key, cached until the file changes."""
         seen = file_of(self.data, name.removeprefix(f"{OWN}/")).stat()
         state = (seen.st_mtime_ns, seen.st_size)
         known = self._read.get(name)
@@ -166,7 +168,8 @@ class OwnWork:
             )
 
     def remove(self, name: str) -> OwnTasksetView:
-        """Removes a taskset. Raises NotThereError, RefusedByPolicyError while a cycle uses it, BrokenError."""
+        """Removes a taskset of the owner from disk and logs that. Raises NotThereError, RefusedByPolicyError while a
+        cycle uses it, BrokenError."""
         short = name.removeprefix(f"{OWN}/")
         path = file_of(self.data, short)
         with self._lock:
@@ -186,7 +189,7 @@ class OwnWork:
 
 
 def _tasksets_of(plan: object) -> set[str]:
-    """Returns all tasksets named in a cycle's plan, in its recipe and its stages."""
+    """Returns the names of all tasksets in a cycle's plan, in its recipe and its stages."""
     if isinstance(plan, dict):
         own = plan.get("tasksets")
         found = set(own) if isinstance(own, list | tuple) else set()

@@ -42,7 +42,7 @@ class BlockedReason:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Checks everything that a worker needs."""
+    """Checks before a worker starts that everything it needs is there."""
 
     settings: Settings
     ledger: AuditedLedger
@@ -55,15 +55,17 @@ class Readiness:
     watch: ResourceWatch
 
     def require(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
-        """Checks the needs of a new cycle, or of this unfinished one; `tasksets` replaces the recipe's. Raises
+        """Raises an error if a new cycle, or this unfinished one, cannot run; `tasksets` replaces the recipe's.
+
         RefusedError without isolation, BrokenError without the model in service, NoRoomError without the disk space
         that the policy requires or while resources are short, TamperedError for a ledger that differs from the audit
-        log, ReadOnlyDataError for a read-only data folder, and what `require_configured` raises."""
+        log, ReadOnlyDataError for a read-only data folder, and what `require_configured` raises.
+        """
         self.require_for_jobs()
         self.require_configured(cycle, tasksets)
 
     def require_for_jobs(self) -> None:
-        """Checks the needs of jobs; raises as `require` does."""
+        """Raises an error, as `require` does, if jobs cannot run."""
         if reason := read_only_reason(self.settings.data):
             raise ReadOnlyDataError(reason, hint=HINT)
         self.ledger.require_whole()
@@ -75,8 +77,8 @@ class Readiness:
             self._require_sound(champion, "in service", "or go back to the one before with `assay model rollback`")
 
     def require_configured(self, cycle: Cycle | None = None, tasksets: Sequence[str] | None = None) -> None:
-        """Raises ConfigError for a missing taskset of the cycle, and what `require_model` raises. A night that has not
-        begun uses the recipe in force."""
+        """Raises ConfigError if the cycle names a missing taskset, and what `require_model` raises. A night that has
+        not begun uses the recipe in force."""
         fresh = cycle is not None and cycle.kind == "night" and cycle.plan.keys() <= {"recipe", "certified"}
         if cycle is not None and not fresh:
             require_tasksets(self.settings.data, named_in(cycle.plan), f"the plan of {cycle.id} names")
@@ -85,8 +87,8 @@ class Readiness:
         self.require_model(cycle)
 
     def require_model(self, cycle: Cycle | None = None) -> None:
-        """Raises ConfigError if the cycle would begin from an unusable configured model or exceeds the context of the
-        model in service; BrokenError if its starting model is damaged."""
+        """Raises ConfigError if the cycle cannot begin from the configured model, or exceeds the context of the one in
+        service. Raises BrokenError if its starting model is damaged."""
         begun = self.ledger.checkpoint(cycle.plan["start"]) if cycle is not None and cycle.plan.get("start") else None
         if begun is not None:
             self._require_sound(begun, "that the cycle began from", "or start another cycle")
@@ -102,11 +104,12 @@ class Readiness:
             self._require_read(champion, tokens)
 
     def refuse_model(self, cycle: Cycle, fault: str) -> None:
-        """Remembers a fault of the configured model that a worker found."""
+        """Remembers a fault that a worker found in the configured model, so that cycles wait for another one."""
         self.model.refuse(self._tokens(cycle), fault)
 
     def require_isolation(self) -> None:
-        """Raises RefusedError if model code cannot run."""
+        """Raises RefusedError if model code cannot run isolated, because no sandbox broker answers or the policy is not
+        met."""
         broker = self.settings.sandbox.broker
         if self.refused is not None and not (broker is not None and is_served(broker)):
             kind = BrokerAwayError if self.own_broker else RefusedError
@@ -114,11 +117,11 @@ class Readiness:
         require_isolation(self.settings, self.policy())
 
     def blocked(self, cycle: Cycle | None = None) -> BlockedReason | None:
-        """Returns the obstacle to a new cycle, or to this one, or None."""
+        """Returns what prevents a new cycle, or this one, from running; None if nothing does."""
         return self._blocked(lambda: self.require(cycle))
 
     def jobs_blocked(self) -> BlockedReason | None:
-        """Returns the obstacle to jobs, or None."""
+        """Returns what prevents jobs from running; None if nothing does."""
         return self._blocked(self.require_for_jobs)
 
     def _champion(self) -> Checkpoint | None:
@@ -143,7 +146,7 @@ class Readiness:
             )
 
     def _tokens(self, cycle: Cycle | None) -> int:
-        """Returns the tokens of a conversation, from the plan of a begun cycle."""
+        """Returns the maximum tokens of a conversation, from the plan of a begun cycle, otherwise from the settings."""
         configured = self.settings.recipe.agent.max_tokens
         agent = {} if cycle is None else cycle.plan.get("recipe", {}).get("agent", {})
         return int(agent.get("max_tokens", configured))

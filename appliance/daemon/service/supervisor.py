@@ -41,14 +41,14 @@ class RetryPolicy:
     factor: float = 5.0
 
     def seconds(self, failures: int) -> float:
-        """Returns the pause after `failures` consecutive failures: none after the first, then 5 seconds, growing."""
+        """Returns the seconds before failed work is retried: none after the first failure, then growing by `factor`."""
         return 0.0 if failures < 2 else float(self.first_seconds * self.factor ** (failures - 2))
 
 
 @dataclass
 class WorkerSupervisor:
-    """Runs cycles and jobs with one worker. `run_cycle` and `run_jobs` block and exclude each other; `close` ends
-    both."""
+    """Runs cycles and jobs with one worker, retrying its crashes. `run_cycle` and `run_jobs` block and exclude each
+    other; `close` ends both."""
 
     ledger: SqliteLedger
     process: WorkerProcess
@@ -100,7 +100,7 @@ class WorkerSupervisor:
         )
 
     def run_cycle(self, cycle: str) -> Cycle:
-        """Runs a worker per phase until the cycle can be decided or has failed; returns the cycle.
+        """Runs a worker for each phase of the cycle until it can be decided or has failed; returns the cycle.
 
         It stays "running" after `close`, and while it waits for `waits_for`.
         """
@@ -142,8 +142,8 @@ class WorkerSupervisor:
                 self._end()
 
     def run_jobs(self, part: JobPart = "any") -> None:
-        """Runs workers until no queued job can be worked on, or all wait for `waits_for`. A worker of a single part
-        stays for further jobs. A job whose worker keeps dying is parked."""
+        """Runs workers on queued jobs until none can be worked on, or all wait for `waits_for`. A worker of a single
+        part stays for further jobs. A job whose worker keeps dying is parked."""
         with self._turn:
             self._begin(JOBS)
             self._part = part
@@ -164,7 +164,8 @@ class WorkerSupervisor:
                 self._end()
 
     def _run_for_jobs(self, job: Job, part: JobPart) -> bool:
-        """Runs one worker because of `job`; True if another one may start."""
+        """Runs one worker because of `job`, and requeues, fails or parks the job it left. True if another worker may
+        start."""
         holder = Holder("the worker of jobs", self._may_claim_under(self.process.policy()), self._may_wait(part))
         end = self._run(("jobs", part), holder)
         held = self._requeue_running()
@@ -191,20 +192,21 @@ class WorkerSupervisor:
         return True
 
     def next_job(self, part: JobPart = "any") -> Job | None:
-        """Returns the job that a worker would claim now."""
+        """Returns the queued job that a worker would claim now, or None."""
         if self.ledger.alias("champion") is None:
             return None if part == "model" else self.ledger.next_job(part="solvers")
         return self.ledger.next_job(part=part)
 
     def _may_claim_under(self, policy: str) -> Callable[[], bool]:
-        """Returns a predicate: True while nothing blocks jobs and the policy that the worker started under is in
-        force."""
+        """Returns a predicate, True while a worker may claim jobs. Nothing may block them, and the policy that it
+        started under must be in force."""
         return lambda: (
             not self._closing.is_set() and self.process.policy() == policy and self.readiness.jobs_blocked() is None
         )
 
     def _may_wait(self, part: JobPart) -> Callable[[], bool]:
-        """Returns a predicate: True if the worker may wait for jobs; with a model, not while a cycle is unfinished."""
+        """Returns a predicate, True while a worker without jobs may wait for more; with a model, not while a cycle is
+        unfinished."""
         return lambda: part != "model" or unfinished_cycle(self.ledger) is None
 
     def requeue_running(self) -> None:
@@ -213,22 +215,22 @@ class WorkerSupervisor:
             self._requeue_running()
 
     def hold(self, reason: str) -> None:
-        """Sets an outside obstacle that all work waits for."""
+        """Makes all work wait for an obstacle from outside, described by `reason`."""
         self._waits[""] = reason
 
     def clear_wait(self) -> None:
-        """Clears all obstacles, because there is no work."""
+        """Forgets all obstacles that work waited for, because there is no work."""
         with self._turn:
             self._waits.clear()
 
     def cancel_cycle(self, cycle: Cycle) -> None:
-        """Ends the cycle immediately, and its worker within the usual grace."""
+        """Records the cycle as cancelled immediately, and ends its worker within the usual grace."""
         self._end_cycle(cycle, CycleState.CANCELLED, "cancelled by a person")
         if self._doing == _doing(cycle.id):
             threading.Thread(target=self.process.stop, name="cancel", daemon=True).start()
 
     def works_on(self, cycle: str) -> bool:
-        """True if a worker runs for that cycle, or is about to."""
+        """True if a worker process runs for that cycle, or is about to."""
         return self._doing == _doing(cycle)
 
     def pause_cycle(self, cycle: str) -> None:
@@ -237,7 +239,7 @@ class WorkerSupervisor:
             threading.Thread(target=self.process.stop, name="pause", daemon=True).start()
 
     def close(self) -> None:
-        """Stops the worker and every wait, and returns when both have ended."""
+        """Stops the worker and every wait of its supervisor, and returns when both have ended."""
         self._closing.set()
         self.process.close()
         with self._turn:
@@ -266,7 +268,8 @@ class WorkerSupervisor:
         return end
 
     def _left_behind(self) -> str:
-        """Returns why the worker is stuck: an overdue lease, or a cancelled job that it did not leave."""
+        """Returns why the worker must be killed: an overdue lease, or a cancelled job that it did not leave. Empty if
+        it is not stuck."""
         self._pause_if_short()
         if self._holder is not None and (work := self.ledger.leases.overdue(self._holder)):
             return f"the worker did not renew its lease of {work} in {self.ledger.leases.seconds:g} s"
@@ -295,7 +298,8 @@ class WorkerSupervisor:
         return self.readiness.blocked(self._found(cycle))
 
     def _hopeless_from_the_start(self, blocked: BlockedReason | None) -> str:
-        """Returns a permanent obstacle to any worker, or an empty string."""
+        """Returns the text of a permanent obstacle, because of which no worker may start; empty for none or a temporary
+        one."""
         if blocked is None or blocked.passes:
             return ""
         self._last_failure = blocked.text
@@ -305,8 +309,8 @@ class WorkerSupervisor:
     def _judge(
         self, end: WorkerEnd, reason: str, blocked: BlockedReason | None, work: str, *, progress: bool
     ) -> Literal["again", "fail", "set aside"]:
-        """Counts and records a failure, unless configuration or disk are to blame, and waits before a further
-        attempt."""
+        """Decides after a worker's death whether its work is retried, fails or is parked, and records that. Waits
+        before a retry. Faults of configuration or disk do not count."""
         if blocked is not None and blocked.blameless:
             return "again"
         self._failures = self.ledger.leases.died(work, progress=progress)
@@ -339,7 +343,7 @@ class WorkerSupervisor:
         self.events.add("worker", f"cycle {cycle.id} failed: {reason}")
 
     def _end_cycle(self, cycle: Cycle, state: CycleState, reason: str) -> None:
-        """Ends a cycle without a decision; its undecided candidate loses the alias."""
+        """Records the end of a cycle without a decision; its undecided candidate loses the alias."""
         self.ledger.put_cycle(cycle.model_copy(update={"state": state, "failure": reason, "updated": self.now()}))
         trained = cycle.plan.get("candidate")
         if (
@@ -361,7 +365,8 @@ class WorkerSupervisor:
         return found
 
     def _cycle_progress(self, cycle: str) -> tuple[object, ...]:
-        """Returns a value that changes with any progress: a phase, a training step, a checkpoint, a rollout."""
+        """Returns a value that changes with any progress of the cycle: a phase, a training step, a checkpoint, a
+        rollout."""
         return (
             self._found(cycle).phase,
             len(self.ledger.recorded_steps(cycle)),
@@ -370,7 +375,7 @@ class WorkerSupervisor:
         )
 
     def _has_to_wait(self, blocked: BlockedReason | None) -> bool:
-        """True if no worker may begin now; the first time this is an event."""
+        """True if a temporary obstacle blocks the current work; the first time this is an event."""
         self._waits.pop("", None)
         if blocked is None or not blocked.passes:
             self._waits.pop(self._doing, None)
@@ -381,7 +386,7 @@ class WorkerSupervisor:
         return True
 
     def _begin(self, doing: str) -> None:
-        """Notes the current work; the failures of work that waited still count."""
+        """Notes which cycle or jobs are being worked on; the failures of work that waited still count."""
         self._doing, self._since = doing, self.now()
         if doing not in self._waits:
             self._failures, self._last_failure = 0, ""
@@ -395,7 +400,7 @@ def _doing(cycle: str) -> str:
 
 
 def work_of_cycle(cycle: str) -> str:
-    """Returns the name under which a cycle is leased."""
+    """Returns the name under which a cycle's lease is recorded."""
     return f"cycle {cycle}"
 
 

@@ -40,7 +40,8 @@ class CandidateWait(NamedTuple):
 
 
 def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str) -> CandidateWait:
-    """Returns what the candidate waits for. `cycle` is the unfinished one, if any; `now` is UTC in ISO 8601."""
+    """Returns what the candidate model waits for before it may go into service. `cycle` is the unfinished one, if any;
+    `now` is UTC in ISO 8601."""
     candidate = ledger.alias(CANDIDATE)
     if candidate is None:
         return CandidateWait(CandidateNeed.NOTHING, "")
@@ -56,7 +57,7 @@ def candidate_wait(ledger: Ledger, policy: Policy, cycle: Cycle | None, now: str
 
 
 def _after(decisions: Sequence[Decision], champion: str | None, policy: Policy, now: str) -> CandidateWait:
-    """Returns what a candidate with these decisions, newest first, waits for."""
+    """Returns what a candidate model with these decisions, newest first, waits for."""
     newest = decisions[0]
     if newest.outcome in (DecisionOutcome.REJECT, DecisionOutcome.QUARANTINE):
         text = f"{newest.outcome.value}: no signature puts it into service; `assay model show candidate` says why"
@@ -95,7 +96,7 @@ def is_worth_asking_again(decisions: Sequence[Decision], policy: Policy) -> bool
 
 
 def _is_stale(newest: Decision, policy: Policy, now: str) -> bool:
-    """True if its evaluation was fresh when decided on and is too old now."""
+    """True if the decided evaluation was fresh when decided on and is too old now."""
     found = next((one for one in newest.findings if one.gate == freshness.GATE.name), None)
     if found is None or found.figure is None:
         return False

@@ -10,16 +10,16 @@ PAGE = 1_000
 
 
 def step_figures(ledger: SqliteLedger, cycle: Cycle) -> tuple[dict[str, float], ...]:
-    """Returns figures per step, ascending, each with `step` and, if the rollouts are known, `length` in tokens per
-    rollout."""
+    """Returns the figures of each training step of a cycle, ascending. Each has `step` and, if the rollouts are known,
+    `length` in tokens per rollout."""
     steps = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
     told = event_figures(ledger, cycle)
     return tuple(_with_length({**told.get(step, {}), **figures}) for step, figures in sorted(steps.items()))
 
 
 def newest_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[str, float]:
-    """Returns the figures of the newest trained step, or before the first one, of the newest recorded step. Cheap: only
-    that step's event is read."""
+    """Returns the figures of a cycle's newest trained step, or before the first one, of its newest recorded step.
+    Cheap: only that step's event is read."""
     recorded = {int(one["step"]): one for one in ledger.step_metrics(cycle.id)}
     if not recorded:
         return {}
@@ -30,8 +30,8 @@ def newest_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[str, float]:
 
 
 def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, float]]:
-    """Returns figures by step that are known only after training it and recorded only in events. A later event of the
-    same step, from a restarted worker, counts."""
+    """Returns a cycle's training figures by step that are known only after the step and recorded only in events. A
+    later event of the same step, from a restarted worker, counts."""
     found: dict[int, dict[str, float]] = {}
     after = last_event_before(ledger, cycle.created)
     for _ in range(MOST_EVENTS // PAGE):
@@ -48,7 +48,7 @@ def event_figures(ledger: SqliteLedger, cycle: Cycle) -> dict[int, dict[str, flo
 
 
 def last_event_before(ledger: SqliteLedger, moment: str) -> int:
-    """Returns the number of the last event before that time; events are numbered in order of time."""
+    """Returns the sequence number of the last event before that time; events are numbered in order of time."""
     low, high = 0, ledger.newest_event()
     while low < high:
         middle = (low + high + 1) // 2

@@ -63,8 +63,8 @@ def cycle_named(ledger: SqliteLedger, name: str) -> Cycle:
 
 
 def session_named(names: Sequence[str], name: str) -> str:
-    """Returns the session of that name or unique prefix; the name itself if none matches. Raises
-    AmbiguousPrefixError."""
+    """Returns the gateway session among `names` with that name or unique prefix; the name itself if none matches.
+    Raises AmbiguousPrefixError."""
     digits = name.lower().removeprefix(SESSION)
     if not is_prefix(digits):
         return name
@@ -121,7 +121,8 @@ def cycle_detail(ledger: Ledger, cycle: Cycle) -> CycleDetail:
 def checkpoint_views(
     ledger: AuditedLedger, *, cycle: str | None, limit: int, before: str | None = None
 ) -> list[CheckpointView]:
-    """Returns checkpoints, newest first, optionally older than `before`. Raises NotThereError."""
+    """Returns checkpoints with their aliases and newest decisions, newest first, optionally older than `before`. Raises
+    NotThereError."""
     if before is None:
         return checkpoint_views_of(ledger, ledger.checkpoints(cycle=cycle, limit=limit))
     keys = ledger.in_force.keys("checkpoints", cycle)
@@ -151,7 +152,8 @@ def numbered_events(ledger: Ledger, *, after: int, limit: int) -> list[NumberedE
 
 
 class Rollouts:
-    """Rollouts as text. Questions come from the ledger: training steps contain their tasks, a job is its question."""
+    """Shows rollouts as text, and counts them. Questions come from the ledger: training steps contain their tasks, a
+    job is its question."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
         self._ledger = ledger
@@ -161,7 +163,8 @@ class Rollouts:
         self._counted: dict[str, list[PassCount]] = {}
 
     def rollout_views(self, where: RolloutFilter, *, limit: int) -> list[RolloutView]:
-        """Returns matching rollouts. Raises NotThereError for an unknown `before`, AmbiguousPrefixError."""
+        """Returns the rollouts that match a filter, with their questions. Raises NotThereError for an unknown `before`,
+        AmbiguousPrefixError."""
         if where.before is not None:
             where = where.model_copy(update={"before": self._known(where.before).rollout.id})
         if where.cycle is not None and (cycle := self._ledger.find_cycle(where.cycle)) is not None:
@@ -171,8 +174,8 @@ class Rollouts:
         return [self._view(one) for one in self._ledger.rollouts(where, limit=limit)]
 
     def pass_counts(self, cycle: str, data: Path) -> list[PassCount]:
-        """Counts a cycle's passed rollouts by purpose, taskset and level; held-out questions come from the data folder.
-        Raises NotThereError, AmbiguousPrefixError."""
+        """Counts a cycle's rollouts, and the passed ones, by purpose, taskset and level. Held-out questions come from
+        the data folder. Raises NotThereError, AmbiguousPrefixError."""
         known = cycle_named(self._ledger, cycle)
         cycle = known.id
         if cycle in self._counted:
@@ -185,7 +188,7 @@ class Rollouts:
         return counts
 
     def rollout_detail(self, name: str, data: Path) -> RolloutDetail:
-        """Returns a rollout with its conversation and tree. Raises NotThereError, AmbiguousPrefixError."""
+        """Returns a rollout, its conversation as text, and its branches. Raises NotThereError, AmbiguousPrefixError."""
         judged = self._known(name)
         rollout = judged.rollout
         question = self._question(rollout) or self._kept_question(rollout, data)
@@ -203,7 +206,7 @@ class Rollouts:
         return RolloutDetail(rollout=view, turns=tuple(turns), tree=tree)
 
     def _tree(self, rollout: Rollout) -> tuple[TreeRollout, ...]:
-        """Returns the rollout's attempt and all its branches, by sample."""
+        """Returns the rollout's original attempt and all branches of it, by sample; empty if it did not branch."""
         record = self._ledger.step(rollout.cycle, rollout.step) if rollout.purpose is Purpose.TRAIN else None
         if record is not None:
             return tree_of(rollout, record.judged, record.groups)
@@ -222,7 +225,8 @@ class Rollouts:
         return RolloutView.of(judged, self._question(judged.rollout))
 
     def _renderer(self, rollout: Rollout, data: Path) -> Renderer:
-        """Loads the renderer of the model that wrote it; during training, of the model that the night began with."""
+        """Loads the text renderer of the model that sampled a rollout; during training, of the model that the night
+        began with. Raises CheckpointError."""
         from appliance.rendering.formats import FILES, load_renderer  # lazy: imports tokenizers
 
         model = self._ledger.checkpoint(rollout.weights)
@@ -241,8 +245,8 @@ class Rollouts:
         return self._step_questions(rollout.cycle, rollout.step).get(rollout.task, "")
 
     def _kept_question(self, rollout: Rollout, data: Path) -> str:
-        """Returns a held-out question once it was answered. A task's id is a digest of its question, so a changed file
-        has no question under this id."""
+        """Returns the held-out question of an evaluation's rollout; empty if unknown. A task's id is a digest of its
+        question, so a changed file has no question under this id."""
         if rollout.purpose not in (Purpose.EVALUATION, Purpose.VALIDATION):
             return ""
         return self._kept_questions(data, rollout.cycle).get(rollout.task, "")
@@ -253,12 +257,13 @@ class Rollouts:
 
 
 def _kept(data: Path, cycle: str) -> dict[str, str]:
-    """Returns questions by task; the file exists before the first of them is asked."""
+    """Returns a cycle's held-out questions by task id; the file exists before the first of them is asked."""
     return {task.id: task.question for task in kept_questions(data, cycle)}
 
 
 def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group]) -> tuple[TreeRollout, ...]:
-    """Arranges the rollouts of one tree; empty if the attempt did not branch."""
+    """Arranges a rollout's attempt and its branches, with outcomes and advantages, by sample; empty if the attempt did
+    not branch."""
     root = rollout.branch_of or rollout.id
     members = sorted(
         (one for one in judged if root in (one.rollout.id, one.rollout.branch_of)), key=lambda one: one.rollout.sample
@@ -286,8 +291,8 @@ def tree_of(rollout: Rollout, judged: Sequence[Judged], groups: Sequence[Group])
 
 
 def compare(evaluation: Evaluation, a: str, b: str) -> ModelComparison:
-    """Compares the two models `a` and `b` of the evaluation, in either order. Items with an infrastructure error on
-    either side are left out, as in the decision."""
+    """Compares the passes of the two models `a` and `b` of an evaluation, in either order. Items with an infrastructure
+    error on either side are left out, as in the decision."""
     sampled = {evaluation.candidate.weights: evaluation.candidate, evaluation.champion.weights: evaluation.champion}
     greedy = {
         evaluation.candidate_greedy.weights: evaluation.candidate_greedy,
