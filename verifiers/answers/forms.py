@@ -92,7 +92,7 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
 
 
 def _bases(value: Value) -> set[int]:
-    """Returns the bases of numerals other than ten."""
+    """Returns the number bases, other than ten, of the numerals in a value."""
     if isinstance(value, Scalar):
         return set()
     return {part.base for part in values(value) if isinstance(part, BaseNumber) and part.base != 10}

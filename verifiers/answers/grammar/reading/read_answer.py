@@ -166,7 +166,7 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 def _words(
     text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
-    """Returns words or a choice if the text or the expected answer shows that it is one, else None."""
+    """Returns a text as words or as a choice if it, or the expected answer, shows that it is one; else None."""
     if isinstance(expected, v.Choice):
         label = choice(text, upright=labelled, expected=expected)
         if label is not None:
