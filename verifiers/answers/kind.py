@@ -30,7 +30,7 @@ def form(spec: Any) -> AnswerForm:
 
 
 def asks_for(spec: Any) -> str:
-    """Returns the prompt's sentence that asks for a box, for a spec that looks for the box itself; else an empty text."""
+    """Returns the prompt's sentence that asks for a box, if the spec looks for the box itself; else an empty text."""
     return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
 
 

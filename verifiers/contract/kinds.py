@@ -50,7 +50,7 @@ class Lazy(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class KindOption:
-    """One command-line option of a kind."""
+    """One command-line option that a kind of spec adds."""
 
     flag: str
     """Option name with dashes: `--gold`."""
@@ -213,7 +213,7 @@ class Kind:
 
     @property
     def package(self) -> str:
-        """Package of this kind, as a dotted module name."""
+        """Package of this kind of verifier, as a dotted module name."""
         return self.spec.module.rpartition(".")[0]
 
     @cached_property

@@ -47,7 +47,7 @@ def digest(spec: ProgramSpec) -> str:
 
 
 def seed_of(spec: ProgramSpec, purpose: str) -> int:
-    """Returns a seed that depends only on the spec and the purpose."""
+    """Returns a random seed that depends only on the spec and the purpose."""
     return int.from_bytes(sha256(f"{digest(spec)} {purpose}".encode()).digest()[:8])
 
 
@@ -80,7 +80,8 @@ def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
 
 
 def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:
-    """Returns all tests in the spec's order. `expected`: the reference's results for the generated inputs, by index.
+    """Returns all tests of a program spec, in its order. `expected`: the reference's results for the generated inputs,
+    by index.
 
     If the spec has a reference, inputs without a result are left out. Raises SpecError if no test remains or a relation
     has no usable input: untested code must not pass.

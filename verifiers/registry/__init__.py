@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 
 def kind_named(name: str) -> Kind:
-    """Returns the kind with this name, or the kind that replaced it. Raises KeyError for an unknown name."""
+    """Returns the kind of verifier with this name, or its replacement. Raises KeyError for an unknown name."""
     return _NAMED.get(name) or _RETIRED[name]
 
 
@@ -71,7 +71,7 @@ def former_data(spec: SpecModel) -> Iterator[dict[str, Any]]:
 
 
 def names_of(spec: SpecModel) -> set[str]:
-    """Returns the current and all retired kind names under which this spec may have been stored."""
+    """Returns the kind names, current and retired, under which this spec may have been stored."""
     return {spec.kind, *(data["kind"] for data in former_data(spec))}
 
 
@@ -99,12 +99,12 @@ def decider(spec: SpecModel) -> Verifier[Any]:
 
 
 def is_decided(spec: SpecModel) -> bool:
-    """True if a verdict needs only the text; for a checklist, if no model takes part."""
+    """True if a verdict on a spec needs only the submission's text; for a checklist, if no model takes part."""
     return not kind_of(spec).conducted(spec)
 
 
 def identity(spec: SpecModel) -> tuple[str, str]:
-    """Returns name and version of the verifier for this spec, wherever it runs."""
+    """Returns name and version of the verifier that decides this spec, wherever it runs."""
     kind = kind_of(spec)
     return kind.name, kind.version
 
@@ -123,8 +123,8 @@ def check_spec(spec: SpecModel, *, prove: bool = False) -> None:
 
 
 def decide(spec: SpecModel, submission: str) -> Verdict:
-    """Returns the verdict, computed in this process without a time limit: only the worker calls it. Raises SpecError
-    for a bad spec."""
+    """Verifies a submission in this process without a time limit: only the worker calls it. Raises SpecError for a bad
+    spec."""
     check_spec(spec, prove=True)
     return decider(spec).verify(spec, submission)
 
@@ -135,7 +135,8 @@ def ways(spec: SpecModel) -> tuple[str, ...]:
 
 
 def propose(spec: SpecModel, way: str, question: str, seconds: float) -> ProposalReply:
-    """Proposes answers, in this process: only the worker calls it. Raises SpecError for an unknown way or a bad spec.
+    """Proposes answers to a question by one named way, in this process: only the worker calls it. Raises SpecError for
+    an unknown way or a bad spec.
 
     A way reads the question and what a spec asks for, never an answer that a spec names. It checks its CPU time where
     it can; where it cannot, its process is killed.
@@ -149,7 +150,7 @@ def propose(spec: SpecModel, way: str, question: str, seconds: float) -> Proposa
 
 
 def package_of(spec: SpecModel) -> str | None:
-    """Returns the package of `DECIDE` that contains this spec's decider; None if nothing needs importing."""
+    """Returns the package of `DECIDE` to import before this spec can be decided; None if nothing needs importing."""
     kind = kind_of(spec)
     return None if kind.light(spec) else kind.preload or None
 

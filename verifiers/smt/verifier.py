@@ -49,7 +49,8 @@ class SmtVerifier:
             return  # undecided here; the verdict will say so
 
     def verify(self, spec: SmtSpec, submission: str) -> Verdict:
-        """Returns the verdict. Raises MemoryError if a solver ran out of memory: this process must then end."""
+        """Verifies a submission for an SMT claim. Raises MemoryError if a solver ran out of memory: this process must
+        then end."""
         found = _readable(spec)
         try:
             judgement = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))

@@ -45,7 +45,7 @@ def enclosure(digits: int) -> Enclosure:
 
 
 class Enclosure:
-    """Interval evaluator of expression trees at one precision. Not thread-safe: the precision belongs to the context."""
+    """Interval evaluator of expressions at one precision. Not thread-safe: the precision belongs to the context."""
 
     def __init__(self, digits: int) -> None:
         self.iv: Any = MPIntervalContext()
@@ -229,7 +229,7 @@ class Enclosure:
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
     def _argument(self, found: Interval) -> Interval:
-        """Returns an interval that encloses the principal argument of a complex number. Raises OpenError near its cut."""
+        """Returns an interval that encloses a complex number's principal argument. Raises OpenError near its cut."""
         if not isinstance(found, self.iv.mpc):
             return self.iv.mpf(0) if self._nonzero(found).a > 0 else +self.iv.pi
         if found.imag.a <= 0 <= found.imag.b and not found.real.a > 0:

@@ -68,7 +68,7 @@ def same(left: Value, right: Value, sort: Sort) -> bool:
 
 
 def _size(sort: Sort) -> int | None:
-    """Number of elements of a sort; None if infinite."""
+    """Returns the number of elements of an SMT sort; None if infinite. Raises Undefined for a declared sort."""
     if sort.declared:
         raise Undefined("the size of a declared sort is unknown")
     if sort.name == "Bool":

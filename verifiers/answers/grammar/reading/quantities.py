@@ -234,7 +234,7 @@ def _is_unit_fraction(reader: Reader) -> bool:
 
 
 def measured(reader: Reader, node: Expression) -> Value:
-    """Returns a number as a quantity with the unit after it, or alone if there is no unit."""
+    """Returns a number as a quantity with the unit after it, or alone without a unit."""
     inside = node.of if isinstance(node, Negation) else node
     if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
         of = inside.factors[0]
