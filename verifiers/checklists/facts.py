@@ -134,8 +134,8 @@ class Facts:
         ]
 
     def hold(self, number: Figure) -> bool:
-        """True if a number is a fact or derived from facts, or one rounded to the written decimals (at least two
-        significant digits)."""
+        """True if a number is a fact or derived from facts. Also if it is one of them rounded to the written decimals,
+        with at least two significant digits."""
         pool = self._percent if number.percent else self._plain
         if number.value in pool:
             return True

@@ -93,8 +93,7 @@ class NotMeasuredError(Exception):
 
 
 class CandidateClock(SubmissionClock):
-    """Time account of a submission or of a spec's own code, which measures CPU time only where the verdict depends on
-    it.
+    """Time account of a submission or of a spec's own code; measures CPU time only if the verdict depends on it.
 
     Calls in shared sessions, and very quick ones, are not measured individually: while their wall clock fits into the
     limit, so does their CPU time. If it does not fit, nothing follows; everything is repeated in sandboxes whose CPU

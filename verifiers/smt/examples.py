@@ -185,7 +185,7 @@ def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
 
 
 def _values(spec: SmtSpec, nodes: list[Node], found: list[ExampleInput], try_: AskVerifier) -> ExampleReport:
-    """Submits values that satisfy all of a claim's assertions, and values that satisfy all but one; reports verdicts."""
+    """Submits values that satisfy all of a claim's assertions, and values that satisfy all but one; reports both."""
     plain = [node for node in nodes if head(node) not in ("minimize", "maximize", "check-sat")]
     asserted = _asserted(plain)
     questions = [("values that make all of it true", [*plain, _assertion(Atom("symbol", "false"), GOAL)])]

@@ -35,8 +35,8 @@ class SmtVerifier:
     version = SMT.version
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for a claim that is unreadable, lacks what its question needs, or (with `prove`) has
-        unsatisfiable assumptions or accepts any submission."""
+        """Raises SpecError for a claim that is unreadable or lacks what its question needs. With `prove`, also if its
+        assumptions are unsatisfiable or it accepts any submission."""
         found = _readable(spec)
         if not prove:
             return

@@ -136,8 +136,8 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
 
 
 def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[int]) -> tuple[LeanToken, ...]:
-    """Returns a theorem's words from `index` up to its proof, which begins with `:=`, `|` or `where` outside brackets,
-    or to the next command."""
+    """Returns a theorem's words from `index` up to its proof or the next command. A proof begins with `:=`, `|` or
+    `where` outside brackets."""
     depth, begun, bound = 0, False, 0
     found: list[LeanToken] = []
     for at in range(index, len(words)):
@@ -247,7 +247,8 @@ def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
 
 
 def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
-    """Returns the keyword's index of the Lean command that begins at `at`, and the end of the last `in` before it."""
+    """Returns the keyword's index of the Lean command that begins at `at`. Also returns the end of the last `in` before
+    it."""
     attached = at
     while at < len(words):
         word = words[at]

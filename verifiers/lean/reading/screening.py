@@ -188,7 +188,7 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
 
 
 def _interpolates(word: LeanToken) -> bool:
-    """True if braces in a string may contain code with strings of its own, which would end elsewhere than it seems."""
+    """True if braces in a Lean string may contain code. Strings in that code would end elsewhere than it seems."""
     return word.kind is TokenKind.STRING and "{" in word.text
 
 
