@@ -349,7 +349,7 @@ def _normal_terms(node: n.Expression) -> int:
 
 
 def alike(answer: Value, expected: Value) -> bool:
-    r"""True if both are the same tree: `1/2` equals `\frac{1}{2}` but not 0.5."""
+    r"""True if two answers are written alike, as the same tree: `1/2` equals `\frac{1}{2}` but not 0.5."""
     return answer == expected and _styles(answer) == _styles(expected)
 
 

@@ -92,7 +92,7 @@ class Document:
 
     @cached_property
     def phrases(self) -> str:
-        """Shown text in `plain` form; no phrase crosses blocks or cells."""
+        """Text as a reader sees it, normalised for comparing words; no phrase crosses blocks or cells."""
         return "\n".join(map(plain, self.shown.splitlines()))
 
     @cached_property

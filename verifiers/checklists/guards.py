@@ -70,7 +70,7 @@ def is_data(spec: ChecklistSpec, text: str) -> bool:
 
 
 def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
-    """Phrases required by the hard items, in `plain` form."""
+    """Returns the phrases that a checklist's hard items require, normalised for comparing words."""
     return tuple(dict.fromkeys(plain(phrase) for item in spec.hard for phrase in item.wanted))
 
 

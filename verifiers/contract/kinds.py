@@ -40,7 +40,7 @@ class Lazy(Generic[T]):
     reference: str
 
     def load(self) -> T:
-        """Imports the object. Raises ImportError or AttributeError if it does not exist."""
+        """Imports the object that the reference names. Raises ImportError or AttributeError if it does not exist."""
         return cast(T, getattr(importlib.import_module(self.module), self.reference.partition(":")[2]))
 
     @property
@@ -69,7 +69,7 @@ class KindOption:
 
     @property
     def field(self) -> str:
-        """Name of the spec field it sets; for a checker option, the keyword of `Checker`."""
+        """Name of the spec field that the option sets; for a checker option, the keyword of `Checker`."""
         return self.sets_field or self.flag.removeprefix("--").replace("-", "_")
 
 

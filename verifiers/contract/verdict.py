@@ -142,7 +142,7 @@ class SpecProblem(BaseModel):
         return f"the spec cannot be used: {self.message}"
 
     def as_verdict(self, verifier: str, version: str) -> Verdict:
-        """Returns an `infra_error` verdict, for records that accept only verdicts."""
+        """Returns the problem as an `infra_error` verdict, for records that accept only verdicts."""
         return broken(verifier, version, self.reason)
 
 

@@ -256,7 +256,8 @@ class OleanObjects:
         return starts
 
     def _follow(self) -> None:
-        """Visits every object that the declarations contain."""
+        """Visits every object that the declarations of a compiled Lean file contain, and records its kind. Raises
+        AlteredError for a wrong pointer."""
         waiting: list[tuple[int, int, Slot]] = []
         for index, kind in (
             (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
@@ -314,7 +315,7 @@ class OleanObjects:
             raise AlteredError("a text with a wrong length")
 
     def _check_number(self, at: int, tag: int) -> None:
-        """Checks that a number is canonical: small ones are boxed, large ones have no leading zeros."""
+        """Raises AlteredError unless a number is canonical: small ones are boxed, large ones have no leading zeros."""
         length = self.words[(at >> 3) + 1]
         limbs, room = length >> 32, length & 0xFFFF_FFFF
         if (

@@ -101,8 +101,8 @@ class Preparer:
         return {f"{STATEMENT}.olean": ran.file}
 
     def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
-        """Runs a step on preimported headers with the statement's files, if any. Returns None for anything but success;
-        the caller then runs it cold."""
+        """Runs a Lean step on preimported modules with the statement's files, if any. Returns None for anything but
+        success; the caller then runs it cold."""
         modules = header(statement.imports)
         if modules is None or not self._warm():
             return None

@@ -85,13 +85,13 @@ class Ran(BaseModel):
 
     @property
     def starved(self) -> bool:
-        """True if it failed for lack of threads, which is never the submission's fault."""
+        """True if Lean failed for lack of threads, which is never the submission's fault."""
         texts = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
         return any(NO_THREADS.search(text) for text in texts)  # not in a message: those repeat the submission's words
 
     @property
     def cut(self) -> bool:
-        """True if the output was truncated, so errors may be missing."""
+        """True if Lean's output was truncated, so errors may be missing."""
         return len(self.out.encode()) >= KEPT_OUTPUT
 
     @property

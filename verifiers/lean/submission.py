@@ -100,8 +100,7 @@ def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
 
 
 def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken]) -> Declared | None:
-    """Returns the submission's theorem with the statement's full name, or else with its last part; None if there is
-    none such."""
+    """Returns the submission's theorem with the statement's full name, or else with its last part; else None."""
     found = commands.theorems(submission, body)
     last = commands.parts_of(statement.full_name)[-1:]
     full = [one for one in found if one.full_name == statement.full_name]

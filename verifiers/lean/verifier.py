@@ -61,7 +61,7 @@ BUSY_HINT = "Retry when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
-    """Returns a verifier that compiles proofs in the boxes of these parts."""
+    """Builds a verifier that compiles Lean proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
     return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
 
@@ -143,7 +143,7 @@ class LeanVerifier:
         return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
 
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
-        """Verifies against a statement whose own code may run at compile time, in boxes used for nothing else."""
+        """Verifies a proof of a statement whose own code may run at compile time, in boxes used for nothing else."""
         memory_mib = self._memory_mib + TMP_MIB
         other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
         self._others.add(other)
@@ -276,8 +276,8 @@ class LeanVerifier:
         }
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
-        """Runs a step within the remaining time. A step lost through no fault of the submission is retried once, in a
-        fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
+        """Runs a Lean step within the remaining time. A step lost through no fault of the submission is retried once,
+        in a fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
         compiles there."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not finish it in time")
         reason = hint = ""

@@ -169,7 +169,7 @@ class Candidate:
                 yield trial._replace(arguments=Arguments((*values[:place], simpler, *values[place + 1 :])))
 
     def _asked(self, trial: PlannedTest) -> PlannedTest | None:
-        """Returns the test with the reference's result for the new input, or None if the reference rejects it."""
+        """Returns a test of a new input with the reference's result, or None if the reference rejects the input."""
         if trial.origin == "property":
             return trial
         try:

@@ -52,7 +52,7 @@ def seed_of(spec: ProgramSpec, purpose: str) -> int:
 
 
 def generated(spec: ProgramSpec, *, purpose: str = "inputs", count: int | None = None) -> list[Arguments]:
-    """Returns inputs for the reference and the properties. Another purpose gives other inputs."""
+    """Generates inputs for a spec's reference and properties. Another purpose gives other inputs."""
     if not spec.inputs:
         return []
     made = inputs(spec.inputs, seed_of(spec, purpose), spec.generate if count is None else count)
@@ -118,7 +118,7 @@ def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[Planned
 
 
 def shuffled(spec: ProgramSpec, tests: list[PlannedTest], turn: int = 0) -> list[PlannedTest]:
-    """Returns the tests in the order of their first run, or of repetition `turn`."""
+    """Returns the tests in a random order that the spec determines: of their first run, or of repetition `turn`."""
     mixed = list(tests)
     Random(seed_of(spec, f"order {turn}")).shuffle(mixed)
     return mixed

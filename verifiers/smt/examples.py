@@ -166,7 +166,7 @@ def _terms(spec: SmtSpec, nodes: list[Node]) -> Iterator[ExampleInput]:
 
 
 def _changes(node: Node, *, swap: bool) -> Iterator[tuple[str, Node]]:
-    """Yields the term with one change: another operator or number or, with `swap`, another order."""
+    """Yields an SMT-LIB term with one change: another operator or number or, with `swap`, another order."""
     match node:
         case Form((Atom("symbol", name), *rest)):
             if swap and name in COMMUTES and len(rest) == 2 and rest[0] != rest[1]:

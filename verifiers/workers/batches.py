@@ -70,7 +70,7 @@ class WaitingBatches:
         self._batches.append(batch)
 
     def put_back(self, items: Sequence[WorkItem]) -> None:
-        """Returns items to the front of the queue: they were started, or nearly."""
+        """Returns unsettled items to the front of the queue: they were started, or nearly."""
         for item in reversed(items):
             if not item.settled:
                 if item.batch not in self._batches:
@@ -94,7 +94,7 @@ class WaitingBatches:
         return found
 
     def drain(self) -> list[WorkItem]:
-        """Removes and returns all waiting items."""
+        """Removes all waiting items from the queue and returns them."""
         found = [item for batch in self._batches for item in batch.waiting]
         for batch in self._batches:
             batch.waiting.clear()

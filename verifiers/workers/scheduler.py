@@ -130,7 +130,7 @@ class WorkerScheduler:
                 self._end(worker)
 
     def assign(self) -> None:
-        """Assigns waiting items to workers."""
+        """Assigns waiting items to workers, starting new ones if allowed; packages that items need are loaded first."""
         if self._loading:
             return
         while self._alone and len(self._slots) < self._workers + SLOW_WORKERS:
@@ -350,7 +350,8 @@ class WorkerScheduler:
             self._alone.append(item)
 
     def _requeue(self, items: list[WorkItem], why: str) -> None:
-        """Requeues items that were lost with another one, up to `MAX_REQUEUES` times."""
+        """Returns items that were lost with another one to the queue; after `MAX_REQUEUES` times, they get
+        `infra_error`."""
         back = []
         for item in items:
             item.requeued += 1

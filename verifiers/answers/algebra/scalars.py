@@ -266,7 +266,7 @@ def shown(value: n.Expression) -> str:
 
 
 def _counts(node: n.Expression) -> bool:
-    """True if a function of whole numbers contains a symbol."""
+    """True if an expression applies a function of whole numbers to a symbol."""
     return any(
         isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
     )

@@ -60,8 +60,8 @@ class IndexedTerms:
                 return False
 
     def _are_natural(self, node: n.Expression) -> bool:
-        """True if an expression is a natural number at every index, or contains other symbols only. Such are
-        polynomials with non-negative integer coefficients in steps from the first index: `2k + 1`."""
+        """True if an expression is certainly natural at every index: a polynomial with non-negative integer
+        coefficients in steps from the first index, `2k + 1`. Also true for other symbols without the index."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build

@@ -122,7 +122,8 @@ def _is_number(word: str, code: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _value(words: str, code: str) -> Fraction | None:
-    """Returns the value if the words are exactly one number. Covers single words that the library does not read."""
+    """Returns the value if a language's words are exactly one number, else None. Covers single words that the number
+    library does not read."""
     if words in DOUBTFUL[code].split() and words[:2] in ("un", "ei"):
         return Fraction(1)
     if words in ("anderthalb", "anderthalbe", "anderhalf", "anderhalve"):

@@ -248,5 +248,5 @@ def spaced_out(text: str) -> str:
 
 
 def is_bounded(character: str) -> bool:
-    """True if a word boundary applies here: not in scripts without spaces between words."""
+    """True for a word character of a script with spaces between words, where a word boundary applies."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

@@ -203,7 +203,7 @@ class Command:
 
     @property
     def says(self) -> tuple[str, ...]:
-        """Words that identify the command, regardless of visibility."""
+        """Words that identify a Lean command, regardless of visibility."""
         hidden = any(word.text == "private" for word in self.words[: self.key])
         return tuple(word.text for word in self.words if not (hidden and word.text == "private"))
 

@@ -103,7 +103,7 @@ def is_unit(reader: Reader, token: Token) -> bool:
 
 
 def _with_sign(reader: Reader) -> tuple[str, int] | None:
-    r"""Returns a unit with a Greek letter and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
+    r"""Reads ahead a unit with a Greek letter, and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
 
     `\mu g` in italics is a product: friction times gravity.
     """

@@ -150,7 +150,7 @@ def _takes_spelled(expected: v.Value | None) -> bool:
 
 
 def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
-    """Reads `1,234` as two numbers, if two are expected."""
+    """Reads `1,234` as two numbers if two are expected; else None."""
     try:
         tokens = NOTATION.tokens(text, grouping=False, euler=euler)
         found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
