@@ -78,7 +78,7 @@ class ProofClock:
 
 @dataclass(frozen=True)
 class SubmittedProof:
-    """A submission to compile and check."""
+    """A submitted Lean proof to compile and check."""
 
     spec: LeanSpec
     statement: LeanStatement

@@ -24,7 +24,7 @@ GROUNDS = {
 
 
 class TestFinding(NamedTuple):
-    """Result of one test. `ground` is None if it passed."""
+    """Result of one test of a submitted program. `ground` is None if it passed."""
 
     ground: Ground | None
     reason: str = ""

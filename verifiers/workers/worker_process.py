@@ -60,7 +60,7 @@ def decided(index: int, spec: str, submission: str, way: str = "", seconds: floa
 
 
 class ReplyWriter:
-    """Writes replies to the pipe, batching those that come in quick succession."""
+    """Writes a worker's replies to its pipe, batching those that come in quick succession."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe

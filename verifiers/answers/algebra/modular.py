@@ -21,7 +21,7 @@ MAX_TABLE = 200_000
 
 
 class NoResidueError(Exception):
-    """No residue is known: the tree is not rational, or the prime divides a denominator."""
+    """No residue is known: the expression is not rational, or the prime divides a denominator."""
 
 
 def residue(node: Expression, prime: int) -> int:

@@ -67,7 +67,7 @@ def _gamma(of: n.Expression) -> n.Expression:
 
 
 class NoConjugateError(Exception):
-    """The conjugate is not known by construction."""
+    """The complex conjugate of the expression is not known by construction."""
 
 
 def conjugate(node: n.Expression) -> n.Expression:

@@ -200,7 +200,7 @@ def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int],
 
 
 class UnitError(ValueError):
-    """Unknown unit, or a temperature scale inside a product."""
+    """Unit that is unknown, or a temperature scale inside a product."""
 
 
 @cache

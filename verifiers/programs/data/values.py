@@ -24,7 +24,7 @@ LONG_BITS = 12_000
 
 
 class NotPlainError(ValueError):
-    """Not plain data, or too much of it; the message says which."""
+    """Value that is not plain data, or too much of it; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)

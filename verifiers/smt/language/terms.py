@@ -64,7 +64,7 @@ def leaves(sort: Sort) -> Iterator[Sort]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A declared symbol; a constant has no arguments."""
+    """A symbol that an SMT claim declares; a constant has no arguments."""
 
     name: str
     domain: tuple[Sort, ...]

@@ -12,7 +12,7 @@ from verifiers.smt.language.terms import Function, Sort
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of a declared sort, equal only to itself."""
+    """An element of a declared SMT sort, equal only to itself."""
 
     name: str
 
@@ -43,7 +43,7 @@ Value = bool | int | Fraction | Element | ArrayValue
 
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """A function by finitely many entries and a default value."""
+    """A function given by finitely many entries and a default value."""
 
     entries: Mapping[tuple[Value, ...], Value]
     default: Value
