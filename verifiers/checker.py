@@ -73,10 +73,11 @@ class Checker:
         workers: int | None = None,
         tools_backend: BackendName = BackendName.NSJAIL,
     ) -> None:
-        """`settings`: a running broker, or the configuration of a private one; must include `verifiers.tools.programs`.
-        `sessions`: a shared pool, which stays open. `judge`: for the soft items of checklists. `lean`: a toolchain
-        folder; `lean_projects`: further folders with compiled files. `workers`: texts that are decided concurrently.
-        `tools_backend`: the sandbox backend of our own tools."""
+        """Configures a checker of submissions; workers and sandboxes start on first use. `settings`: a running broker,
+        or the configuration of a private one; must include `verifiers.tools.programs`. `sessions`: a shared pool, which
+        stays open. `judge`: for the soft items of checklists. `lean`: a toolchain folder; `lean_projects`: further
+        folders with compiled files. `workers`: texts that are decided concurrently. `tools_backend`: the sandbox
+        backend of our own tools."""
         self._settings, self._given_sessions, self.judge = settings, sessions, judge
         self.lean, self.lean_projects = lean, lean_projects
         self.workers = workers or len(os.sched_getaffinity(0))
@@ -135,7 +136,7 @@ class Checker:
         self.service().start()
 
     def close(self) -> None:
-        """Closes everything that this checker started. Closing twice is fine."""
+        """Closes the workers, sandboxes and broker that this checker started. Closing twice is fine."""
         with self._lock:
             self._closed = True
             made, self._made = list(self._made.values()), {}
@@ -182,21 +183,21 @@ class Checker:
 
     @property
     def isolation(self) -> str:
-        """Sandbox backend of the sessions, as verdicts name it."""
+        """Name of the sandbox backend of the sessions, as verdicts give it."""
         return self._known_settings().backend.value
 
     def boxes(self) -> ToolBoxes:
-        """Returns the boxes for our own tools."""
+        """Returns the starter of sandboxes for our own tools."""
         return self._part("boxes", lambda: ToolBoxes(self._known_settings(), self._tools_backend))
 
     def sessions(self) -> SessionPool:
-        """Returns the shared session pool if one was passed in, else a private pool."""
+        """Returns the pool of sandboxes for submitted code: the shared one if it was passed in, else a private one."""
         from runtime.sessions import Sessions
 
         return self._given_sessions or self._part("sessions", lambda: Sessions(self._known_settings()))
 
     def service(self) -> VerifierService:
-        """Returns the worker service that decides texts."""
+        """Returns the worker service that verifies submissions from their text alone."""
         boxes = self.boxes() if self._may_have_boxes() else None
         return self._part("service", lambda: VerifierService(boxes=boxes, workers=self.workers, or_process=True))
 

@@ -18,14 +18,14 @@ from verifiers.answers.grammar.traverse import comparisons, free_symbols
 
 
 def is_value_of_unknown(node: n.Expression) -> bool:
-    """True for `f(2)`, and for `p(x)` where it is being defined."""
+    """True for a value of an unknown function: `f(2)`, or `p(x)` where it is being defined."""
     if not isinstance(node, n.FunctionCall) or node.function in KNOWN:
         return False
     return node.function in ("f", "g", "h", "y") or all(isinstance(part, n.Symbol) for part in node.arguments)
 
 
 def is_definition(left: n.Expression, *values: n.Expression) -> bool:
-    r"""True for `a_n = 2^n` and `\frac{dy}{dx} = 2x`: a sequence by its index, a derivative."""
+    r"""True if an equation defines a sequence by its index, `a_n = 2^n`, or a derivative, `\frac{dy}{dx} = 2x`."""
     if not isinstance(left, n.Symbol) or len(values) != 1:
         return False
     _, _, foot = left.name.partition("_")
@@ -167,7 +167,7 @@ def _components(node: n.Expression) -> dict[str, n.Expression] | None:
 
 
 def _solutions(relation: v.RelationValue) -> dict[str, n.Expression]:
-    """Returns the values of `x_1 = 2, x_2 = 3`, the numbered solutions of one letter, or an empty dict."""
+    """Returns the numbered solutions of one letter, such as `x_1 = 2, x_2 = 3`, by name; else an empty dict."""
     found = solved(relation) or {}
     letter = next(iter(found), "").partition("_")[0]
     return found if len(found) > 1 and list(found) == [f"{letter}_{place + 1}" for place in range(len(found))] else {}

@@ -105,7 +105,7 @@ class Comparer:
     tolerance: Tolerance | None = None
 
     def compare(self, answer: v.Value, expected: v.Value) -> EqualityFinding:
-        """Compares an answer with the expected one. Raises GrammarError if a part of either has no value."""
+        """Compares an answer of any kind with the expected one. Raises GrammarError if a part has no value."""
         answer, expected = coerced(answer, expected, self.scalars)
         if isinstance(answer, v.Named) or isinstance(expected, v.Named):
             return self._both_named(answer, expected)
@@ -158,7 +158,7 @@ class Comparer:
         return self.compare(answer.value, expected.value)
 
     def _close_relations(self, answer: v.RelationValue, expected: v.RelationValue) -> EqualityFinding | None:
-        """Compares solved unknowns within the tolerance."""
+        """Compares solved relations (`x = 1.5, y = 2`) within the tolerance, each unknown; None unless all agree."""
         if self.tolerance is None:
             return None
         first, second = solved(answer), solved(expected)
@@ -279,7 +279,7 @@ def _entries(value: v.Value) -> tuple[v.Value, ...] | None:
 
 
 def _measured(value: v.Value) -> UnitMeasure:
-    """Returns a value in base units. Raises UnitError."""
+    """Converts a number or quantity to base units. Raises UnitError."""
     return measure(value.of, value.unit) if isinstance(value, v.Quantity) else UnitMeasure(_number(value), ())
 
 

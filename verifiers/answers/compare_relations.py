@@ -86,7 +86,7 @@ def _alternatives(answer: RelationValue, expected: RelationValue, same: Same, sc
 
 
 def pieces(of: RelationValue | n.ComparisonNode) -> list[n.ComparisonNode]:
-    """Splits into comparisons of two sides each; all must be joined the same way."""
+    """Splits a relation into comparisons of two sides each; all must be joined the same way."""
     return [
         n.ComparisonNode((left, right), (sign,))
         for part in (comparisons(of) if isinstance(of, RelationValue) else (of,))

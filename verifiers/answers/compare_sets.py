@@ -34,7 +34,8 @@ def matched(
     *,
     repeats: bool,
 ) -> EqualityFinding:
-    """Matches the members of both sides; with `repeats`, multiplicities must agree, too."""
+    """Decides if two collections have the same members, compared by `same`; with `repeats`, multiplicities must agree,
+    too."""
     known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
     counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
     if len(counted) == 2 and counted[0] == counted[1]:
@@ -125,7 +126,7 @@ def _solutions(relation: v.RelationValue, scalars: Scalars) -> tuple[v.Value, ..
 
 
 def real_set(value: v.Value, scalars: Scalars) -> r.RealSet:
-    """Returns the canonical set of real numbers. Raises UndecidedError, GrammarError."""
+    """Converts a value to the canonical set of real numbers that it describes. Raises UndecidedError, GrammarError."""
     return r.canonical(_real_set(value, scalars), scalars)
 
 
@@ -208,7 +209,7 @@ def compare_sets(answer: v.Value, expected: v.Value, same: Same, scalars: Scalar
 
 
 def _structural(answer: v.Value, expected: v.Value, same: Same) -> EqualityFinding | None:
-    """Compares sets that contain symbols part by part; never finds a difference."""
+    """Compares sets that contain symbols, part by part; None if nothing is proved. Only two number sets can differ."""
     match answer, expected:
         case v.NumberSet(), v.NumberSet():
             return equal("the same number set") if answer == expected else different("a different number set")

@@ -23,7 +23,8 @@ MASSES = ("kg", "g", "mg", "t")
 
 
 def examples(spec: AnswerSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
-    """Tries examples around the expected answer. `answer` is the job's own answer, if any."""
+    """Verifies example answers around the expected one, and reports which are accepted. `answer` is the job's own
+    answer, if any."""
     inputs = [*e.of_the_job(spec, answer), *(_written(spec, one) for one in _around(spec))]
     tried = try_(e.distinct(inputs, _submitted(spec, spec.expected)))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))
@@ -39,7 +40,7 @@ def _submitted(spec: AnswerSpec, text: str) -> str:
 
 
 def _around(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
-    """Yields the sort, description and text of each example."""
+    """Yields example answers around a spec's expected answer: sort, description and text of each."""
     expected = spec.expected
     yield "example", e.EXPECTED, expected
     if spec.notation == "digits":
@@ -93,7 +94,7 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Yields the same number in other notations."""
+    """Yields example answers with the same number in other notations."""
     sign = "-" if value < 0 else ""
     over, under = abs(value.numerator), value.denominator
     if under != 1:
@@ -108,7 +109,7 @@ def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Yields decimals on both sides of a tolerance."""
+    """Yields example answers just inside and just outside a tolerance, as decimals."""
     reach = _reach(spec, value)
     if reach <= 0:
         return
@@ -120,7 +121,7 @@ def _edges(spec: AnswerSpec, value: Fraction, behind: str) -> Iterator[tuple[str
 
 
 def _reach(spec: AnswerSpec, value: Fraction) -> Fraction:
-    """Returns the largest accepted distance of a decimal."""
+    """Returns the largest distance from the expected number that a spec's tolerances accept."""
     absolute, relative = (_fraction(text) or Fraction(0) for text in (spec.absolute, spec.relative))
     return max(absolute, relative * abs(value))
 

@@ -92,7 +92,7 @@ def unfinished(answer: Value, expected: Value, *, sums: bool = True) -> str:
 
 
 def _bases(value: Value) -> set[int]:
-    """Returns the bases of numerals other than ten."""
+    """Returns the number bases, other than ten, of the numerals in a value."""
     if isinstance(value, Scalar):
         return set()
     return {part.base for part in values(value) if isinstance(part, BaseNumber) and part.base != 10}
@@ -349,7 +349,7 @@ def _normal_terms(node: n.Expression) -> int:
 
 
 def alike(answer: Value, expected: Value) -> bool:
-    r"""True if both are the same tree: `1/2` equals `\frac{1}{2}` but not 0.5."""
+    r"""True if two answers are written alike, as the same tree: `1/2` equals `\frac{1}{2}` but not 0.5."""
     return answer == expected and _styles(answer) == _styles(expected)
 
 

@@ -37,7 +37,8 @@ MAX_POWER = 400
 
 
 def without_approximation(value: Value, scalars: Scalars) -> Value:
-    """Returns the exact value of an approximated one. Raises GrammarError if its decimal may not agree."""
+    r"""Returns the exact part of a value such as `5/36 \approx 0.139`, and others unchanged. Raises GrammarError if the
+    decimal may not agree."""
     if not isinstance(value, Approximated):
         return value
     near, place = _last_place(value.near)
@@ -52,7 +53,7 @@ def without_approximation(value: Value, scalars: Scalars) -> Value:
 
 
 def _side(exact: Expression, bound: Fraction, scalars: Scalars) -> int | None:
-    """Returns -1 below the bound, 1 above, 0 on it; None if undecided."""
+    """Returns -1 if a constant is below the bound, 1 above, 0 on it; None if undecided."""
     return scalars.sign(Sum((exact, Number(-bound))))
 
 
@@ -97,7 +98,7 @@ RESERVED = frozenset({"and", "or", "not", "pi", *FUNCTIONS})
 
 @dataclass(frozen=True)
 class PreparedAnswer:
-    """Data of a spec needed for every submission, computed once."""
+    """Parsed expected answer and comparer of a spec, computed once for all submissions."""
 
     expected: Value
     comparer: Comparer
@@ -114,7 +115,7 @@ def read(spec: AnswerSpec, text: str, expected: Value | None = None) -> Value:
 
 @lru_cache(maxsize=512)
 def prepared(spec: AnswerSpec) -> PreparedAnswer:
-    """Prepares a spec. Raises SpecError for an unusable expected answer or tolerance."""
+    """Parses a spec's expected answer and tolerances for comparison. Raises SpecError if either is unusable."""
     for variable in (spec.variables or ()) if spec.notation == "plain" else ():
         if not (variable.isascii() and variable.isalpha()) or variable in RESERVED:
             raise SpecError(f"{escaped(variable)!r} cannot be a variable", hint="Name variables with plain letters.")
@@ -139,7 +140,8 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
 
 @lru_cache(maxsize=512)
 def in_units(spec: AnswerSpec) -> Value | None:
-    """Reads `0.5 T` as a quantity, or returns None. Used if the submitted answer has a unit."""
+    """Reads a spec's expected answer with letters as units, `0.5 T`; None if it has no unit. Used if the submitted
+    answer has one."""
     try:
         found = read_answer(spec.expected, variables=spec.variables, units=True)
     except GrammarError:
@@ -152,8 +154,8 @@ def _holds_unit(value: Value) -> bool:
 
 
 def meant(spec: AnswerSpec, text: str, ready: PreparedAnswer) -> tuple[Value, Value]:
-    """Returns the answer and the expected one in the same reading. Raises GrammarError. An answer with units or upright
-    letters settles the meaning of italics in the expected one."""
+    """Parses an answer, and returns it with the expected one in the same reading. Raises GrammarError. An answer with
+    units or upright letters settles the meaning of italics in the expected one."""
     if ready.compound is not None and formula_of(text) is not None:
         return read(spec, text, ready.compound), ready.compound
     answer = without_approximation(read(spec, text, ready.expected), ready.comparer.scalars)
@@ -191,7 +193,8 @@ def check(spec: AnswerSpec, *, prove: bool) -> None:
 
 
 def judge(spec: AnswerSpec, text: str, evidence: dict[str, object]) -> tuple[Ground, str, dict[str, object]]:
-    """Decides the text of an answer: basis, reason, evidence. Never raises because of its content."""
+    """Compares an answer's text with the expected answer of a spec. Returns basis, reason and evidence. Never raises
+    because of its content."""
     ready = prepared(spec)
     evidence["expected_read"] = described(ready.expected)
     try:

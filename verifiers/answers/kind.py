@@ -25,12 +25,12 @@ def is_integer(spec: Any) -> bool:
 
 
 def form(spec: Any) -> AnswerForm:
-    """Returns WHOLE for a spec that looks for the box itself, else BOXED."""
+    """Returns the markup of a final answer: WHOLE for a spec that looks for the box itself, else BOXED."""
     return AnswerForm.WHOLE if spec.final == "boxed" else AnswerForm.BOXED
 
 
 def asks_for(spec: Any) -> str:
-    """Returns the sentence about the box for a spec that looks for it itself."""
+    """Returns the prompt's sentence that asks for a box, if the spec looks for the box itself; else an empty text."""
     return "End with the answer in one \\boxed{}." if spec.final == "boxed" else ""
 
 

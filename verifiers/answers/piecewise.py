@@ -25,7 +25,7 @@ Piece = tuple[n.Expression, r.RealSet]
 
 
 def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) -> EqualityFinding:
-    """Compares values by cases. Raises GrammarError if a part has no value."""
+    """Compares two values that are defined by cases. Raises GrammarError if a part has no value."""
     name = _symbol(answer) or _symbol(expected)
     if name is None or any(_symbol(side) not in (name, None) for side in (answer, expected)):
         return undecided("conditions that are not about one symbol")
@@ -45,7 +45,7 @@ def compare_piecewise(answer: Piecewise, expected: Piecewise, scalars: Scalars) 
 
 
 def _symbol(of: Piecewise) -> str | None:
-    """Returns the only symbol of the conditions, or None."""
+    """Returns the only symbol in the conditions of a value by cases, or None."""
     names = {only_symbol(condition) for _, condition in of.branches if condition is not None}
     return next(iter(names)) if len(names) == 1 else None
 
@@ -65,7 +65,7 @@ def _domain(pieces: list[Piece], scalars: Scalars) -> r.RealSet:
 
 
 def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> EqualityFinding:
-    """Compares two values where both conditions hold."""
+    """Compares two cases' values where both conditions hold."""
     where = r.intersection(first[1], second[1], scalars)
     if where.empty:
         return equal("the conditions never hold together")
@@ -84,7 +84,7 @@ def _on_both(first: Piece, second: Piece, name: str, scalars: Scalars) -> Equali
 
 
 def _inside(cuts: tuple[n.Expression, ...], index: int) -> tuple[n.Expression, ...]:
-    """Returns three points of a gap: different values may meet at one of them."""
+    """Returns three points inside a gap between cuts: different values may meet at one of them."""
     middle = r.inside_gap(cuts, index)
     halves = (*cuts[:index], middle, *cuts[index:])
     return middle, r.inside_gap(halves, index), r.inside_gap(halves, index + 1)

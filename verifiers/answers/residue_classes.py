@@ -31,14 +31,14 @@ PARAMETER = "#"
 
 @dataclass(frozen=True)
 class ResidueLine:
-    """Progression start + step * k."""
+    """Arithmetic progression: start + step * k for whole numbers k."""
 
     start: n.Expression
     step: n.Expression
 
 
 def as_images(value: Value) -> Images | None:
-    """Returns the value as images of whole numbers under a standard symbol, or None.
+    """Returns the value as images of whole numbers, such as {2k + 1}, under a standard symbol; else None.
 
     `{k in Z}` is all whole numbers; a union of images is one set of images.
     """
@@ -61,7 +61,8 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images. Raises GrammarError if a part has no value."""
+    """Compares two sets of images of whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError if a part has no
+    value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
         return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)
@@ -75,7 +76,7 @@ def compare_images(answer: Images, expected: Images, scalars: Scalars) -> Equali
 
 
 def _lines(of: Images, scalars: Scalars) -> list[ResidueLine] | None:
-    """Returns each expression as start + step * k; None if any is not provably linear."""
+    """Returns each expression of a set of images as start + step * k; None if any is not provably linear."""
     found: list[ResidueLine] = []
     for one in of.of:
         if symbols(one) - {PARAMETER} or not _is_polynomial(one):
@@ -111,7 +112,7 @@ def _is_polynomial(node: n.Expression) -> bool:
 
 
 def _alike(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares expression by expression, over the same numbers; never finds a difference."""
+    """Compares two sets of images expression by expression, over the same numbers; never finds a difference."""
     if answer.within == expected.within and len(answer.of) == len(expected.of):
         pairs = zip(answer.of, expected.of, strict=True)
         if all(one == other or _is_same_polynomial(one, other, scalars) for one, other in pairs):
@@ -157,7 +158,7 @@ Placed = tuple[n.Expression, tuple[Fraction, Fraction]]
 
 
 def _turns(offset: n.Expression, whole: n.Expression, scalars: Scalars) -> tuple[Fraction, Fraction]:
-    """Returns bounds of the offset in periods. Raises OpenError if it is not certainly real."""
+    """Returns bounds of an offset, in periods of length `whole`. Raises OpenError if it is not certainly real."""
     turns = n.Quotient(offset, whole)
     value = rational(turns)
     return (value, value) if value is not None else scalars.enclosed(turns)
@@ -213,7 +214,7 @@ def _factor(step: n.Expression, unit: n.Expression, scalars: Scalars) -> Fractio
 
 
 def _begun(lines: list[ResidueLine], of: Images) -> list[ResidueLine]:
-    """Shifts each line so that its first term is the start."""
+    """Returns progressions shifted so that `start` is the first term, unless k already begins at 0."""
     if of.within == NumberSet("N0"):
         return lines
     return [ResidueLine(folded(n.Sum((line.start, line.step))), line.step) for line in lines]

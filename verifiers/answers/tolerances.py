@@ -43,7 +43,7 @@ class Tolerance:
     relative: Fraction | None
 
     def judge(self, answer: Expression, expected: Expression, scalars: Scalars) -> EqualityFinding | None:
-        """Returns equality within the tolerance, or None."""
+        """Returns equality if two constants agree within the tolerance; None otherwise, or if either has symbols."""
         if symbols(answer, expected):
             return None
         apart = FunctionCall("abs", (minus(answer, expected),))

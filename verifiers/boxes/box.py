@@ -44,8 +44,8 @@ Question = Callable[["BrokerConnection", Callable[[Any], None]], Ticket | None]
 
 
 class BoxLost(Exception):
-    """The box gave no answer. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`, `died`, or `start` if it
-    never started."""
+    """The box gave no answer, and has to be killed. `cause`: `timeout`, or how it ended: `memory`, `cpu`, `expired`,
+    `died`, or `start` if it never started."""
 
     def __init__(self, cause: str, message: str, usage: BoxUsage | None = None) -> None:
         super().__init__(message)
@@ -54,7 +54,7 @@ class BoxLost(Exception):
 
 
 class ToolBox:
-    """One running program. Except for `kill`, not for concurrent use."""
+    """One of our own programs, running in a sandbox. Except for `kill`, not for concurrent use."""
 
     def __init__(self, boxes: ToolBoxes, handle: Handle) -> None:
         self.id = handle.id
@@ -68,8 +68,8 @@ class ToolBox:
         self._termination: Termination | None = None
 
     def ask(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Sends one message and waits for one. Raises BoxLost; the box must then be killed. While the answer is slow,
-        the box yields CPU to others for a time."""
+        """Sends a message to a box's program and waits for its reply. Raises BoxLost; the box must then be killed.
+        While the reply is slow, the box yields CPU to others for a time."""
         begun = time.monotonic()
         deadline = begun + seconds
         self.send(message, deadline)
@@ -83,7 +83,7 @@ class ToolBox:
         return self.receive(deadline)
 
     def send(self, message: dict[str, Any], deadline: float) -> None:
-        """Sends one message. `deadline` is on the clock of time.monotonic(). Raises BoxLost."""
+        """Sends a message to a box's program. `deadline` is on the clock of time.monotonic(). Raises BoxLost."""
         data = memoryview(encode(message))
         while data:
             try:
@@ -95,7 +95,7 @@ class ToolBox:
                 raise self._death() from None
 
     def receive(self, deadline: float) -> dict[str, Any]:
-        """Returns the next message. Raises BoxLost on a timeout or if the box has ended."""
+        """Returns the next message of a box's program. Raises BoxLost on a timeout or if the box has ended."""
         while True:
             try:
                 message = self._frames.next()
@@ -119,17 +119,17 @@ class ToolBox:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Requests and replies, non-blocking, for callers that poll several boxes."""
+        """Returns the descriptors for requests and replies, non-blocking, for callers that poll several boxes."""
         return self._requests, self._replies
 
     def usage(self) -> BoxUsage:
-        """Returns the resources used so far, as the kernel counts them. Raises SandboxError."""
+        """Returns the resources that the box has used so far, as the kernel counts them. Raises SandboxError."""
 
         used: BoxUsage = self._boxes.asked(lambda connection, done: connection.usage(self._handle, done))
         return used
 
     def kill(self) -> Termination:
-        """Kills everything inside immediately and returns why the box ended: `asked` unless another cause came first.
+        """Kills all processes in the box immediately and returns why it ended: `asked` unless another cause came first.
 
         Killing twice is fine.
         """
@@ -157,11 +157,11 @@ class ToolBox:
 
 
 class ToolBoxes(ClosesOnExit):
-    """Starts boxes and their broker connection, on first use. Safe for several threads."""
+    """Starter of sandboxes for our own programs; connects to a broker on first use. Safe for several threads."""
 
     def __init__(self, settings: RuntimeSettings, backend: BackendName = BackendName.NSJAIL) -> None:
-        """`settings` name a running broker, or configure a private one; either must know the programs. A private broker
-        prepares only what these boxes need."""
+        """Keeps the settings for boxes; connects only on first use. `settings` name a running broker, or configure a
+        private one; either must know the programs. A private broker prepares only what these boxes need."""
         self.backend = backend
         backends = (backend,) if backend in settings.own.backends else settings.own.backends
         own = {"guests": False, "ready": 0, "backends": backends}
@@ -182,8 +182,8 @@ class ToolBoxes(ClosesOnExit):
         open_files: int = 256,
         seconds: float = START_SECONDS,
     ) -> ToolBox:
-        """Starts a fresh box whose program is ready. Raises RefusedError if the broker refuses, InfrastructureError if
-        the start failed."""
+        """Starts a fresh sandbox and returns it once its program is ready. Raises RefusedError if the broker refuses,
+        InfrastructureError if the start failed."""
         profile = Profile(
             backend=self.backend,
             mode="sandbox",
@@ -207,7 +207,7 @@ class ToolBoxes(ClosesOnExit):
         return box
 
     def close(self) -> None:
-        """Kills every box and a private broker. Closing twice is fine."""
+        """Kills every box that was started, and a private broker. Closing twice is fine."""
         with self._lock:
             self._closed = True
             boxes, opened = list(self._boxes), self._open
@@ -251,7 +251,8 @@ class ToolBoxes(ClosesOnExit):
         return found
 
     def connected(self) -> tuple[Reactor, BrokerConnection]:
-        """Returns the reactor and connection of the broker. Raises InfrastructureError if these boxes are closed."""
+        """Returns the reactor and connection of the sandbox broker, connecting on first use. Raises InfrastructureError
+        if these boxes are closed."""
         from runtime.sessions import BrokerConnection
 
         with self._lock:

@@ -20,13 +20,14 @@ class Conductor(Protocol):
     """Checks submissions of one kind. Safe to use from several threads."""
 
     def verify(self, spec: Any, submission: str, seconds: float) -> Verdict:
-        """Returns the verdict. Raises SpecError for an unusable spec, SandboxError if the infrastructure failed."""
+        """Returns the verdict on a submission. Raises SpecError for an unusable spec, SandboxError if the
+        infrastructure failed."""
 
     def close(self) -> None: ...
 
 
 class ConductorParts(Protocol):
-    """Parts from which a conductor can be made."""
+    """Boxes, sandboxes and text worker from which a conductor can be made."""
 
     judge: Any
     """Grader for items that need a model: a `verifiers.checklists.judge.Judge`, or None."""
@@ -38,13 +39,13 @@ class ConductorParts(Protocol):
 
     @property
     def isolation(self) -> str:
-        """Sandbox backend of the sessions, as verdicts name it."""
+        """Name of the sandbox backend of the sessions, as verdicts give it."""
 
     def boxes(self) -> ToolBoxes:
-        """Returns the boxes for our own programs. The first box starts the broker."""
+        """Returns the starter of sandboxes for our own programs. The first box starts the broker."""
 
     def sessions(self) -> SessionPool:
-        """Returns the sandboxes for code that a model wrote."""
+        """Returns the pool of sandboxes for code that a model wrote."""
 
     def service(self) -> Conductor:
-        """Returns the worker that decides texts."""
+        """Returns the worker that verifies submissions from their text alone."""

@@ -24,7 +24,7 @@ def encode(message: Any) -> bytes:
 
 
 class Frames:
-    """Splits bytes into whole messages. `next` raises FrameError for an invalid length or body."""
+    """Splits a stream of bytes into whole messages. `next` raises FrameError for an invalid length or body."""
 
     def __init__(self) -> None:
         self._reader = FrameReader(HEADER, MAX_FRAME)

@@ -57,7 +57,7 @@ class ListAssessment(BaseModel):
     seconds: float
 
     def lines(self) -> list[str]:
-        """Returns the findings as lines for a person."""
+        """Returns the findings about a checklist as lines for people."""
         counted = f"{self.texts} texts decided; {self.alone} items can be missed alone, {self.seconds:.1f} s"
         nothing = [f"passes without doing any work: {what}" for what in self.trivial]
         implied = [f"{a} may imply {b}: no text was found that meets it and misses {b}" for a, b in self.implied]
@@ -80,7 +80,7 @@ def assess(parts: ConductorParts, spec: s.ChecklistSpec, right: str = "", *, sec
 
 
 def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessment:
-    """Assesses a list with any decision function; see `assess`."""
+    """Assesses a checklist as `assess` does, with `decided` as its verifier."""
     started = time.monotonic()
     if len(spec.hard) > MOST_ITEMS:
         raise SpecError(f"{len(spec.hard)} hard items are too many to assess", hint=f"Keep to {MOST_ITEMS}.")
@@ -114,7 +114,7 @@ def assessed(spec: s.ChecklistSpec, right: str, decided: Decided) -> ListAssessm
 
 
 def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
-    """Yields texts that do no work, each with a description."""
+    """Yields answers that do no work, such as the copied instruction; each as description and text."""
     yield from ((f"{text!r}", text) for text in EMPTY_ANSWERS)
     if spec.question:
         yield "the instruction, copied", spec.question
@@ -131,8 +131,8 @@ def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
 
 
 def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
-    """Yields texts that may tell items apart: one that meets all, one that misses each, and texts built from some
-    items."""
+    """Yields texts that may tell a checklist's items apart: one that meets all, one that misses each, and texts built
+    from some items."""
     whole = right or made(spec)
     yield whole
     yield OTHER
@@ -168,7 +168,8 @@ def inserted(text: str, more: str) -> str:
 
 
 def _held(verdict: Verdict) -> list[bool]:
-    """Returns the hard items that hold, as booleans in order; empty for an unreadable text."""
+    """Returns one boolean per hard item of a verdict, true if it holds; empty for an unreadable text. Raises
+    InfrastructureError."""
     if verdict.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"a text of the assessment was not decided: {verdict.reason}")
     found = verdict.evidence.get("items")
@@ -176,7 +177,7 @@ def _held(verdict: Verdict) -> list[bool]:
 
 
 def _length(spec: s.ChecklistSpec) -> int:
-    """Returns the number of words that the list asks for."""
+    """Returns the number of words that a checklist asks for, at least 60."""
     targets = [item.target for item in spec.hard if isinstance(item, s.LengthItem) and item.unit == "words"]
     least = [item.least or 0 for item in spec.hard if isinstance(item, s.CountItem) and item.of == "words"]
     return max([*targets, *least, 60])

@@ -31,7 +31,7 @@ Span = tuple[int, int]
 
 
 class Attribution:
-    """Attributes the quotations of one document, block by block, in order."""
+    """Attributes the quotations of one document to sources, block by block, in order."""
 
     def __init__(self, document: Document, known: Sequence[str]) -> None:
         self._known = known
@@ -52,7 +52,8 @@ class Attribution:
         return f"{before} {behind}" if re.search(r"\w", before + behind) else self._before_block
 
     def go_on(self, block: MarkdownBlock) -> None:
-        """Advances past this block. A block quotation of several paragraphs keeps its lead-in."""
+        """Advances past a block of text; the sources cited in its lead-in apply to a quotation in the next. A block
+        quotation of several paragraphs keeps its lead-in."""
         self._before_block = self._before_block if block.quoted else ENDS.split(block.text.strip())[-1]
         if LEADS_IN.search(block.text):
             sentence = re.split(ENDS, block.text)[-1]
@@ -64,7 +65,7 @@ class Attribution:
     def keys_of(
         self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], at: int, apart: bool
     ) -> frozenset[str]:
-        """Returns the source keys for quotation number `at` of a text."""
+        """Returns the keys of the sources that a text cites for its quotation number `at`."""
         start, end = quoted[at]
         within = [keys for place in cited_within(cited, start, end) if (keys := self._of(place))]
         if within:
@@ -79,8 +80,8 @@ class Attribution:
         return near or (self._lead if not at else near) or self._named_before(text, cited, quoted, start)
 
     def _named_before(self, text: str, cited: Sequence[Cited], quoted: Sequence[Span], start: int) -> frozenset[str]:
-        """Returns earlier keys in the block that are part of a sentence (`Report [B] was printed`). Keys at the end of
-        a sentence belong to it, keys right behind a quotation to that quotation."""
+        """Returns source keys earlier in the block that are part of a sentence (`Report [B] was printed`). Keys at the
+        end of a sentence belong to it, keys right behind a quotation to that quotation."""
         places = cited_within(cited, 0, start)[-MOST_PLACES:]
         named = (place for place in places if re.match(r",?\s+\w", text[place.end : place.end + 4]))
         return frozenset[str]().union(
@@ -92,7 +93,8 @@ class Attribution:
         return frozenset(keys.union(*(self._notes.get(key, ()) for key in place.keys if key not in self._known)))
 
     def _behind(self, text: str, cited: Sequence[Cited], end: int, limit: int) -> tuple[frozenset[str], bool] | None:
-        """Returns the keys that follow in the same sentence, and True if they follow immediately."""
+        """Returns the source keys that follow a quotation in the same sentence, and True if they follow immediately;
+        else None."""
         for place in cited_within(cited, end - 1, min(end + NEAR, limit)):
             between = text[end : place.start].lstrip(CLOSERS)
             closed = STOP.search(text, max(0, end - 2), place.start - len(between)) is not None
@@ -104,7 +106,7 @@ class Attribution:
         return None
 
     def _before(self, text: str, cited: Sequence[Cited], start: int, earlier: int) -> frozenset[str] | None:
-        """Returns the keys before the quotation in its sentence, unless they belong to an earlier quotation."""
+        """Returns the source keys before a quotation in its sentence, unless they belong to an earlier quotation."""
         for place in reversed(cited_within(cited, max(0, start - NEAR), start)):
             if ENDS.search(text[place.end : start]):
                 return None

@@ -60,7 +60,8 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
-    """Yields the cited keys. Within a quotation, a bracket that does not look like a key is an editor's word."""
+    """Yields the source keys that a passage cites. Within a quotation, a bracket that does not look like a key is an
+    editor's word."""
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:
@@ -93,7 +94,7 @@ def _own_notes(document: Document) -> frozenset[str]:
 
 
 def _cited_otherwise(document: Document, sources: Sequence[CitedSource]) -> Iterator[str]:
-    """Yields sources that a footnote begins with, and those whose address the text gives."""
+    """Yields the keys of sources cited without brackets: at the start of a footnote, or by their address."""
     addresses = {same_address(address) for address in document.addresses}
     for source in sources:
         opening = re.compile(rf"(?:see|cf\.|source:|from|in)?\s*{re.escape(source.key)}(?!\w)", re.IGNORECASE)

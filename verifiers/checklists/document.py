@@ -50,7 +50,7 @@ class Document:
 
     @property
     def faults(self) -> tuple[TextFault, ...]:
-        """Faults sorted by position."""
+        """Places where the text cannot be read, sorted by position."""
         return tuple(sorted(set(self._read.faults), key=lambda fault: (fault.line, fault.column)))
 
     @cached_property
@@ -69,7 +69,7 @@ class Document:
 
     @cached_property
     def marked_blocks(self) -> tuple[MarkdownBlock, ...]:
-        """Blocks with `[^name]` for footnote references, and with superscripts and subscripts."""
+        """Blocks of the text, with `[^name]` for footnote references, and with superscripts and subscripts."""
         return tuple(block.shown_by(marked) for block in self._counted)
 
     @cached_property
@@ -82,7 +82,7 @@ class Document:
 
     @cached_property
     def prose(self) -> str:
-        """Headings, list items, paragraphs and notes, one per line."""
+        """Text of headings, list items, paragraphs and notes, one per line."""
         return "\n".join(block.text for block in self.of("heading", *PROSE))
 
     @cached_property
@@ -92,12 +92,12 @@ class Document:
 
     @cached_property
     def phrases(self) -> str:
-        """Shown text in `plain` form; no phrase crosses blocks or cells."""
+        """Text as a reader sees it, normalised for comparing words; no phrase crosses blocks or cells."""
         return "\n".join(map(plain, self.shown.splitlines()))
 
     @cached_property
     def everything(self) -> str:
-        """Shown text and code."""
+        """Text as a reader sees it, and code."""
         return "\n".join([self.shown, *(block.text for block in self.of("code"))])
 
     @property
@@ -107,13 +107,13 @@ class Document:
 
     @property
     def web_addresses(self) -> tuple[str, ...]:
-        """Addresses without page-internal, mail and telephone links, plus bare hosts with a path."""
+        """Web addresses of the text without page-internal, mail and telephone links, plus bare hosts with a path."""
         links = tuple(one for one in self.addresses if not re.match(r"#|(?:mailto|tel):", one, re.IGNORECASE))
         return links + tuple(site.rstrip(".,;:!?*_") for site in self._read.sites)
 
     @property
     def notes(self) -> frozenset[str]:
-        """Names of the footnotes."""
+        """Names of the text's footnotes."""
         return frozenset(self._read.notes)
 
     @property

@@ -63,7 +63,7 @@ def examples(spec: s.ChecklistSpec, answer: str | None, try_: AskVerifier) -> Ex
 
 
 def sample(rules: str) -> Any:
-    """Returns a small value that fits a plain schema, considering types, bounds and choices."""
+    """Returns a small value that fits a plain JSON schema, considering types, bounds and choices."""
     try:
         return _instance(json.loads(rules), 0)
     except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def _instance(schema: Any, depth: int) -> Any:
 
 
 def _size(schema: dict[str, Any], keyword: str) -> int:
-    """Returns a bound of a schema, at most 1,000, or 0."""
+    """Returns a bound such as `minLength` from a JSON schema, at most 1,000; 0 if missing."""
     value = schema.get(keyword, 0)
     return min(int(value), 1_000) if isinstance(value, int | float) else 0
 
@@ -119,7 +119,7 @@ def sentences() -> Iterator[str]:
 
 
 def made(spec: s.ChecklistSpec) -> str:
-    """Builds a text from the items."""
+    """Builds a text that should meet all hard items of a checklist."""
     whole = any(isinstance(item, s.FormatItem) and item.format == "json" for item in spec.hard)
     for item in spec.hard:
         if isinstance(item, s.JsonItem):
@@ -131,7 +131,7 @@ def made(spec: s.ChecklistSpec) -> str:
 
 
 def _shortened(spec: s.ChecklistSpec, text: str) -> str:
-    """Joins sentences so that the text has as few as allowed."""
+    """Joins sentences of a text so that it has no more than the checklist allows."""
     most = min((i.most for i in spec.hard if isinstance(i, s.CountItem) and i.of == "sentences" and i.most), default=0)
     over = text.count(". ") + 1 - most if most else 0
     return text.replace(". ", " and ", over) if over > 0 else text
@@ -171,7 +171,7 @@ def _prose(spec: s.ChecklistSpec) -> str:
 
 
 def _filled(spec: s.ChecklistSpec, blocks: list[str], filler: Iterator[str]) -> str:
-    """Pads the first paragraph with sentences to the required length."""
+    """Pads a text's first paragraph with filler sentences to the length that a checklist requires."""
     target, measure = 0, "words"
     for item in spec.hard:
         if isinstance(item, s.LengthItem):
@@ -195,7 +195,7 @@ def _filled(spec: s.ChecklistSpec, blocks: list[str], filler: Iterator[str]) -> 
 
 
 def _sentences(spec: s.ChecklistSpec) -> Iterator[str]:
-    """Yields sentences with the items' words; phrases with a required order come first."""
+    """Yields sentences with the phrases that a checklist requires; phrases with a required order come first."""
     for item in spec.hard:
         if isinstance(item, s.OrderItem):
             yield from (f"Then one reads of {phrase} for a while." for phrase in item.phrases)
@@ -239,7 +239,7 @@ def _table(item: s.TableItem, spec: s.ChecklistSpec) -> str:
 
 
 def missing(item: s.HardItem, text: str) -> str | None:
-    """Returns the text changed so that it should miss this item, or None if no change is known."""
+    """Changes a text so that it should miss one item of a checklist; None if no change is known."""
     filler = " ".join(islice(sentences(), 40, 240))
     match item:
         case s.CountItem() if item.least:
@@ -284,7 +284,8 @@ def missing(item: s.HardItem, text: str) -> str | None:
 
 
 def _without(of: str, text: str) -> str:
-    """Removes elements of this kind from the text."""
+    """Removes all elements of one kind, such as headings, from a text; for other kinds, returns a filler sentence
+    instead."""
     return re.sub(PATTERNS[of], "", text, flags=re.M) if of in PATTERNS else next(sentences())
 
 

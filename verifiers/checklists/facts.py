@@ -45,7 +45,7 @@ def document_numbers(
 
 
 def _labelled(number: WrittenNumber, label: tuple[str, ...]) -> WrittenNumber:
-    """Labels a cell's number with its row and column if it states no unit or counted thing itself."""
+    """Labels a table cell's number with its row and column if it states no unit or counted thing itself."""
     readings = (
         tuple(one if one.unit or one.counted else replace(one, counted=label) for one in reading)
         for reading in number.readings
@@ -65,10 +65,11 @@ MOST_COMPARED = 500
 
 
 class Facts:
-    """Facts and the numbers derived from them; see `NumbersItem`."""
+    """Numbers that a text may state: given facts, and numbers derived from them; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
-        """Derives the allowed numbers. `parts`: figures of dates, times and ranges, from which nothing is derived."""
+        """Derives the numbers that a text may state. `parts`: figures of dates, times and ranges, from which nothing is
+        derived."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = [*facts, *parts]
@@ -102,7 +103,7 @@ class Facts:
         self._rounded: dict[tuple[bool, int], set[Fraction]] = {}
 
     def agree(self, number: WrittenNumber) -> bool:
-        """True if one of the number's readings holds; for a loss, also with a negative sign."""
+        """True if one reading of a written number agrees with the facts; for a loss, also with a negative sign."""
         below = [tuple(replace(one, value=-one.value) for one in reading) for reading in number.readings if number.lost]
         return any(
             all(self.hold(one) and not self._of_something_else(one) for one in reading)
@@ -110,8 +111,8 @@ class Facts:
         )
 
     def _of_something_else(self, number: Figure) -> bool:
-        """True if all facts of this value have another unit or count something else. A value that is also derived fits
-        any unit."""
+        """True if all facts with a number's value have another unit or count something else. A value that is also
+        derived fits any unit."""
         if (number.value, number.percent) in self._derived or not (number.unit or number.counted):
             return False
         same = self._like(number)
@@ -122,7 +123,7 @@ class Facts:
         return any(_same_thing(fact, number) for fact in self._facts[:MOST_COMPARED])
 
     def _like(self, number: Figure) -> list[Figure]:
-        """Returns the facts with this value, or with one that rounds to it."""
+        """Returns the facts with a number's value, or with one that rounds to it."""
         if number.significant < 2 or (number.value, number.percent) in self._by_value:
             return self._by_value.get((number.value, number.percent), [])
         scale = Fraction(10) ** max(-60, min(number.decimals, 50))
@@ -133,7 +134,8 @@ class Facts:
         ]
 
     def hold(self, number: Figure) -> bool:
-        """True for a fact, or one rounded to the written decimals (at least two significant digits)."""
+        """True if a number is a fact or derived from facts. Also if it is one of them rounded to the written decimals,
+        with at least two significant digits."""
         pool = self._percent if number.percent else self._plain
         if number.value in pool:
             return True
@@ -147,8 +149,8 @@ class Facts:
 
 
 def source_facts(numbers: Iterable[WrittenNumber], derived: str) -> Facts:
-    """Returns all numbers of a source in every reading, for any counted thing. Numbers are derived from the unambiguous
-    ones if those are few."""
+    """Collects the numbers of a source as facts, in every reading and for any counted thing. Further numbers are
+    derived from the unambiguous ones if those are few."""
     whole: list[Figure] = []
     parts: list[Figure] = []
     for number in numbers:

@@ -30,7 +30,7 @@ class ItemFinding:
 
 
 def finding(item: HardItem, holds: bool, reason: str, *, half: bool = False, **evidence: Any) -> ItemFinding:
-    """Builds a finding. `half`: the item does not hold, but at least half of it is present."""
+    """Builds the finding about one checklist item. `half`: the item does not hold, but at least half is present."""
     return ItemFinding(item.name, 1.0 if holds else 0.5 if half else 0.0, reason, evidence)
 
 

@@ -52,7 +52,7 @@ class Alarm:
 
 
 def alarms(spec: ChecklistSpec, document: Document) -> Iterator[Alarm]:
-    """Yields every guard that refuses this text."""
+    """Yields alarms about a text that copies, repeats itself or stuffs keywords, unless the spec allows that."""
     found = [_copy(spec, document)]
     if not document.data:
         found += [_repetition(document), _stuffing(spec, document)]
@@ -70,7 +70,7 @@ def is_data(spec: ChecklistSpec, text: str) -> bool:
 
 
 def keywords(spec: ChecklistSpec) -> tuple[str, ...]:
-    """Phrases required by the hard items, in `plain` form."""
+    """Returns the phrases that a checklist's hard items require, normalised for comparing words."""
     return tuple(dict.fromkeys(plain(phrase) for item in spec.hard for phrase in item.wanted))
 
 
@@ -94,7 +94,7 @@ def _repetition(document: Document) -> Alarm | None:
 
 
 def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Detects sentences of keywords only, and keywords as the greater part of the text."""
+    """Returns an alarm for sentences of keywords only, or for keywords as the greater part of a text."""
     wanted = keywords(spec)
     single = {word for phrase in wanted for word in words(phrase)}
     blocks = document.of(*PROSE)
@@ -118,13 +118,14 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
 
 
 def _runs_of_words(text: str, known: bool) -> list[str]:
-    """Splits at punctuation if the language's function words are `known`; otherwise returns only unpunctuated text."""
+    """Splits a text at punctuation if the language's function words are `known`; otherwise returns only unpunctuated
+    text."""
     runs = MARKS.split(text)
     return runs if known or len(runs) == 1 else []
 
 
 def _copy(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Detects the question or the list's own words used as an answer."""
+    """Returns an alarm if the question, or the checklist's own words, are used as the answer."""
     if spec.question and plain(document.raw) == plain(spec.question):
         return Alarm("copy", "is the question itself", {})
     runs, given = _runs(words(plain(document.shown))), _given(spec)

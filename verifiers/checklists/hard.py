@@ -37,8 +37,8 @@ class HardVerifier:
     version = CHECKLIST.version
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that an empty answer
-        fulfils."""
+        """Raises SpecError for checklist items that cannot decide anything. With `prove`, also for a list that an empty
+        answer fulfils."""
         if not spec.hard:
             raise SpecError(
                 "a checklist needs a hard item: a judge alone decides nothing",
@@ -93,14 +93,14 @@ class HardVerifier:
 
 
 def earned_share(items: tuple[HardItem, ...], findings: list[ItemFinding]) -> float:
-    """Weighted mean of the grades."""
+    """Returns the mean grade of a checklist's findings, weighted by item."""
     total = sum(item.weight for item in items)
     return sum(item.weight * finding.grade for item, finding in zip(items, findings, strict=True)) / total
 
 
 def bounded(findings: list[ItemFinding]) -> list[dict[str, Any]]:
-    """Returns the findings within MAX_EVIDENCE. Drops first the evidence of items that hold, then all evidence, then
-    truncates reasons."""
+    """Returns a checklist's findings as evidence within MAX_EVIDENCE. Drops first the evidence of items that hold, then
+    all evidence, then truncates reasons."""
     shown = [
         {**finding.shown(), "name": escaped(finding.name)[:100], "reason": finding.reason[:1_000]}
         for finding in findings

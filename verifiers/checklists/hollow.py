@@ -48,7 +48,7 @@ AROUND = re.compile(
 
 
 def is_gap_mark(said: str) -> bool:
-    """True if a text in `plain` form is a placeholder and nothing else."""
+    """True if a normalised text is a placeholder, such as `to be written`, and nothing else."""
     said = said.strip(" .…!()[]*_-:")
     return any(GAP.fullmatch(one) for one in (said, AROUND.sub("", said)))
 
@@ -70,7 +70,7 @@ COMMENT = re.compile(r"\s*(?://|#(?!\w|\[|!)|--|/\*|\*(?:\s|/|$)|<!--|;|%).*|\s*
 
 
 def section_text(blocks: Sequence[MarkdownBlock], at: int) -> str:
-    """Returns the section of the heading at this place in `plain` form, subsections included."""
+    """Returns the text of the section under a heading, normalised for comparing words, subsections included."""
     said: list[str] = []
     for block in blocks[at + 1 :]:
         if block.kind == "heading":
@@ -90,12 +90,12 @@ def is_gap(text: str, heading: str = "") -> bool:
 
 
 def own_words(text: str, heading: str) -> frozenset[str]:
-    """Words of a section that are not in its heading."""
+    """Returns the words of a section that are not in its heading."""
     return frozenset(words(plain(text))) - set(words(plain(heading)))
 
 
 def empty_columns(rows: Sequence[Sequence[str]]) -> Iterable[int]:
-    """Indices of columns in which no row has content."""
+    """Returns the indices of a table's columns in which no row has content."""
     return (
         at for at in range(len(rows[0]) if rows else 0) if all(_says_nothing(row[at]) for row in rows if at < len(row))
     )

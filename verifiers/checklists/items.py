@@ -54,7 +54,7 @@ def _different(texts: Iterable[str]) -> int:
 
 
 def _said(text: str) -> str:
-    """Normalises a text without punctuation."""
+    """Normalises a text for comparing words, and removes its punctuation."""
     return SENTENCE_SIGNS.sub(" ", plain(text)).strip()
 
 
@@ -82,7 +82,7 @@ TARGET = re.compile(r"\]\([^()\s]*\)|^\s{0,3}\[[^\]]+\]:.*", re.MULTILINE)
 
 
 def decide_item(item: spec.HardItem, document: Document, sources: spec.Sources) -> ItemFinding:
-    """Decides one item. Never raises because of the text's content."""
+    """Decides if a text meets one checklist item. Never raises because of the text's content."""
     if isinstance(item, spec.CitationsItem):
         return citations.citations(item, document, sources)
     if isinstance(item, spec.NumbersItem):
@@ -97,7 +97,7 @@ def band(found: int, target: int, tolerance: float, fall: float) -> float:
 
 
 def in_part(found: int, asked: int) -> bool:
-    """True if at least half of several is present: ACE-RL's grade between full and none."""
+    """True if at least half of several required elements is present: ACE-RL's grade between full and none."""
     return asked > 1 and 2 * found >= asked
 
 
@@ -145,7 +145,7 @@ def _words(item: spec.WordsItem, document: Document) -> ItemFinding:
 
 
 def _spelled_out(naked: str, spread: str) -> bool:
-    """True if spaced-out letters spell the word; a one-letter word may stand before it."""
+    """True if a text's spaced-out letters spell a word; a one-letter word may stand before it."""
     return naked in spread if len(naked) >= 4 else whole_words(naked).search(spread) is not None
 
 
@@ -172,7 +172,8 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
 
 
 def _faces(pattern: str, document: Document) -> Iterator[str]:
-    """Yields the text as written, and as shown if the pattern does not refer to line ends."""
+    """Yields the forms of a text to match a pattern against: as written and, if the pattern does not refer to line
+    ends, as shown."""
     yield document.raw
     if not re.search(r"[\^$]", pattern):
         yield visible(document.raw)
@@ -180,7 +181,8 @@ def _faces(pattern: str, document: Document) -> Iterator[str]:
 
 
 def _is_shown(found: str, seen: str, sites: str) -> bool:
-    """True if a reader sees the match. Words must be visible; markup and addresses count as written."""
+    """True if a reader of the text sees a pattern's match. Words must be visible; markup and addresses count as
+    written."""
     return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
 
 

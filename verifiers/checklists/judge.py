@@ -42,7 +42,8 @@ class SoftGrade:
 
 
 def grade_of(judge: Judge, point: str, question: str, text: str) -> SoftGrade:
-    """Asks once per order and returns the most likely grade, the lower one of a tie. Raises JudgeError."""
+    """Asks a model judge for a text's grade on one point, once per order of the grades. Returns the most likely grade,
+    the lower one of a tie. Raises JudgeError."""
     asked = [_probabilities(judge, prompt(point, question, text, order), order) for order in ORDERS]
     mean = tuple(sum(column) / len(asked) for column in zip(*asked, strict=True))
     picks = [_best(probabilities) for probabilities in asked]
@@ -67,7 +68,8 @@ def _best(probabilities: Sequence[float]) -> int:
 
 
 def prompt(point: str, question: str, text: str, order: Sequence[int]) -> str:
-    """Builds the judge's prompt. All outside text is quoted; the order of grades comes last."""
+    """Builds the prompt that asks a model to grade a text on one point. All outside text is quoted; the order of grades
+    comes last."""
     shown = quoted(text)
     asked = quoted(question)[:MAX_QUESTION]
     fence = hashlib.sha256("\x1f".join([point, question, text]).encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -61,17 +61,17 @@ ADDRESS = re.compile(r"(?:https?://|www\.)[^\s<>\"'\u201d)\]}\ue000-\ue006]+", r
 
 
 def unmarked(text: str) -> str:
-    """Removes markers and footnote references."""
+    """Removes footnote references, and this module's markers of raised text and code, from a block's text."""
     return MARKS.sub("", NOTE.sub("", text))
 
 
 def marked(text: str) -> str:
-    """Writes footnote references as `[^name]`, and raised and lowered numbers as superscripts and subscripts."""
+    """Writes a block's footnote references as `[^name]`, and raised and lowered numbers in Unicode."""
     return MARKS.sub("", OFF_LINE.sub(_off_line, NOTE.sub(r"[^\1]", text)))
 
 
 def quotable(text: str) -> str:
-    """Formats as `marked`, without code."""
+    """Formats a block's text as `marked` does, with a blank mark for inline code."""
     return marked(CODE_SPAN.sub(" ` ", text))
 
 
@@ -125,7 +125,7 @@ class MarkdownBlock:
 
 
 class MarkdownReader:
-    """Result of reading one text."""
+    """Parsed Markdown text: its blocks, addresses and footnotes, and the places that cannot be read."""
 
     def __init__(self, raw: str, data: bool) -> None:
         text = unicodedata.normalize("NFC", raw.replace("\r\n", "\n").replace("\r", "\n"))
@@ -217,7 +217,8 @@ class MarkdownReader:
                         self.blocks.append(MarkdownBlock(kind, text, name=named, quoted=quotes > 0))
 
     def _line(self, token: Token, text: str) -> str:
-        """Returns the text in one line, without web addresses and ignorable characters; records the original."""
+        """Returns a token's text in one line, without web addresses and ignorable characters; records the addresses and
+        the original."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
         self.sites += SITE.findall(ADDRESS.sub(" ", CODE_SPAN.sub(" ", text)))
@@ -225,7 +226,7 @@ class MarkdownReader:
         return " ".join(BLANKS.split(shown.strip()))
 
     def _fault(self, ground: Unreadable, lines: list[int] | None, sign: str, what: str) -> None:
-        """Records a fault at the first place of `sign` within these lines, or else anywhere."""
+        """Records a place that cannot be read: the first one of `sign` within these lines, or else anywhere."""
         start, end = lines or (0, len(self._lines))
         near = (
             at

@@ -98,7 +98,7 @@ class Quotation:
     """True if the surrounding sentence denies the quotation."""
 
     def of(self, least: int) -> list[str]:
-        """Returns the readings with at least `least` words, or an empty list."""
+        """Returns the possible texts of a quotation with at least `least` words, or an empty list."""
         texts = [text for text in (self.text, *self.longer) if _size(text) >= least]
         if self.unattributed is None or not texts:
             return texts
@@ -148,7 +148,7 @@ def _set_apart(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[
 
 
 def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequence[str]) -> str:
-    """Returns a part of a text without citations of known sources."""
+    """Returns part of a text with the citations of known sources left out."""
     kept = []
     for place in cited_within(cited, start, end):
         if place.end <= end and set(place.keys) <= set(known):
@@ -158,7 +158,7 @@ def _without(text: str, start: int, end: int, cited: list[Cited], known: Sequenc
 
 
 def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quotation]:
-    """Yields the quotations between marks in one block."""
+    """Yields the quotations between quotation marks in one block."""
     at = 0
     while (opened := OPENS.search(text, at)) is not None:
         at = start = opened.end()
@@ -171,7 +171,7 @@ def _marked(text: str, cited: list[Cited], known: Sequence[str]) -> Iterator[Quo
 
 
 def _ends(text: str, at: int, start: int, mark: str) -> list[int]:
-    """Returns possible ends of the quotation that this mark opens; empty if it opens none."""
+    """Returns possible ends of the quotation that a quotation mark opens; empty if it opens none."""
     if mark in DOUBLE:
         if mark == '"' and text[at - 1 : at].isdigit() and not text[start : start + 1].isalpha():
             return []  # inches
@@ -272,7 +272,8 @@ def _loosely(part: str) -> str:
 
 
 def _literal(text: str, *, first: bool = False) -> str:
-    """Escapes a text; bracketed letters, and with `first` the first letter, match in either case."""
+    """Builds a regular expression that matches a text itself; bracketed letters, and with `first` the first letter,
+    match in either case."""
     pieces = re.split(r"\[(\w)\]", text)
     said = [_letter(piece) if at % 2 else re.escape(piece) for at, piece in enumerate(pieces)]
     if first and pieces[0][:1].isalpha():

@@ -25,7 +25,7 @@ NAMED = (
 
 
 class OpenPlace(Exception):
-    """Raised for a value that neither the schema nor the question gives."""
+    """Raised for a value that neither the JSON schema nor the question gives."""
 
 
 class SchemaSolver:
@@ -48,7 +48,7 @@ def solvers(spec: ChecklistSpec, _question: str, _files: bool) -> list[Solver]:
 
 
 def _schema(spec: ChecklistSpec) -> Any:
-    """Returns the schema of the only item that requires the whole text as JSON, or None."""
+    """Returns the JSON schema of the only item that requires the whole text as JSON, or None."""
     items = [item for item in spec.items if isinstance(item, JsonItem) and item.within == "whole"]
     if len(items) != 1:
         return None
@@ -60,7 +60,7 @@ def _schema(spec: ChecklistSpec) -> Any:
 
 
 def instance(schema: Any, question: str, name: str = "the value", depth: int = 0) -> Any:
-    """Returns the value that a schema determines, with names resolved from the question. Raises OpenPlace."""
+    """Returns the value that a JSON schema determines, with names resolved from the question. Raises OpenPlace."""
     if not isinstance(schema, dict) or depth > MOST_DEPTH:
         raise OpenPlace(name)
     if "const" in schema:

@@ -29,7 +29,7 @@ LONGEST_ENDING = 3
 
 
 def sum_fault(cells: Sequence[str], decimals: Decimals, column: str) -> str:
-    """Returns the reason why the last cell is not the sum of the others, or an empty text."""
+    """Returns the reason why a column's last cell is not the sum of the others, or an empty text."""
     if len(cells) < 2:
         return f"{column!r} has nothing to add up"
     read = [number for cell in cells if (number := figure(cell, decimals)) is not None]
@@ -52,7 +52,7 @@ def _is_plain(cell: str) -> bool:
 
 
 def _rest(cell: str, number: Figure) -> tuple[str, ...]:
-    """Words beside the number."""
+    """Returns the words of a table cell beside its number."""
     beside = plain(cell).replace(plain(number.text).removeprefix("-"), " ")
     return tuple(words(re.sub(r"[\d.,'’]+", " ", beside)))
 

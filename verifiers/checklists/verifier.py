@@ -29,7 +29,7 @@ Decide = Callable[[ChecklistSpec, str, float], Verdict]
 
 
 def conductor(parts: ConductorParts) -> ChecklistVerifier:
-    """Builds a verifier that uses the worker of these parts for hard items and their judge for soft ones."""
+    """Builds the checklist verifier, with these parts' text worker for hard items and their judge for soft ones."""
     return ChecklistVerifier(parts.service().verify, parts.judge)
 
 
@@ -45,15 +45,16 @@ class ChecklistVerifier:
         self._hard = HardVerifier()
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError, as `HardVerifier.check` does."""
+        """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that an empty answer
+        fulfils."""
         self._hard.check(spec, prove=prove)
 
     def close(self) -> None:
         """No-op: this verifier holds no resources."""
 
     def verify(self, spec: ChecklistSpec, submission: str, seconds: float) -> Verdict:
-        """Checks a text. `seconds` limits the hard part; the judge is asked only if the hard part passes or earns
-        credit."""
+        """Verifies a text against a checklist, and adds its soft items' grades. `seconds` limits the hard part; the
+        judge is asked only if the hard part passes or earns credit."""
         verdict = self._decide(spec, submission, seconds)
         if not spec.soft or not verdict.score:
             return verdict

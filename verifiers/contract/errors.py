@@ -10,6 +10,6 @@ from runtime.errors import HintedError
 
 
 class SpecError(HintedError):
-    """The spec cannot decide anything, or would accept everything."""
+    """Spec that cannot decide anything, or would accept everything."""
 
     exit_code = 2

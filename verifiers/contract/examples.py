@@ -61,7 +61,7 @@ def of_the_job(spec: SpecModel, answer: str | None) -> list[ExampleInput]:
 
 
 def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[str, ...]:
-    """Returns a warning line if the input labelled `what`, which must pass, was rejected."""
+    """Returns a warning line if the example labelled `what`, which must pass, was rejected; else nothing."""
     found = next((one for one in tried if one.given.what == what), None)
     if found is None or found.accepted or found.outcome == "infra_error" or found.ground == "timeout":
         return ()
@@ -69,7 +69,7 @@ def refused(tried: Sequence[CheckedExample], what: str, message: str) -> tuple[s
 
 
 def distinct(inputs: Sequence[ExampleInput], expected: str = "") -> list[ExampleInput]:
-    """Drops duplicates, keeping the first, and mutants equal to the expected text."""
+    """Drops duplicate example inputs, keeping the first, and mutants equal to the expected text."""
     seen: set[tuple[SpecModel, str]] = set()
     unique = []
     for each in inputs:

@@ -40,7 +40,7 @@ class Lazy(Generic[T]):
     reference: str
 
     def load(self) -> T:
-        """Imports the object. Raises ImportError or AttributeError if it does not exist."""
+        """Imports the object that the reference names. Raises ImportError or AttributeError if it does not exist."""
         return cast(T, getattr(importlib.import_module(self.module), self.reference.partition(":")[2]))
 
     @property
@@ -50,7 +50,7 @@ class Lazy(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class KindOption:
-    """One command-line option of a kind."""
+    """One command-line option that a kind of spec adds."""
 
     flag: str
     """Option name with dashes: `--gold`."""
@@ -69,7 +69,7 @@ class KindOption:
 
     @property
     def field(self) -> str:
-        """Name of the spec field it sets; for a checker option, the keyword of `Checker`."""
+        """Name of the spec field that the option sets; for a checker option, the keyword of `Checker`."""
         return self.sets_field or self.flag.removeprefix("--").replace("-", "_")
 
 
@@ -201,7 +201,7 @@ class Kind:
 
     @property
     def package(self) -> str:
-        """Package of this kind, as a dotted module name."""
+        """Package of this kind of verifier, as a dotted module name."""
         return self.spec.module.rpartition(".")[0]
 
     @cached_property

@@ -22,7 +22,7 @@ class SpecModel(SpecData):
     kind: str
 
     def summary(self) -> str:
-        """Returns one line for people. May contain untrusted text: escape it before display."""
+        """Returns one line about the spec for people. May contain untrusted text: escape it before display."""
         return self.kind
 
 

@@ -48,7 +48,7 @@ class Verified(NamedTuple):
 
 
 def decided(verdict: Verdict, part: str, detail: str = "") -> StatementPart:
-    """Returns a part that this verdict supports, with the assurance its basis allows."""
+    """Returns a part of an artifact's statement that a verdict supports, with the assurance its basis allows."""
     by = ", ".join(filter(None, [one_line(f"{verdict.verifier} {verdict.version}"), detail]))
     if verdict.ground is Ground.PROVED:
         return StatementPart(part=part, standing=Assurance.PROVED, by=by)
@@ -58,10 +58,10 @@ def decided(verdict: Verdict, part: str, detail: str = "") -> StatementPart:
 
 
 def not_covered(part: str, why: str, *, needed: bool = False) -> StatementPart:
-    """Returns a part that nobody verified."""
+    """Returns a part of an artifact's statement that nobody verified."""
     return StatementPart(part=part, standing=Assurance.OPEN, by=why, needed=needed)
 
 
 def given() -> StatementPart:
-    """Limit of every check that compares with an expected answer."""
+    """Returns the part that no check against an expected answer covers: that the expected answer is right."""
     return not_covered("that the expected answer is right", "it came with the job and was not derived here")

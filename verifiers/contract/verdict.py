@@ -24,7 +24,7 @@ class Outcome(StrEnum):
 
 
 class Ground(StrEnum):
-    """Basis of an outcome."""
+    """Basis on which a verdict's outcome rests."""
 
     PROVED = "proved"
     """Pass: by proof, or by exact computation."""
@@ -108,8 +108,8 @@ class Judgement(NamedTuple):
         return self._replace(evidence=self.evidence | evidence)
 
     def verdict(self, verifier: str, version: str, *, score: float | None = None, **more: Any) -> Verdict:
-        """Builds the verdict. `score` is for partial credit; `more` has tools, and seconds unless the worker counts
-        them."""
+        """Builds the verdict of this judgement. `score` is for partial credit; `more` has tools, and seconds unless the
+        worker counts them."""
         outcome = self.outcome
         return Verdict(
             outcome=outcome,
@@ -142,7 +142,7 @@ class SpecProblem(BaseModel):
         return f"the spec cannot be used: {self.message}"
 
     def as_verdict(self, verifier: str, version: str) -> Verdict:
-        """Returns an `infra_error` verdict, for records that accept only verdicts."""
+        """Returns the problem as an `infra_error` verdict, for records that accept only verdicts."""
         return broken(verifier, version, self.reason)
 
 

@@ -21,4 +21,4 @@ class Verifier(Protocol[S]):
         unless `prove` is set, which is for workers only."""
 
     def verify(self, spec: S, submission: str) -> Verdict:
-        """Decides. Never raises because of a submission's content: an unreadable submission fails."""
+        """Returns the verdict on a submission. Never raises because of its content: an unreadable submission fails."""

@@ -18,7 +18,7 @@ class SubmittedFile(NamedTuple):
 
 
 def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
-    """Returns the files by path, or a sentence that describes the problem."""
+    """Parses a submission into its files by path; returns a sentence that describes the problem if it is invalid."""
     if len(submission) > MAX_CHARACTERS:
         return f"longer than {MAX_CHARACTERS} characters"
     try:
@@ -50,7 +50,7 @@ def read(spec: FilesSpec, submission: str) -> dict[str, SubmittedFile] | str:
 
 
 def same_lines(one: str, other: str) -> bool:
-    """True if both have the same lines, ignoring trailing blanks and trailing empty lines."""
+    """True if two texts have the same lines, ignoring trailing blanks and trailing empty lines."""
     return _lines(one) == _lines(other)
 
 

@@ -78,8 +78,8 @@ class FilesVerifier:
         check(spec)
 
     def verify(self, spec: FilesSpec, submission: str, seconds: float | None = None) -> Verdict:
-        """Checks the files. `seconds` lowers the time limit of each command. Raises SpecError, or SandboxError if no
-        sandbox is available."""
+        """Verifies the submitted files against a spec's conditions and commands. `seconds` lowers the time limit of
+        each command. Raises SpecError, or SandboxError if no sandbox is available."""
         check(spec)
         begun = time.monotonic()
         judgement = self._judged(spec, submission, min(spec.seconds, seconds or spec.seconds))
@@ -120,8 +120,8 @@ class FilesVerifier:
     def _tried(
         self, submitted: dict[str, SubmittedFile], command: CommandCondition, seconds: float
     ) -> Judgement | None:
-        """Returns the failure of one command, or None. Raises SandboxError for infrastructure errors; a sandbox lost
-        twice is the submission's failure."""
+        """Runs one command beside the submitted files; returns its failure, or None. Raises SandboxError for
+        infrastructure errors; a sandbox lost twice is the submission's failure."""
         for _ in range(2):
             with closing(self._sandbox()) as sandbox:
                 _place(sandbox, FOLDER, submitted, command.files)
@@ -173,7 +173,7 @@ def _place(sandbox: Sandbox, folder: str, submitted: dict[str, SubmittedFile], m
 
 
 def _rewarded(sandbox: Sandbox, submitted: dict[str, SubmittedFile], test: ForeignTest) -> float | None:
-    """Returns the score that the test wrote, between 0 and 1, or None."""
+    """Runs a third-party test on the submitted files; returns the score that it wrote, between 0 and 1, or None."""
     _place(sandbox, "/work", submitted, test.files)
     try:
         sandbox.exec(test.command, seconds=test.seconds)

@@ -48,7 +48,7 @@ _state = partial(tuple.__new__, GameState)
 
 
 class Level:
-    """A parsed map. Raises ValueError for an invalid one."""
+    """A game level's parsed map. Raises ValueError for an invalid one."""
 
     def __init__(self, text: str, wrap: bool) -> None:
         rows = text.split("\n")
@@ -98,7 +98,7 @@ class Game:
         self.limits = [CUTOFF * level["shortest"] for level in data["levels"]]
 
     def after(self, level: Level, state: GameState, effect: str) -> GameState | None:
-        """Returns the state after an action with this effect, or None if the player fell into a pit."""
+        """Returns a game's state after an action with this effect, or None if the player fell into a pit."""
         if self.period or effect in TURNS:
             place, boxes, gone, keys, colour, tick, down, heading = state
             tick = (tick + 1) % self.period if self.period else 0
@@ -125,7 +125,7 @@ class Game:
         return mark == "^" or (mark == "G" and self._goal_open(level, state))
 
     def _went(self, level: Level, state: GameState, move: tuple[int, int], most: int) -> GameState:
-        """Moves the player up to `most` cells, until blocked."""
+        """Moves a game's player up to `most` cells, until blocked; returns the state."""
         cells, beside = level.cells, level.beside[move]
         while most > 0 and not self._stops(level, state):
             at, boxes = place, _ = state[:2]
@@ -139,7 +139,7 @@ class Game:
         return state
 
     def _entered(self, level: Level, state: GameState, move: tuple[int, int]) -> tuple[GameState, bool]:
-        """Moves the player one cell; returns the state, and True if a slide or fall continues."""
+        """Moves a game's player one cell; returns the state, and True if a slide or fall continues."""
         place = level.beside[move][state.place]
         if place < 0:
             return state, False
@@ -199,8 +199,8 @@ class Play:
         return self.lost or self.number == len(self.game.levels)
 
     def act(self, action: str) -> str:
-        """Performs one action; returns "", `won` (the level), `restarted`, or `lost` (the game). Raises KeyError for an
-        unknown action. Must not be called once the game is over."""
+        """Performs one action of a game; returns "", `won` (the level), `restarted`, or `lost` (the game). Raises
+        KeyError for an unknown action. Must not be called once the game is over."""
         level = self.game.levels[self.number]
         after = level.start if action == RESET else self.game.after(level, self.state, self.game.actions[action])
         self.used[self.number] += 1

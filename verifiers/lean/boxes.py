@@ -24,7 +24,7 @@ CALLS = 2000
 
 
 class LeanBox(Protocol):
-    """Interface of a box, implemented by verifiers.boxes.box.ToolBox."""
+    """Sandbox that runs Lean's steps, as implemented by verifiers.boxes.box.ToolBox."""
 
     isolation: Any
 
@@ -34,7 +34,7 @@ class LeanBox(Protocol):
 
 
 class LeanUnavailable(Exception):
-    """No box is available, or its Lean does not work."""
+    """No sandbox for Lean is available, or its Lean does not work."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -43,7 +43,8 @@ class LeanUnavailable(Exception):
 
 class LeanBoxes:
     def __init__(self, launch: Callable[[], LeanBox], most: int) -> None:
-        """`most`: maximum number of concurrent steps per role."""
+        """Creates an empty pool of boxes that `launch` starts on demand. `most`: maximum number of concurrent steps per
+        role."""
         self._launch = launch
         self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}
@@ -56,7 +57,8 @@ class LeanBoxes:
         """`warm`, or why the boxes cannot preimport headers; known after the first box."""
 
     def ask(self, role: Role, message: dict[str, Any]) -> tuple[dict[str, Any], str]:
-        """Returns the answer and the box's isolation. Raises LeanUnavailable, and the box's own errors (BoxLost)."""
+        """Runs a Lean step in a free or new box; returns its answer and the box's isolation. Raises LeanUnavailable,
+        and the box's own errors (BoxLost)."""
         with self._places[role]:
             box, calls = self._take(role)
             try:

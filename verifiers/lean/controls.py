@@ -47,14 +47,14 @@ def probe(lean: Lean) -> str:
 
 
 def compiled_probes(lean: Lean) -> list[str]:
-    """Returns a true compiled file and one that only a replay finds false."""
+    """Compiles two test files, and returns them: a true one, and one that only a replay finds false."""
     step = LIMITS | {"module": "Probe", "keep": True}
     return [LeanStep(lean, step | {"source": source}).run().get("file", "") for source in (PROBE, FALSE_PROBE)]
 
 
 def prove_replay(lean: Lean, made: Sequence[str]) -> str:
-    """Returns the kind of replay that accepts a true file and rejects a false one: `library`, `tool`, or empty. `made`
-    are `compiled_probes`."""
+    """Returns the kind of kernel replay that accepts a true file and rejects a false one: `library`, `tool`, or empty.
+    `made` are `compiled_probes`."""
     limits = LIMITS | {"module": "Probe"}
     if not all(made):
         return ""

@@ -42,10 +42,11 @@ MOST_BOUND = (1 << 20) - 1
 
 
 def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int, bool] | None = None) -> list[int]:
-    """Returns the offsets of terms with a note, whose notes are arbitrary data and must be removed. Raises
-    AlteredError, and OleanError for an unknown object.
+    """Raises AlteredError for a compiled file that Lean would not write. Returns the offsets of terms with a note,
+    whose notes are arbitrary data and must be removed.
 
-    `modules` are all permitted imports, `form` is the form of this Lean's files.
+    `modules` are all permitted imports, `form` is the form of this Lean's files. Raises OleanError for an unknown
+    object.
     """
     if form is not None and olean.form != form:
         raise AlteredError("its form differs from this Lean's files")
@@ -58,8 +59,8 @@ def examine(olean: Olean, modules: Iterable[str] | None = None, form: tuple[int,
 
 
 def _compare_levels(objects: OleanObjects) -> dict[int, bool]:
-    """Checks universe levels. Returns, by pointer, if each has parameters. Parts precede the whole in the file. The
-    kernel uses the stored depth to compare levels."""
+    """Checks a compiled Lean file's universe levels. Returns, by pointer, if each has parameters. Parts precede the
+    whole in the file. The kernel uses the stored depth to compare levels."""
     found, depths = {NOTHING: False}, {NOTHING: 0}
     for at in sorted(objects.seen[Slot.LEVEL]):
         parts = () if objects.tag(at) == PARAMETER else objects.fields(at)
@@ -98,10 +99,10 @@ def _compare_terms(objects: OleanObjects, levels: dict[int, bool]) -> None:
 
 
 class DeclarationNames:
-    """Names of a file as numbers; equal names have equal numbers."""
+    """Declared names of a compiled Lean file as numbers; equal names have equal numbers."""
 
     def __init__(self, objects: OleanObjects) -> None:
-        """Raises AlteredError if two equal names have different hashes."""
+        """Numbers all names of a compiled Lean file. Raises AlteredError if two equal names have different hashes."""
         self._objects = objects
         self._numbers = {NOTHING: 0}
         """Numbers by pointer."""
@@ -158,7 +159,7 @@ class DeclarationNames:
         return behind != SAFE if objects.tag(at) == DEFINITION else objects.tag(at) == OPAQUE and behind != 0
 
     def _value(self, info: int) -> Sequence[int]:
-        """A declaration's name, universe parameters and type."""
+        """Returns pointers to a declaration's name, universe parameters and type."""
         return self._objects.fields(self._objects.field(self._objects.field(info, 0), 0))
 
     def _compare_inductive(self, number: int, at: int, known: dict[int, int]) -> None:

@@ -111,7 +111,7 @@ def _settled(proved: CheckedExample, refuted: CheckedExample) -> CheckedExample 
 
 
 def parts_of(spec: LeanSpec) -> StatementPieces | str:
-    """Returns the pieces of the theorem, or the reason why it cannot be split."""
+    """Splits a Lean spec's theorem into its pieces, or returns the reason why it cannot be split."""
     try:
         statement = read_statement(spec)
     except SpecError as error:
@@ -144,14 +144,14 @@ def _opposite(spec: LeanSpec, parts: StatementPieces) -> ExampleInput:
 
 
 def _proof(statement: str) -> str:
-    """Replaces `sorry` by a proof."""
+    """Replaces the final `sorry` of a Lean statement by automatic tactics."""
     head = statement.rstrip().removesuffix("sorry").rstrip().removesuffix(":=").rstrip()
     return f"{head} := by {TACTICS}\n"
 
 
 def _changed(parts: StatementPieces) -> Iterator[tuple[str, str]]:
-    """Yields description and changed type: first for the last number, because claims usually end in it, then for
-    relations."""
+    """Yields changes of a theorem's type, each with a description: first for the last number, because claims usually
+    end in it, then for relations."""
     type_ = parts.type
     for found in reversed(list(re.finditer(r"(?<![\w.])\d{1,9}(?![\w.])", type_))):
         other = f"{type_[: found.start()]}{int(found[0]) + 1}{type_[found.end() :]}"

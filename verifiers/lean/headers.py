@@ -33,7 +33,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class HeadersLost(Exception):
-    """No answer. `ended` is `timeout`, `memory` or `cold`."""
+    """The process with preimported modules gave no answer. `ended` is `timeout`, `memory` or `cold`."""
 
     def __init__(self, ended: str, message: str = "") -> None:
         super().__init__(message)
@@ -41,12 +41,13 @@ class HeadersLost(Exception):
 
 
 class Header:
-    """One process with one imported header."""
+    """Process that has imported a header, which is a list of Lean modules, and runs steps with it."""
 
     def __init__(
         self, lean: Lean, modules: tuple[str, ...], deadline: float, memory_mib: float, foreign: Iterable[int]
     ) -> None:
-        """Forks the process and awaits its import. `foreign` are descriptors that it must close. Raises HeadersLost."""
+        """Forks a process that imports the modules, and waits for it. `foreign` are descriptors that it must close.
+        Raises HeadersLost."""
         ours, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
@@ -64,7 +65,8 @@ class Header:
             raise HeadersLost("cold", greeting["problem"])
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Returns a step's answer. Raises HeadersLost; the header must then be ended."""
+        """Runs a Lean step in the header's process, and returns its answer. Raises HeadersLost; the header must then be
+        ended."""
         deadline = time.monotonic() + wall_limit(message) + GRACE
         try:
             self._socket.sendall(encode(message))
@@ -78,7 +80,7 @@ class Header:
 
     @property
     def mib(self) -> float:
-        """Memory in MiB beyond what it shares with the server."""
+        """Returns the process's memory in MiB, beyond what it shares with the server that forked it."""
         return resident(self.pid) - resident(os.getpid())
 
     def end(self) -> None:
@@ -113,10 +115,10 @@ class Header:
 
 
 class Headers:
-    """Cache of one server's headers."""
+    """Cache of processes that have imported Lean modules, for one server."""
 
     def __init__(self, lean: Lean, foreign: Sequence[int] = ()) -> None:
-        """`foreign` are the server's descriptors that a header's process must close."""
+        """Creates an empty cache of processes. `foreign` are the server's descriptors that they must close."""
         self._lean = lean
         self._foreign = foreign
         self._cache: OrderedDict[tuple[str, ...], Header] = OrderedDict()
@@ -153,14 +155,14 @@ class Headers:
 
 
 def no_answer(ended: str, message: str, seconds: float = 0.0) -> dict[str, Any]:
-    """Returns the answer for a step that did not run."""
+    """Returns the answer message for a Lean step that did not run."""
     rest = {"seconds": round(seconds, 4), "cpu": 0.0, "peak_mib": 0.0, "out": "", "err": message[:2000]}
     return {"ended": ended, "code": 0} | rest
 
 
 def _serve(lean: Lean, modules: tuple[str, ...], connection: socket.socket, foreign: Iterable[int]) -> None:
-    """Runs a header's process; never returns. Descriptors of Lean's own event loop stay open: it would reuse their
-    numbers."""
+    """Imports the modules and answers steps, in the forked process; never returns. Descriptors of Lean's own event loop
+    stay open: it would reuse their numbers."""
     try:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

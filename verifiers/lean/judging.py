@@ -29,7 +29,7 @@ def failed(ground: Ground, reason: str, **evidence: Any) -> Judgement:
 
 
 def suspected(reason: str, **evidence: Any) -> Judgement:
-    """Returns a judgement for content that no honest submission has."""
+    """Returns a judgement that forbids, and marks as suspected cheating, content that no honest submission has."""
     return Judgement(Ground.FORBIDDEN, reason, evidence, suspected=True)
 
 
@@ -47,7 +47,7 @@ def forbidden(found: Sequence[ScreeningFinding]) -> Judgement:
 
 
 def compile_failure(ran: Ran, source: LeanSource, seconds: float, memory_mib: int) -> Judgement:
-    """Judges a submission that did not compile."""
+    """Judges a Lean submission that did not compile."""
     if ran.ended == "timeout":
         return failed(Ground.TIMEOUT, f"Lean did not finish it within {seconds:g} s")
     if ran.ended == "memory":
@@ -110,7 +110,8 @@ def outcome_of_check(checked: Ran, statement: LeanStatement, source: LeanSource,
 
 
 def outcome_of_replay(judged: Judgement, replay: str | None, *, required: bool) -> Judgement:
-    """Judges a pass after its replay: `yes`, how it ended, or its objection; None if this machine has no replay.
+    """Judges a passing proof after its kernel replay. `replay`: `yes`, how it ended, or its objection; None if this
+    machine has no replay.
 
     Where a replay is available, nothing passes without it.
     """
@@ -141,7 +142,7 @@ def differs(checked: Ran) -> bool:
 
 
 def _broke_off(ran: Ran) -> Judgement:
-    """Judges a run that crashes every time, where others do not."""
+    """Judges a submission on which Lean crashes every time, where it does not on others."""
     output = escaped(ran.err.strip() or ran.out.strip())
     return failed(Ground.MEMORY, f"Lean crashes on it: {ran.ended} {ran.code}", output=output)
 
@@ -157,7 +158,7 @@ def _missing(checked: Ran, statement: LeanStatement, source: LeanSource) -> Judg
 
 
 def _another(checked: Ran, statement: LeanStatement, source: LeanSource, mark: str) -> Judgement:
-    """Judges a theorem that exists but does not prove the statement."""
+    """Judges a submission whose theorem exists but does not prove the statement."""
     text = statement.unmarked(checked.errors[0].text, mark)
     errors = [escaped(text, MOST_MESSAGE)]
     if any(sign in text for sign in TIMEOUTS):

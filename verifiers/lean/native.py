@@ -70,7 +70,7 @@ class LeanRefused(Exception):
 
 class Native:
     def __init__(self, library: ctypes.CDLL, names: Iterable[str]) -> None:
-        """Raises AttributeError if this Lean lacks one of the functions."""
+        """Binds the functions of these names in Lean's library. Raises AttributeError if this Lean lacks one."""
         self._library = library
         self._functions: dict[str, Any] = {}
         for name in names:
@@ -84,7 +84,7 @@ class Native:
         return int(self._functions[name](*arguments) or 0)
 
     def act(self, name: str, *arguments: Any) -> int:
-        """Runs an action and returns its value. Raises LeanRefused."""
+        """Calls a Lean function with side effects and returns its value. Raises LeanRefused."""
         result = self.call(name, *arguments, WORLD)
         tag = ctypes.c_uint8.from_address(result + 7).value
         value = field(result, 0)
@@ -93,7 +93,7 @@ class Native:
         return value
 
     def value(self, name: str, *arguments: Any) -> int:
-        """Runs an action that cannot fail and returns its value; older versions wrap it in a result."""
+        """Calls a Lean function that cannot fail and returns its value; older versions wrap it in a result."""
         found = self.call(name, *arguments, WORLD)
         return field(found, 0) if ctypes.c_uint8.from_address(found + 7).value == DONE else found
 
@@ -109,16 +109,16 @@ class Native:
         self._library.lean_init_task_manager_using(ctypes.c_uint(1))
 
     def environment(self, imports: int, *, extensions: bool) -> int:
-        """Returns an environment with these imports. Raises LeanRefused."""
+        """Imports modules into a new Lean environment and returns it. Raises LeanRefused."""
         flag, none = int(extensions), self.array([])
         return self.act("l_Lean_importModules", imports, self.options, 0, none, flag, flag, PRIVATE, EMPTY_MAP)
 
     def module(self, file: Path) -> int:
-        """Reads a compiled file. Raises LeanRefused."""
+        """Loads the module data of a compiled Lean file. Raises LeanRefused."""
         return field(self.act("l_Lean_readModuleData", self.string(str(file))), 0)
 
     def replay(self, module: int, kernel: int) -> int:
-        """Adds a module's declarations to a kernel environment, checking each. Raises LeanRefused."""
+        """Adds a compiled module's declarations to a kernel environment, checking each. Raises LeanRefused."""
         declared = self._map(elements(field(module, NAMES)), elements(field(module, CONSTANTS)))
         os.environ[BREAKING] = "1"  # else a replay skips what it does not expect
         try:
@@ -135,7 +135,7 @@ class Native:
         return found[0] if found else 0
 
     def chosen(self, options: dict[str, int | bool]) -> int:
-        """Returns options of the elaborator."""
+        """Builds Lean's options object for the elaborator from names and values."""
         found = int(self.options.value or 0)
         for name, value in options.items():
             boolean = isinstance(value, bool)
@@ -170,7 +170,7 @@ class Native:
         return ctypes.addressof(memory)
 
     def _map(self, keys: list[int], values: list[int]) -> int:
-        """Builds a hash map with one bucket, which needs no hash function."""
+        """Builds a Lean hash map with one bucket, which needs no hash function."""
         chain = NOTHING
         for key, value in zip(keys, values, strict=True):
             chain = self.object(1, [key, value, chain], fields=3)

@@ -42,11 +42,11 @@ PARAMETER = 4
 
 
 class AlteredError(OleanError):
-    """No Lean writes such a file."""
+    """A compiled file has content that Lean never writes."""
 
 
 class Slot(Enum):
-    """Kind of object that a place requires."""
+    """Kind of object that a place in a compiled Lean file requires."""
 
     NAME = auto()
     STRING = auto()
@@ -143,7 +143,7 @@ ALIGNED = 1 << 16
 
 
 class OleanObjects:
-    """Objects of one file, by their byte offsets. Raises OleanError."""
+    """Objects of one compiled Lean file, by their byte offsets. Raises OleanError."""
 
     def __init__(self, olean: Olean) -> None:
         self.olean = olean
@@ -159,21 +159,21 @@ class OleanObjects:
         return self.words[at >> 3] >> 56
 
     def fields(self, at: int) -> Sequence[int]:
-        """Pointers and boxed values of an object."""
+        """Returns the pointers and boxed values of an object."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 : (at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def field(self, at: int, index: int) -> int:
-        """Offset of the object that a field points to."""
+        """Returns the offset of the object that a field points to."""
         return self.words[(at >> 3) + 1 + index] - self.base
 
     def behind(self, at: int) -> int:
-        """First eight bytes behind the fields."""
+        """Returns the first eight bytes behind an object's fields."""
         header = self.words[at >> 3]
         return self.words[(at >> 3) + 1 + (header >> 48 & 0xFF)]
 
     def listed(self, pointer: int) -> list[int]:
-        """Pointers in a linked list."""
+        """Returns the pointers in a linked list of a compiled Lean file."""
         found = []
         while pointer != NOTHING:
             first, pointer = self.fields(pointer - self.base)
@@ -256,7 +256,8 @@ class OleanObjects:
         return starts
 
     def _follow(self) -> None:
-        """Visits every object that the declarations contain."""
+        """Visits every object that the declarations of a compiled Lean file contain, and records its kind. Raises
+        AlteredError for a wrong pointer."""
         waiting: list[tuple[int, int, Slot]] = []
         for index, kind in (
             (NAMES, Slot.NAME), (CONSTANTS, Slot.DECLARATION), (IMPORTS, Slot.IMPORT), (EXTRA_NAMES, Slot.NAME)
@@ -283,7 +284,8 @@ class OleanObjects:
             waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
 
     def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
-        """Returns the kinds that an object's fields require. Raises AlteredError if the object has the wrong kind."""
+        """Returns the kinds of objects that an object's fields require. Raises AlteredError if the object has the wrong
+        kind."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
         if kind is Slot.STRING:
@@ -313,7 +315,7 @@ class OleanObjects:
             raise AlteredError("a text with a wrong length")
 
     def _check_number(self, at: int, tag: int) -> None:
-        """Checks that a number is canonical: small ones are boxed, large ones have no leading zeros."""
+        """Raises AlteredError unless a number is canonical: small ones are boxed, large ones have no leading zeros."""
         length = self.words[(at >> 3) + 1]
         limbs, room = length >> 32, length & 0xFFFF_FFFF
         if (

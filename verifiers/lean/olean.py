@@ -26,11 +26,11 @@ MOST_PARTS = 200_000
 
 
 class OleanError(Exception):
-    """Not a compiled file in a known form."""
+    """File that is not a compiled Lean file in a known form."""
 
 
 class Olean:
-    """One compiled file. The constructor and every method raise OleanError for unreadable data."""
+    """One compiled Lean file. The constructor and every method raise OleanError for unreadable data."""
 
     def __init__(self, data: bytes) -> None:
         if data[:5] != MARK or len(data) < 64 or data[5] not in HEADERS:
@@ -60,27 +60,28 @@ class Olean:
         return self._form
 
     def listed(self, index: int) -> list[int]:
-        """Offsets of the pointers in one of the root's arrays."""
+        """Returns the offsets of the pointers in one of the root's arrays."""
         return self._elements(self._field(index))
 
     def imports(self) -> list[str]:
-        """Imported modules."""
+        """Returns the names of the modules that a compiled Lean file imports."""
         known: dict[int, str] = {}
         found = [self._at(self._word(at)) for at in self.listed(IMPORTS)]
         return [self._name(self._word(at + 8), known) for at in found]
 
     def names(self) -> list[str]:
-        """Declared full names, without quotation marks."""
+        """Returns the full names that a compiled Lean file declares, without quotation marks."""
         known: dict[int, str] = {}
         return [self._name(self._word(at), known) for at in self.listed(NAMES)]
 
     def axioms(self) -> list[str]:
-        """Declared names without a proof."""
+        """Returns the names that a compiled Lean file declares without a proof."""
         found = zip(self.names(), self.listed(CONSTANTS), strict=False)
         return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
     def without_entries(self, notes: Iterable[int] = ()) -> bytes:
-        """Returns the file with its declarations only. `notes` are offsets of terms whose notes are removed too."""
+        """Returns a compiled Lean file with its declarations only. `notes` are offsets of terms whose notes are removed
+        too."""
         changed = bytearray(self._data)
         struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
         for at in notes:
@@ -106,7 +107,7 @@ class Olean:
         return self._at(self._word(self._root + 8 + 8 * index))
 
     def _elements(self, at: int) -> list[int]:
-        """Offsets of an array's pointers."""
+        """Returns the offsets of an array's pointers."""
         _, _, tag = self._object(at)
         size = self._word(at + 8)
         if tag != ARRAY or size > (len(self._data) - at - 24) // 8:
@@ -143,7 +144,7 @@ class Olean:
         return self._data[at + 32 : at + 32 + size - 1].decode("utf-8", "replace")
 
     def _object(self, at: int) -> tuple[int, int, int]:
-        """Size, number of fields and tag of an object."""
+        """Returns size, number of fields and tag of an object in a compiled Lean file."""
         if at + 8 > len(self._data):
             raise OleanError("a pointer outside the file")
         _, size, fields, tag = struct.unpack_from("<iHBB", self._data, at)

@@ -35,7 +35,7 @@ class PreparedStatement:
 
 
 def trusted_options(spec: LeanSpec) -> list[str]:
-    """Options for our own files: a spec may raise the usual number of heartbeats, not lower it."""
+    """Returns Lean's options for our own files: a spec may raise the usual number of heartbeats, not lower it."""
     return [f"-DmaxHeartbeats={max(spec.heartbeats, USUAL_HEARTBEATS)}"]
 
 
@@ -43,7 +43,8 @@ class Preparer:
     def __init__(
         self, mark: str, ask: Callable[[Role, dict[str, Any]], tuple[Ran, str]], warm: Callable[[], bool]
     ) -> None:
-        """`warm` returns True if the boxes preimport headers."""
+        """Creates an empty cache of compiled statements. `ask` runs a Lean step; `warm` returns True if the boxes
+        preimport headers."""
         self._mark = mark
         self._ask = ask
         self._warm = warm
@@ -51,8 +52,8 @@ class Preparer:
         self._lock = threading.Lock()
 
     def prepared(self, spec: LeanSpec, statement: LeanStatement) -> PreparedStatement:
-        """Returns the compiled statement. Raises SpecError if it does not compile or depends on `sorry`;
-        LeanUnavailable, BoxLost."""
+        """Returns a spec's compiled statement, from the cache if possible. Raises SpecError if it does not compile or
+        depends on `sorry`; LeanUnavailable, BoxLost."""
         key = spec.statement, spec.heartbeats
         with self._lock:
             if key in self._cache:
@@ -91,7 +92,7 @@ class Preparer:
         )
 
     def _compiled(self, statement: LeanStatement, source: str, limits: dict[str, Any]) -> dict[str, str]:
-        """Compiles the statement's module. Raises SpecError, LeanUnavailable, BoxLost."""
+        """Compiles a statement's module, and returns its files by name. Raises SpecError, LeanUnavailable, BoxLost."""
         ran = self._warmly(statement, STATEMENT, without_imports(source, statement.imports), limits)
         if ran is None:
             ran, _ = self._ask("check", step(STATEMENT, source, **limits, keep=True))
@@ -100,8 +101,8 @@ class Preparer:
         return {f"{STATEMENT}.olean": ran.file}
 
     def _warmly(self, statement: LeanStatement, module: str, source: str, limits: dict[str, Any]) -> Ran | None:
-        """Runs a step on preimported headers with the statement's files, if any. Returns None for anything but success;
-        the caller then runs it cold."""
+        """Runs a Lean step on preimported modules with the statement's files, if any. Returns None for anything but
+        success; the caller then runs it cold."""
         modules = header(statement.imports)
         if modules is None or not self._warm():
             return None
@@ -112,7 +113,8 @@ class Preparer:
 
 
 def _must_compile(ran: Ran, what: str, hidden: Callable[[str], str]) -> None:
-    """Raises unless the run compiled. `hidden` removes the mark from Lean's message."""
+    """Raises SpecError if Lean reported errors, LeanUnavailable if it failed in another way. `hidden` removes the mark
+    from Lean's message."""
     if ran.compiled:
         return
     if ran.starved or ran.ended in ("signal", "timeout", "memory", "output") or not ran.errors:

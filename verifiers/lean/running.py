@@ -57,7 +57,7 @@ a library lacks one, the kernel would compute with a submission's definition as 
 
 
 class Lean:
-    """Lean's shared library, loaded. `warm` once it is also initialized; all forks share that."""
+    """Lean's shared library, loaded. `warm` is true once Lean is also initialized; all forks share that."""
 
     def __init__(self, library: str) -> None:
         self.library = ctypes.CDLL(library, mode=os.RTLD_NOW | os.RTLD_GLOBAL)
@@ -93,8 +93,8 @@ class LeanStep:
     def __init__(
         self, lean: Lean, message: dict[str, Any], *, warm: Warm | None = None, spared: Collection[int] = ()
     ) -> None:
-        """`warm` has the imports of a source without import lines. `spared` are child processes that must survive this
-        step."""
+        """Prepares a run of Lean in a new temporary folder. `warm` has the imports of a source without import lines.
+        `spared` are child processes that must survive this step."""
         self._lean = lean
         self._message = message
         self._warm = warm
@@ -151,8 +151,8 @@ class LeanStep:
         return ended, code, usage, peak
 
     def _watch(self, child: int, began: float) -> tuple[str, float]:
-        """Reads its output until all pipes are closed and it has exited. Returns how it ended and its peak memory in
-        MiB."""
+        """Reads Lean's output until all pipes are closed and its process has exited. Returns how it ended and its peak
+        memory in MiB."""
         poll = select.poll()
         waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
         seconds = float(self._message["seconds"])
@@ -160,7 +160,7 @@ class LeanStep:
             poll.register(read, select.POLLIN)
 
         def take(milliseconds: float) -> bool:
-            """Returns True if there was data or end of file."""
+            """Reads the output that arrives within the time. Returns True if there was data or end of file."""
             events = poll.poll(milliseconds)
             for descriptor, _ in events:
                 if not self._read(descriptor):
@@ -191,7 +191,7 @@ class LeanStep:
         return bool(data)
 
     def _child(self, writes: Sequence[int]) -> None:
-        """Runs the step in the forked process; never returns."""
+        """Runs Lean in the forked process; never returns."""
         code = 70
         try:
             os.setsid()
@@ -233,7 +233,7 @@ class LeanStep:
         return self._lean.replays if "replay" in self._message else ""
 
     def _replay(self) -> str:
-        """Returns `yes`, or the kernel's objection."""
+        """Checks a compiled file's declarations again with the kernel. Returns `yes`, or the kernel's objection."""
         if not self._lean.warm:
             self._lean.set_up()
         try:
@@ -277,7 +277,7 @@ class LeanStep:
 
 
 def wall_limit(message: dict[str, Any]) -> float:
-    """Returns the wall-clock limit of a step in seconds, regardless of its CPU time."""
+    """Returns the wall-clock limit of a Lean step in seconds, regardless of its CPU time."""
     return max(PATIENCE * float(message["seconds"]), LEAST_WALL)
 
 
@@ -288,7 +288,7 @@ def lower_limit(limit: int, value: int) -> None:
 
 
 def end_children(spared: Collection[int] = ()) -> None:
-    """Kills all remaining processes of a step: orphans become our children."""
+    """Kills all remaining processes of a Lean step: orphans become our children."""
     for _ in range(100):
         try:
             found, _ = os.waitpid(-1, os.WNOHANG)

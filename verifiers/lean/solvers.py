@@ -57,6 +57,6 @@ def solvers(_spec: LeanSpec, _question: str, _files: bool) -> list[Solver]:
 
 
 def signature(spec: LeanSpec) -> tuple[str, tuple[str, ...]]:
-    """Returns the statement's theorem without its proof, and the statement's imports. Raises SpecError."""
+    """Returns a Lean spec's theorem without its proof, and its imports. Raises SpecError."""
     statement = read_statement(spec)
     return statement.signature, statement.imports

@@ -28,7 +28,7 @@ HINT = "A statement is a Lean file whose last declaration is `theorem name … :
 
 @dataclass(frozen=True)
 class LeanStatement:
-    """A spec's parsed text. Positions are characters of `source`."""
+    """A Lean spec's parsed statement. Positions are characters of `source`."""
 
     source: str
     """Text without a byte order mark and with normalized line ends."""
@@ -54,7 +54,7 @@ class LeanStatement:
 
     @property
     def signature(self) -> str:
-        """Theorem up to its proof, with attached commands."""
+        """Text of the theorem up to its proof, with attached commands."""
         return self.source[self.theorem.start : self.says_at]
 
     @property
@@ -69,7 +69,7 @@ class LeanStatement:
         return text.replace(mark, self._last)
 
     def trusted_file(self, mark: str) -> str:
-        """Returns the trusted source for a secret `mark`, which is an identifier.
+        """Returns the statement's Lean source with its theorem renamed to a secret `mark`, which is an identifier.
 
         The theorem's own attributes are dropped: they do not affect its statement, and some derive names from its name.
         """
@@ -77,7 +77,7 @@ class LeanStatement:
         return self._import_lines + edited(self.source, self.imports_end, self.theorem.end, edits) + self.missing + "\n"
 
     def definitions_file(self) -> str:
-        """Returns the trusted source without the theorem."""
+        """Returns the statement's Lean source without the theorem."""
         edits = self._visible()
         for command in self.header.declared():
             if command.keyword == "instance":  # local to the statement's file, but needed in this one
@@ -99,7 +99,7 @@ class LeanStatement:
         return found
 
     def _visible(self) -> list[Edit]:
-        """Edits that remove `private` before the theorem, so that a submission can use every name."""
+        """Returns edits that remove `private` before the theorem, so that a submission can use every name."""
         return [
             (word.start, word.end, "")
             for command in self.header.commands
@@ -108,7 +108,8 @@ class LeanStatement:
         ]
 
     def check_file(self, mark: str) -> str:
-        """Returns the check: lines 1 and 2 import, line 3 is the theorem, line 4 prints its axioms."""
+        """Returns Lean source that checks the submitted theorem: lines 1 and 2 import, line 3 is the theorem, line 4
+        prints its axioms."""
         return (
             f"import {STATEMENT}\nimport {SUBMISSION}\n"
             f"theorem {mark}.check : type_of% @{self._marked(mark)} := @{self.full_name}\n"
@@ -116,11 +117,11 @@ class LeanStatement:
         )
 
     def added_check_file(self, mark: str) -> str:
-        """Returns the check without imports, for an environment that already has both files."""
+        """Returns the source of `check_file` without imports, for an environment that already has both files."""
         return self.check_file(mark).split("\n", 2)[2]
 
     def rest_file(self, mark: str) -> str:
-        """Returns a file that prints the axioms of the statement alone."""
+        """Returns Lean source that prints the axioms of the statement alone."""
         return (
             f"import {STATEMENT}\n\n"
             f"theorem {mark}.check (_ : type_of% @{self._marked(mark)}) : True := True.intro\n"
@@ -133,8 +134,8 @@ def digest(spec: LeanSpec) -> str:
 
 
 def read_statement(spec: LeanSpec) -> LeanStatement:
-    """Parses a statement. Raises SpecError for a text without a theorem, or with something from which nothing could be
-    proved."""
+    """Parses a Lean spec's statement. Raises SpecError for a text without a theorem, or with something from which
+    nothing could be proved."""
     text = normalized(spec.statement)
     every = list(words(text))
     if any(word.doubtful for word in every):

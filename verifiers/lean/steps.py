@@ -28,7 +28,7 @@ class LeanMessage:
 
 
 class Ran(BaseModel):
-    """Server's answer for a step. Hostile, so parsed strictly."""
+    """The Lean server's answer for a step. Hostile, so parsed strictly."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -80,18 +80,18 @@ class Ran(BaseModel):
 
     @property
     def settled(self) -> bool:
-        """True if the result with a preimported header is as good as one without."""
+        """True if a result with preimported modules is as good as one without."""
         return self.ended in ("timeout", "memory", "output", "altered") or self.compiled or self.refused
 
     @property
     def starved(self) -> bool:
-        """True if it failed for lack of threads, which is never the submission's fault."""
+        """True if Lean failed for lack of threads, which is never the submission's fault."""
         texts = (self.err, *(line for line in self.out[:10_000].splitlines() if not line.startswith("{")))
         return any(NO_THREADS.search(text) for text in texts)  # not in a message: those repeat the submission's words
 
     @property
     def cut(self) -> bool:
-        """True if the output was truncated, so errors may be missing."""
+        """True if Lean's output was truncated, so errors may be missing."""
         return len(self.out.encode()) >= KEPT_OUTPUT
 
     @property
@@ -105,7 +105,7 @@ class Ran(BaseModel):
 
     @property
     def broke_off(self) -> bool:
-        """True if it ended abnormally without an explanation."""
+        """True if Lean ended abnormally without an explanation."""
         explained = self.starved or self.gave_up or self.too_deep or self.cut or self.errors
         abnormal = self.ended == "signal" or (self.ended == "exited" and self.code != 0)
         return abnormal and not explained
@@ -124,16 +124,16 @@ def _axioms(message: LeanMessage) -> re.Match[str] | None:
 
 
 def header(modules: Sequence[str]) -> list[str] | None:
-    """Returns the header for a step with these modules preimported; None if a name is not plain."""
+    """Returns the modules to preimport for a Lean step, each once; None if a name is not plain."""
     plain = all(MODULE.match(module) for module in modules)
     return list(dict.fromkeys(modules)) if plain else None
 
 
 def without_imports(source: str, modules: Sequence[str]) -> str:
-    """Replaces the leading import lines, one per module, by empty lines."""
+    """Replaces a source's leading import lines, one per module, by empty lines."""
     return "\n" * len(modules) + source.split("\n", len(modules))[-1]
 
 
 def step(module: str, source: str, **rest: Any) -> dict[str, Any]:
-    """Returns the message that requests a step."""
+    """Returns the message that asks the Lean server for a step."""
     return {"do": "step", "module": module, "source": source, **rest}

@@ -36,7 +36,8 @@ class LeanSource:
 def assemble(
     spec: LeanSpec, statement: LeanStatement, submission: str, words: Sequence[LeanToken]
 ) -> LeanSource | ScreeningFinding:
-    """Returns the file to compile, or the finding that forbids it. `words` are the submission's code."""
+    """Builds the Lean file to compile from a submission and the statement's context, or returns the finding that
+    forbids it. `words` are the submission's code."""
     own = commands.imports(words)
     if own.odd:
         return ScreeningFinding(own.odd, "a header that is more than plain imports", 1, 1, own.odd == "prelude")
@@ -55,7 +56,7 @@ def assemble(
 def _fitted(
     spec: LeanSpec, statement: LeanStatement, submission: str, body: Sequence[LeanToken]
 ) -> tuple[Sequence[Command], list[Edit]]:
-    """Returns the context to put before the submission, and the edits to its text."""
+    """Returns the statement's commands to put before a submission, and the edits to the submission's text."""
     own = commands.commands(submission, body)
     theorem = _theorem(statement, submission, body)
     repeated = _in_order(own, statement.header.declared())
@@ -89,7 +90,7 @@ def _fitted(
 
 
 def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
-    """Leading commands of the submission that the context already has."""
+    """Returns the submission's leading commands that the context already has."""
     universes = {word.text for command in context if command.keyword == "universe" for word in command.words}
     found = {command.start: command for command in _in_order(own, context)}
     for command in own:
@@ -99,7 +100,7 @@ def _again(own: Sequence[Command], context: Sequence[Command]) -> list[Command]:
 
 
 def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken]) -> Declared | None:
-    """The submission's theorem, by full name or else by its last part."""
+    """Returns the submission's theorem with the statement's full name, or else with its last part; else None."""
     found = commands.theorems(submission, body)
     last = commands.parts_of(statement.full_name)[-1:]
     full = [one for one in found if one.full_name == statement.full_name]
@@ -107,7 +108,7 @@ def _theorem(statement: LeanStatement, submission: str, body: Sequence[LeanToken
 
 
 def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command]:
-    """The submission's commands that repeat wanted ones, in order; some may be missing."""
+    """Returns the submission's commands that repeat wanted ones, in order; some may be missing."""
     places: dict[tuple[str, ...], list[int]] = {}
     for at, command in enumerate(wanted):
         places.setdefault(command.says, []).append(at)
@@ -121,7 +122,7 @@ def _in_order(own: Iterable[Command], wanted: Iterable[Command]) -> list[Command
 
 
 def _leading(own: Iterable[Command], repeated: Sequence[Command]) -> list[Command]:
-    """Commands before the first new declaration."""
+    """Returns the submission's new context commands before its first new declaration."""
     known = {command.start for command in repeated}
     found = takewhile(lambda command: command.start in known or is_context(command), own)
     return [command for command in found if command.start not in known]
@@ -139,7 +140,7 @@ def _allowed(module: str, known: tuple[str, ...]) -> bool:
 
 
 def _heartbeats(trusted: Iterable[Command]) -> list[int]:
-    """Heartbeats that the statement itself sets."""
+    """Returns the heartbeat limits that the statement's own commands set; 0 if none."""
     return [
         _number(value.text)
         for command in trusted
@@ -149,7 +150,7 @@ def _heartbeats(trusted: Iterable[Command]) -> list[int]:
 
 
 def _tamed(words: Sequence[LeanToken], heartbeats: int) -> list[Edit]:
-    """Edits that cap heartbeats and recursion depth."""
+    """Returns edits that cap the heartbeats and recursion depth that a submission sets."""
     edits: list[Edit] = []
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
         if option.text != "set_option" or value.kind is not TokenKind.NUMBER:

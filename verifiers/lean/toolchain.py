@@ -50,7 +50,7 @@ class Toolchain:
 
     @property
     def has(self) -> tuple[str, ...]:
-        """Well-known libraries that can be imported."""
+        """Well-known Lean libraries that can be imported."""
         folders = (self.compiled, *self.projects)
         return tuple(
             name
@@ -81,7 +81,7 @@ class Toolchain:
 def find(
     configured: Path | None = None, *, projects: tuple[Path, ...] = (), environ: Mapping[str, str] | None = None
 ) -> Toolchain | None:
-    """Returns the Lean to use, or None. An invalid configured folder gives None, without a search."""
+    """Finds the Lean toolchain to use, or None. An invalid configured folder gives None, without a search."""
     environ = os.environ if environ is None else environ
     wanted = ""
     if not projects and environ.get("LEAN_PROJECT"):
@@ -104,7 +104,7 @@ def find(
 
 
 def how_to_have_one(environ: Mapping[str, str] | None = None) -> str:
-    """Returns a hint for a machine on which `find` returns None."""
+    """Returns a hint on how to install Lean, for a machine on which `find` returns None."""
     environ = os.environ if environ is None else environ
     if configured := environ.get("LEAN_TOOLCHAIN"):
         return f"LEAN_TOOLCHAIN: no Lean in {configured}: set it to a toolchain folder with lib/lean in it"
@@ -152,7 +152,7 @@ def program(toolchain: Toolchain) -> Program:
 
 
 def project_folders(project: Path) -> tuple[Path, ...]:
-    """Folders with compiled files of a Lake project: its own and its packages'."""
+    """Returns the folders with compiled files of a Lake project: its own and its packages'."""
     built = (".lake", "build", "lib")
     roots = [project, *sorted((project / ".lake" / "packages").glob("*"))]
     found = [folder for root in roots for folder in (root.joinpath(*built, "lean"), root.joinpath(*built))]
@@ -177,7 +177,7 @@ def _version(root: Path, olean: Path) -> str:
 
 
 def _wanted(project: Path) -> str:
-    """Toolchain that a project's `lean-toolchain` names; empty for a channel, which may be any version."""
+    """Returns the toolchain that a project's `lean-toolchain` names; empty for a channel, which may be any version."""
     try:
         named = (project / "lean-toolchain").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -186,7 +186,7 @@ def _wanted(project: Path) -> str:
 
 
 def _folder(name: str) -> str:
-    """elan's folder for a toolchain name: `leanprover/lean4:v4.9.0`, `v4.9.0`, or a linked one."""
+    """Returns elan's folder for a toolchain name: `leanprover/lean4:v4.9.0`, `v4.9.0`, or a linked one."""
     if re.match(r"v?\d+\.\d", name):
         name = f"leanprover/lean4:v{name.removeprefix('v')}"
     return name.replace("/", "--").replace(":", "---")

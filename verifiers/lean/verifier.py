@@ -61,7 +61,7 @@ BUSY_HINT = "Retry when the machine is less busy."
 
 
 def conductor(parts: ConductorParts) -> LeanVerifier:
-    """Returns a verifier that compiles proofs in the boxes of these parts."""
+    """Builds a verifier that compiles Lean proofs in the boxes of these parts."""
     toolchain = find(parts.lean, projects=parts.lean_projects)
     return LeanVerifier(parts.boxes(), toolchain, most=parts.workers)
 
@@ -78,7 +78,7 @@ class ProofClock:
 
 @dataclass(frozen=True)
 class SubmittedProof:
-    """A submission to compile and check."""
+    """A submitted Lean proof to compile and check."""
 
     spec: LeanSpec
     statement: LeanStatement
@@ -102,8 +102,9 @@ class LeanVerifier:
         most: int | None = None,
         alone: bool = False,
     ) -> None:
-        """`launch` starts boxes with the program `toolchain.program`. `most`: concurrent checks, by default one per
-        core. `alone`: serves one statement, whose own code may run in its boxes."""
+        """Creates a verifier whose boxes start on first use. `launch` starts boxes with the program
+        `toolchain.program`. `most`: concurrent checks, by default one per core. `alone`: serves one statement, whose
+        own code may run in its boxes."""
         self._toolchain = toolchain
         if isinstance(launch, ToolBoxes):
             boxes = launch
@@ -129,7 +130,7 @@ class LeanVerifier:
             other.close()
 
     def verify(self, spec: LeanSpec, submission: str, seconds: float = 60.0) -> Verdict:
-        """Returns the verdict. Raises only SpecError, for a statement that does not compile."""
+        """Verifies a proof of a Lean statement. Raises only SpecError, for a statement that does not compile."""
         began = time.monotonic()
         statement = read_statement(spec)
         if not self._alone and (screen(statement.source) or computes(statement.source)):
@@ -142,7 +143,7 @@ class LeanVerifier:
         return judged.verdict(self.name, self.version, tools=self.tools(), seconds=seconds)
 
     def _verified_alone(self, spec: LeanSpec, submission: str, seconds: float) -> Verdict:
-        """Verifies against a statement whose own code may run at compile time, in boxes used for nothing else."""
+        """Verifies a proof of a statement whose own code may run at compile time, in boxes used for nothing else."""
         memory_mib = self._memory_mib + TMP_MIB
         other = LeanVerifier(self._launch, self._toolchain, memory_mib=memory_mib, most=1, alone=True)
         self._others.add(other)
@@ -155,7 +156,7 @@ class LeanVerifier:
             self._others.discard(other)
 
     def _judged(self, spec: LeanSpec, statement: LeanStatement, submission: str, limit: float) -> Judgement:
-        """Judges a submission. `limit` is the total time in seconds, including reading the text."""
+        """Judges a Lean submission. `limit` is the total time in seconds, including reading the text."""
         clock, began = ProofClock(limit), time.thread_time()
         if len(submission) > MOST_TEXT:
             return judging.failed(Ground.UNREADABLE, f"it has more than {MOST_TEXT} characters")
@@ -213,7 +214,8 @@ class LeanVerifier:
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
-        """Returns the run, its isolation, and `warm` or `cold` for its imports."""
+        """Compiles a submitted proof. Returns the run or a judgement, its isolation, and `warm` or `cold` for its
+        imports."""
         source, limits = proof.source, self._limits(proof.spec) | {"keep": True}
         modules = header(source.modules)
         if self._warm and modules is not None and modules == header(proof.statement.imports):
@@ -225,8 +227,8 @@ class LeanVerifier:
         return *self._twice("compile", asked, proof.clock), self._cold
 
     def _checked_warmly(self, proof: SubmittedProof, against: dict[str, Any]) -> tuple[Judgement | None, bool]:
-        """Checks and replays in one step on a preimported header. The kernel adds the declarations of the statement and
-        then of the submission, and the check is elaborated on top.
+        """Checks and replays a compiled proof in one step, in a process with preimported modules. The kernel adds the
+        declarations of the statement and then of the submission, and the check is elaborated on top.
 
         Returns None if the cold way must decide, and True if the theorem differed here: the cold way may then explain
         why, but never pass.
@@ -247,7 +249,7 @@ class LeanVerifier:
         return (judged._replace(isolation=isolation) if judged.ground is not Ground.BROKEN else None), False
 
     def _replayed(self, proof: SubmittedProof, judged: Judgement, message: dict[str, Any]) -> Judgement:
-        """Judges a pass after a second kernel check of all declarations, if available."""
+        """Judges a passing proof after a second kernel check of all its declarations, if available."""
         replayed: str | None = None
         if self._boxes.replays:
             asked = step("Replay", "", replay=f"{SUBMISSION}.olean", **message)
@@ -274,8 +276,8 @@ class LeanVerifier:
         }
 
     def _twice(self, role: Role, message: dict[str, Any], clock: ProofClock) -> tuple[Ran | Judgement, str]:
-        """Runs a step within the remaining time. A step lost through no fault of the submission is retried once, in a
-        fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
+        """Runs a Lean step within the remaining time. A step lost through no fault of the submission is retried once,
+        in a fresh box. A crash of Lean counts against the submission only if it happens both times and a small theorem
         compiles there."""
         late = judging.failed(Ground.TIMEOUT, "Lean did not finish it in time")
         reason = hint = ""
@@ -307,7 +309,7 @@ class LeanVerifier:
         return (judging.lost(f"no verdict after two attempts: {reason}", hint) if reason else late), ""
 
     def _works(self, role: Role) -> bool:
-        """True if a small theorem compiles in a box of that role. Raises BoxLost, ValidationError."""
+        """True if a small theorem compiles in a box of this role. Raises BoxLost, ValidationError."""
         ran, _ = self._ask(role, step("Probe", PROBE, **LIMITS))
         return ran.compiled
 

@@ -30,14 +30,14 @@ STACK = 1 << 30
 
 
 class NotWarm(Exception):
-    """The step must be done cold; the message says why."""
+    """The step cannot use preimported modules and must run without; the message says why."""
 
 
 class Warm:
-    """One header's environment, in this process."""
+    """Lean environment with one header's modules imported, in this process."""
 
     def __init__(self, library: Any, modules: Sequence[str], plain: bytes) -> None:
-        """`plain` is a compiled file that imported nothing by name. Raises NotWarm."""
+        """Imports the modules. `plain` is a compiled file that imported nothing by name. Raises NotWarm."""
         try:
             native = self._native = Native(library, FUNCTIONS)
             native.begin(initialisers=True)
@@ -50,7 +50,8 @@ class Warm:
             raise NotWarm(f"the header cannot be preimported: {error}") from error
 
     def prepare(self, folder: Path, message: dict[str, Any]) -> dict[str, Any]:
-        """Adds files one by one through the kernel; runs in a fork. Raises NotWarm, with the kernel's message."""
+        """Adds compiled files to the environment one by one, through the kernel; runs in a fork. Raises NotWarm, with
+        the kernel's message."""
         self._native.begin_tasks()
         added = message.get("add", ())
         if not added:
@@ -65,7 +66,7 @@ class Warm:
         return {"replayed": "yes"}
 
     def elaborate(self, folder: Path, message: dict[str, Any]) -> int:
-        """Elaborates a source without imports and writes messages as `lean --json` does; runs in a fork. Raises
+        """Elaborates a Lean source without imports and writes messages as `lean --json` does; runs in a fork. Raises
         NotWarm."""
         found: list[int | Exception] = []
 
@@ -99,7 +100,7 @@ class Warm:
         return code
 
     def _tell(self, log: int) -> int:
-        """Writes the messages. Returns 1 if one is an error, else 0."""
+        """Writes Lean's messages to standard output, as JSON lines. Returns 1 if one is an error, else 0."""
         code = 0
         for entry in elements(self._native.call("l_Lean_MessageLog_toArray", log)):
             line = text(self._native.call("l_Lean_Json_compress", self._native.value("l_Lean_Message_toJson", entry)))

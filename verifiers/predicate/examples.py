@@ -18,7 +18,7 @@ SHOWN_VALUES = 8
 
 
 def examples(spec: PredicateSpec, answer: str | None, try_: AskVerifier) -> ExampleReport:
-    """Tries small numbers and those near the constants; shows accepted values and rejected neighbours."""
+    """Verifies small numbers and those near a predicate's constants; reports accepted values, rejected neighbours."""
     values = values_for(spec)
     tried = try_([ExampleInput("example", "a sample value", spec, _text(value)) for value in values])
     other = [ExampleInput("mutant", what, spec, text) for what, text in _outside(spec)]
@@ -50,7 +50,8 @@ def _changed(tried: CheckedExample) -> CheckedExample:
 
 
 def values_for(spec: PredicateSpec) -> list[Fraction]:
-    """Returns at most MOST_VALUES values, ascending: integers, and halves and quotients if the domain has them."""
+    """Returns sample answers for a predicate, at most MOST_VALUES, ascending: integers, and halves and quotients if the
+    domain has them."""
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)})[:12]
     values = dict.fromkeys(Fraction(number) for number in range(-10, 11))
     for constant in constants:
@@ -68,7 +69,7 @@ def values_for(spec: PredicateSpec) -> list[Fraction]:
 
 
 def _roots(spec: PredicateSpec) -> list[str]:
-    """Returns irrational or imaginary values, if the domain has them."""
+    """Returns irrational or imaginary sample answers for a predicate, if the domain has them."""
     if spec.domain in ("integer", "rational"):
         return []
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)} - {0, 1})[:6]

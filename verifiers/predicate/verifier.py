@@ -124,7 +124,7 @@ def outside(answer: n.Expression, value: Fraction | None, spec: PredicateSpec) -
 
 
 def decide(condition: n.Condition, variable: str, value: n.Expression, *, prove: bool = True) -> bool | None:
-    """Returns the truth of the condition at a value; None if undecided or if a part is undefined there.
+    """Decides if a condition holds at a value; None if undecided or if a part is undefined there.
 
     Raises TooLargeError if a part is too large to compute.
     """

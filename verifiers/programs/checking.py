@@ -66,7 +66,7 @@ def names_of(tree: ast.Module) -> SourceNames:
 
 
 def _outermost(body: list[ast.stmt]) -> set[str]:
-    """Names that a module's own statements bind, including those in conditions and loops."""
+    """Returns the names that a module's own statements bind, including those in conditions and loops."""
     found: set[str] = set()
     for statement in body:
         if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -87,7 +87,7 @@ def _outermost(body: list[ast.stmt]) -> set[str]:
 
 @lru_cache(maxsize=256)
 def check(spec: ProgramSpec) -> None:
-    """Raises SpecError for a spec that cannot be used."""
+    """Raises SpecError for a program spec that cannot be used, without running its code."""
     if spec.function:
         _check_function(spec)
     else:
@@ -126,7 +126,8 @@ def _check_source(name: str, source: str, wanted: str, inputs: int) -> None:
 
 
 def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
-    """Checks a property or driver: its number of arguments, and that it uses its first one."""
+    """Raises SpecError for a property or driver with a wrong number of arguments, or one that ignores its first
+    argument."""
     takes = function.args
     plain = [*takes.posonlyargs, *takes.args]
     about = "solution" if function.name == "drive" else "result"

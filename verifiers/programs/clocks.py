@@ -52,7 +52,7 @@ class SubmissionClock:
     """Time account for all calls of one submission, or of the code that `name` describes."""
 
     def __init__(self, own: float = math.inf, wall: float = math.inf, name: str = TESTS) -> None:
-        """`own` and `wall` are limits in seconds."""
+        """Starts a time account. `own` (computing or idle) and `wall` are limits in seconds; `name` is the code's."""
         self._own, self._wall, self._name = own, wall, name
         self._spent = self._passed = 0.0
 
@@ -61,7 +61,7 @@ class SubmissionClock:
         return min(self._own - self._spent, self._wall - self._passed)
 
     def limit(self, seconds: float) -> Limit | None:
-        """Returns the limit of a call that may take up to `seconds`; None if no time is left."""
+        """Returns the time limit of a call that may take up to `seconds`; None if no time is left."""
         own = min(seconds, self.left)
         if own < LEAST_SECONDS:
             return None
@@ -76,13 +76,13 @@ class SubmissionClock:
         return self.left <= 0
 
     def opened(self, place: object, cpu_seconds: Callable[[], float]) -> None:
-        """Registers a sandbox in which the following calls run."""
+        """Registers a sandbox in which the following calls run; ignored by this clock."""
 
     def closing(self, place: object) -> None:
-        """Records that this sandbox is about to be closed."""
+        """Records that a sandbox is about to be closed; ignored by this clock."""
 
     def over(self) -> str:
-        """Returns the reason why no time is left."""
+        """Returns the reason why no time is left, as a sentence."""
         if self._own - self._spent <= self._wall - self._passed:
             return f"{self._name} took more than {self._own:g} s"
         return f"{self._name} did not end within {self._wall:g} s on a busy machine"
@@ -93,8 +93,7 @@ class NotMeasuredError(Exception):
 
 
 class CandidateClock(SubmissionClock):
-    """Time account of a submission or of a spec's own code, which measures CPU time only where the verdict depends on
-    it.
+    """Time account of a submission or of a spec's own code; measures CPU time only if the verdict depends on it.
 
     Calls in shared sessions, and very quick ones, are not measured individually: while their wall clock fits into the
     limit, so does their CPU time. If it does not fit, nothing follows; everything is repeated in sandboxes whose CPU

@@ -38,7 +38,8 @@ MOST_CHARS = 20_000_000
 
 
 def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
-    """Parses a TOML text. Raises SpecError, usually with a hint, for invalid text or an unusable spec."""
+    """Parses a program spec from TOML text. Raises SpecError, usually with a hint, for invalid text or an unusable
+    spec."""
     if len(text) > MOST_CHARS:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
     try:
@@ -49,7 +50,7 @@ def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
 
 
 def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
-    """Builds a spec from a parsed TOML table, whose examples are modified in place. Raises SpecError."""
+    """Builds a program spec from a parsed TOML table, whose examples are modified in place. Raises SpecError."""
     examples = found.get("examples", [])
     if not isinstance(examples, list) or not all(isinstance(example, dict) for example in examples):
         raise SpecError("`examples` are tables", hint="Write each as [[examples]].")
@@ -64,7 +65,7 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
 
 
 def _in_literals(example: dict[str, Any], name: str) -> None:
-    """Replaces values that are not text by their literals."""
+    """Replaces an example's values that are not text by their Python literals, in place."""
     try:
         arguments = example.get("arguments", "")
         if isinstance(arguments, list):

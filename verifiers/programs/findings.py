@@ -24,7 +24,7 @@ GROUNDS = {
 
 
 class TestFinding(NamedTuple):
-    """Result of one test. `ground` is None if it passed."""
+    """Result of one test of a submitted program. `ground` is None if it passed."""
 
     ground: Ground | None
     reason: str = ""
@@ -41,8 +41,8 @@ PASSED = TestFinding(None)
 
 
 def once_more(ask: Callable[[], TestFinding], close: Callable[[], None]) -> TestFinding:
-    """Retries in a fresh sandbox if the first broke after the program had run in it. If the fresh one, which opened and
-    worked, breaks too, the program is to blame. Raises SandboxError if no sandbox is available."""
+    """Calls `ask`, and again in a fresh sandbox if the first broke after the program had run in it. If the fresh one,
+    which opened and worked, breaks too, the program is to blame. Raises SandboxError if no sandbox is available."""
     try:
         return ask()
     except PlaceBrokenError:
@@ -74,7 +74,7 @@ def broken_off(name: str, reply: ProgramReply) -> TestFinding | None:
 
 
 def compared(name: str, trial: PlannedTest, reply: ProgramReply) -> TestFinding:
-    """Returns the finding of a test with an expected value or exception."""
+    """Compares a program's reply with a test's expected value or exception; returns the finding."""
     if trial.raises and reply.kind == "raised" and trial.raises in reply.names:
         return PASSED
     lost = broken_off(name, reply)
@@ -98,7 +98,7 @@ def _numbers_alike(one: Value, other: Value) -> bool:
 
 
 def evidence(trial: PlannedTest, finding: TestFinding) -> dict[str, Any]:
-    """Returns the data needed to repeat the test by hand."""
+    """Returns the data needed to repeat a program's test by hand."""
     details: dict[str, Any] = {"test": trial.number + 1, "kind": trial.origin, "visible": trial.visible}
     if trial.run is not None:
         details["stdin"] = clip(ascii(trial.run.stdin)[1:-1], EVIDENCE_CHARS)

@@ -27,7 +27,7 @@ SHRINKS, SHRINK_SECONDS, SPEC_SHRINK_SECONDS = 200, 2.0, 5.0
 
 
 class Candidate:
-    """A submission that is run in a succession of sandboxes. Close it with `close`."""
+    """A submitted function that is run in a succession of sandboxes. Close it with `close`."""
 
     def __init__(
         self,
@@ -40,7 +40,8 @@ class Candidate:
         spec_clock: SubmissionClock,
         seed: int = 0,
     ) -> None:
-        """`clock` covers all calls of the submission, `spec_clock` all of the spec's own code for it."""
+        """Prepares a submission to run; its sandbox opens on first use. `clock` covers all calls of the submission,
+        `spec_clock` all of the spec's own code for it."""
         self._spec, self._opening, self._judges = spec, opening, judges
         self._clock, self._spec_clock = clock, spec_clock
         others = [relation.other for relation in spec.relations if relation.other]
@@ -60,7 +61,7 @@ class Candidate:
 
     @property
     def alive(self) -> bool:
-        """True if its sandbox survived the last test."""
+        """True if the submission's sandbox survived the last test."""
         return self.guest.alive
 
     @property
@@ -68,7 +69,7 @@ class Candidate:
         return (*self.guest.signals, *self._other.signals)
 
     def begin(self) -> TestFinding:
-        """Loads the source. Raises SandboxError."""
+        """Loads the submission's source in a sandbox. Raises SandboxError."""
         return once_more(self._begin, self.close)
 
     def _begin(self) -> TestFinding:
@@ -85,7 +86,7 @@ class Candidate:
         return lost._replace(reason=f"{lost.reason} when it was loaded")
 
     def test(self, trial: PlannedTest) -> TestFinding:
-        """Runs one test. Raises SandboxError, or SpecError if the spec's own code is broken."""
+        """Runs one test on the submission. Raises SandboxError, or SpecError if the spec's own code is broken."""
         return once_more(lambda: self._test(trial), self.close)
 
     def _test(self, trial: PlannedTest) -> TestFinding:
@@ -140,8 +141,8 @@ class Candidate:
         return TestFinding(Ground.REFUTED, reason, f"{shown(first)}; {shown(second)}")
 
     def shrunk(self, trial: PlannedTest, finding: TestFinding) -> tuple[PlannedTest, TestFinding]:
-        """Returns the same failure for a simpler input if a bounded search finds one. Only for generated inputs; lost
-        calls are not shrunk, because each costs a sandbox."""
+        """Returns a failed test and its finding for a simpler input if a bounded search finds one. Only for generated
+        inputs; lost calls are not shrunk, because each costs a sandbox."""
         if trial.origin not in ("reference", "property") or finding.ground is not Ground.REFUTED or finding.forged:
             return trial, finding
         best, found = trial, finding
@@ -168,7 +169,7 @@ class Candidate:
                 yield trial._replace(arguments=Arguments((*values[:place], simpler, *values[place + 1 :])))
 
     def _asked(self, trial: PlannedTest) -> PlannedTest | None:
-        """Returns the test with the reference's result for the new input, or None if the reference rejects it."""
+        """Returns a test of a new input with the reference's result, or None if the reference rejects the input."""
         if trial.origin == "property":
             return trial
         try:

@@ -67,7 +67,7 @@ class Opening(NamedTuple):
     """True if the CPU time of everything inside is read, which needs separate sandboxes."""
 
     def reading(self) -> Opening:
-        """Returns a copy that reads CPU time."""
+        """Returns a copy of the recipe that opens separate sandboxes and reads their CPU time."""
         return self._replace(own=True, measured=True)
 
     def sandbox(self) -> Sandbox:
@@ -108,7 +108,7 @@ def opening(sessions: SessionPool, spec: ProgramSpec, priority: Priority = Prior
 
 @dataclass(eq=False)
 class Guest(ClosesOnExit):
-    """One source in one sandbox or session, loaded on the first call. Not thread-safe."""
+    """A program's source in one sandbox or session, loaded on the first call. Not thread-safe."""
 
     opening: Opening
     source: str
@@ -144,7 +144,7 @@ class Guest(ClosesOnExit):
             place.close()
 
     def use(self, clock: SubmissionClock) -> None:
-        """Switches to another clock for the following calls."""
+        """Charges the following calls to another clock."""
         if self._sandbox is not None:
             self.clock.closing(self._sandbox)
         self.clock = clock
@@ -187,7 +187,7 @@ class Guest(ClosesOnExit):
         return reply
 
     def call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
-        """Calls a function, loading the source first if necessary. Raises SandboxError."""
+        """Calls a function of the program, loading its source first if necessary. Raises SandboxError."""
         return self._with_more(partial(self._call, function, arguments), limit)
 
     def _call(self, function: str, arguments: Arguments, limit: Limit) -> ProgramReply:
@@ -227,8 +227,8 @@ class Guest(ClosesOnExit):
         return reply
 
     def _read(self, result: CallResult, nonce: str, limit: Limit) -> ProgramReply:
-        """Parses the reply. A call that ended abnormally has no reply, even if one was printed before. Raises
-        PlaceBrokenError the first time that the interpreter ended."""
+        """Parses the program's reply from a call's output. A call that ended abnormally has no reply, even if one was
+        printed before. Raises PlaceBrokenError the first time that the interpreter ended."""
         if result.status is CallStatus.CALLS:
             raise InfrastructureError("the session has no calls left", hint="Allow more calls per session.")
         if result.status is CallStatus.TIMEOUT:

@@ -258,7 +258,7 @@ def begin(seed: int, most: int) -> str:
 
 
 def load(nonce: str, source: str, wanted: str, driver: str) -> str:
-    """Returns code that runs the source and looks up the functions in `wanted`, separated by spaces."""
+    """Returns Python code that runs a program's source and looks up the functions in `wanted`, separated by spaces."""
     return f"_assay_load({nonce!r}, {source!a}, {wanted!r}, {driver!a})"
 
 
@@ -273,5 +273,5 @@ def give(arguments: str) -> str:
 
 
 def call(nonce: str, function: str, arguments: str) -> str:
-    """Returns the code of one call. `arguments` comes from `values.arguments_text`."""
+    """Returns Python code that calls a program's function. `arguments` comes from `values.arguments_text`."""
     return f"_assay_call({nonce!r}, {function!r}{', ' if arguments else ''}{arguments})"

@@ -49,7 +49,7 @@ LEAST_USED = 0.5
 
 
 class Proved(NamedTuple):
-    """Results of a reference that passed all checks."""
+    """Results of a spec's reference that passed all checks."""
 
     found: dict[int, v.Value]
     """Results of the reference for generated inputs, by index."""
@@ -76,7 +76,7 @@ class Judges:
             guest.close()
 
     def cached(self, spec: ProgramSpec, make: Callable[[], Proved]) -> Proved:
-        """Returns the cached results for this spec, or makes them now; concurrent callers share one computation."""
+        """Returns a spec's cached reference results, or makes them now; concurrent callers share one computation."""
         key = digest(spec)
         with self._lock:
             making = self._making.setdefault(key, threading.Lock())
@@ -96,10 +96,11 @@ class Judges:
             return found
 
     def results(self, spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
-        """Returns the reference's result for each generated input, by index; inputs for which it raises are left out.
+        """Runs a spec's reference on each generated input, twice, and returns its results by index; inputs for which it
+        raises are left out.
 
-        Calls `clock` once for each of two runs. Raises SpecError for a reference that contradicts an example, returns
-        values that are not plain data, accepts too few inputs, or is not deterministic; SpecTimeError.
+        Calls `clock` once for each of the two runs. Raises SpecError for a reference that contradicts an example,
+        returns values that are not plain data, accepts too few inputs, or is not deterministic; SpecTimeError.
         """
         with self.reference(spec, opening, clock()) as guest:
             for number, example in enumerate(spec.examples):
@@ -166,7 +167,8 @@ class Judges:
         clock: SubmissionClock,
         most: float = math.inf,
     ) -> tuple[Ground | None, str]:
-        """Returns None if the property holds, within `most` seconds; else why it does not, or why that is unknown.
+        """Runs a spec's property on a result. Returns None as basis if it holds within `most` seconds; else why it does
+        not, or why that is unknown.
 
         An empty value (from `result and ...`) counts as False. Raises SpecError for a property that returns anything
         but True or False, or that imports a missing module.
@@ -220,8 +222,8 @@ class Judges:
     def _guest(
         self, key: str, source: str, wanted: str, driver: str, opening: Opening, clock: SubmissionClock
     ) -> Iterator[Guest]:
-        """Yields a warm or new guest; it stays warm afterwards if no call was lost. Raises SpecError if the source does
-        not load, SpecTimeError."""
+        """Yields a sandbox with a spec's own code loaded, warm or new; it stays warm afterwards if no call was lost.
+        Raises SpecError if the source does not load, SpecTimeError."""
         with self._lock:
             warm = next((place for place, (name, _) in enumerate(self._free) if name == key), None)
             guest = self._free.pop(warm)[1] if warm is not None else None
@@ -247,8 +249,8 @@ class Judges:
 
 
 def outputs(spec: ProgramSpec, opening: Opening, clock: Callable[[], SubmissionClock]) -> Proved:
-    """Returns the reference's standard output for each generated input, by index; inputs on which it exits with a
-    non-zero status are left out. Raises as `Judges.results`, and SandboxError."""
+    """Runs a reference program on each generated input and returns its standard output by index; inputs on which it
+    exits with a non-zero status are left out. Raises as `Judges.results`, and SandboxError."""
     found: dict[int, v.Value] = {}
     inputs = generated(spec)
     with closing(StreamProgram(spec, spec.reference, opening, clock=clock())) as program:
@@ -300,7 +302,8 @@ def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]
 
 
 def bounded(chars: int) -> None:
-    """Raises SpecError if a reference's results would fill the judge's memory."""
+    """Raises SpecError if a reference's results have more than MOST_CHARS characters, which would fill the judge's
+    memory."""
     if chars > MOST_CHARS:
         raise SpecError(
             f"the reference's results are more than {MOST_CHARS >> 20} MiB", hint="Generate fewer or smaller inputs."
@@ -308,7 +311,7 @@ def bounded(chars: int) -> None:
 
 
 def enough(taken: int, made: int) -> None:
-    """Raises SpecError if the reference rejects most inputs."""
+    """Raises SpecError if a reference rejects most of the generated inputs."""
     if taken < LEAST_USED * made:
         raise SpecError(
             f"the reference accepts only {taken} of {made} generated inputs", hint="Declare narrower `inputs`."
@@ -316,12 +319,12 @@ def enough(taken: int, made: int) -> None:
 
 
 def seconds(spec: ProgramSpec) -> float:
-    """Time limit of one call of a spec's own code, in seconds, within its clock."""
+    """Returns the time limit of one call of a spec's own code, in seconds, within its clock."""
     return max(SPEC_SECONDS, spec.seconds)
 
 
 def limit_of(clock: SubmissionClock, most: float) -> Limit:
-    """Returns the limit of a call. Raises SpecTimeError if no time is left."""
+    """Returns the time limit of a call by a clock, at most `most` seconds. Raises SpecTimeError if no time is left."""
     limit = clock.limit(most)
     if limit is None:
         raise SpecTimeError(clock.over())

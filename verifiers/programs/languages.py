@@ -39,8 +39,8 @@ WITH_PACKAGES = (
 
 
 def tool_of(spec: ProgramSpec, source: str) -> Tool:
-    """Returns the tool that runs this source. A Python program that mentions one of the guest's packages gets them on
-    its path; others start faster without."""
+    """Returns the commands that build and run a program's source. A Python program that mentions one of the guest's
+    packages gets them on its path; others start faster without."""
     if spec.tool is not None:
         return spec.tool
     if spec.language == "python" and MENTIONED.search(source):

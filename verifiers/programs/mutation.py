@@ -69,15 +69,15 @@ class Assessment(BaseModel):
     seconds: float
 
     def lines(self) -> list[str]:
-        """Returns the result as text for people."""
+        """Returns the result of mutation testing as text for people."""
         counted = f"{self.killed} of {self.mutants} changes noticed, {self.untried} not tried, {self.seconds:.1f} s"
         idle = [f"passes and does nothing: {name}" for name in self.trivial]
         return [counted, *idle, *(f"line {one.line}, {one.outcome}: {one.change}; {one.why}" for one in self.survivors)]
 
 
 def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *, seconds: float = 120.0) -> Assessment:
-    """Assesses the tests of a spec. `reference`: a right program, if the spec has none. `seconds`: total time, after
-    which no further mutant is started.
+    """Assesses a spec's tests by mutation testing: do they fail for small changes of a right program? `reference`: a
+    right program, if the spec has none. `seconds`: total time, after which no further mutant is started.
 
     Raises SpecError for an unusable spec, a missing right program or one that fails; SandboxError if the tests cannot
     run.
@@ -104,7 +104,7 @@ def assess(verifier: ProgramVerifier, spec: ProgramSpec, reference: str = "", *,
 
 
 def assess_in(parts: ConductorParts, spec: ProgramSpec, reference: str, *, seconds: float = 120.0) -> Assessment:
-    """Calls `assess` with a verifier that uses the sessions of these parts."""
+    """Assesses a spec's tests as `assess` does, with a verifier that uses the sessions of these parts."""
     with closing(ProgramVerifier(parts.sessions(), isolation=parts.isolation)) as verifier:
         return assess(verifier, spec, reference, seconds=seconds)
 

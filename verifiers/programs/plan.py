@@ -47,12 +47,12 @@ def digest(spec: ProgramSpec) -> str:
 
 
 def seed_of(spec: ProgramSpec, purpose: str) -> int:
-    """Returns a seed that depends only on the spec and the purpose."""
+    """Returns a random seed that depends only on the spec and the purpose."""
     return int.from_bytes(sha256(f"{digest(spec)} {purpose}".encode()).digest()[:8])
 
 
 def generated(spec: ProgramSpec, *, purpose: str = "inputs", count: int | None = None) -> list[Arguments]:
-    """Returns inputs for the reference and the properties. Another purpose gives other inputs."""
+    """Generates inputs for a spec's reference and properties. Another purpose gives other inputs."""
     if not spec.inputs:
         return []
     made = inputs(spec.inputs, seed_of(spec, purpose), spec.generate if count is None else count)
@@ -80,7 +80,8 @@ def planned(spec: ProgramSpec, example: Example) -> PlannedTest:
 
 
 def plan(spec: ProgramSpec, expected: Mapping[int, Value] = NO_RESULTS) -> list[PlannedTest]:
-    """Returns all tests in the spec's order. `expected`: the reference's results for the generated inputs, by index.
+    """Returns all tests of a program spec, in its order. `expected`: the reference's results for the generated inputs,
+    by index.
 
     If the spec has a reference, inputs without a result are left out. Raises SpecError if no test remains or a relation
     has no usable input: untested code must not pass.
@@ -117,7 +118,7 @@ def _tests(spec: ProgramSpec, expected: Mapping[int, Value]) -> Iterator[Planned
 
 
 def shuffled(spec: ProgramSpec, tests: list[PlannedTest], turn: int = 0) -> list[PlannedTest]:
-    """Returns the tests in the order of their first run, or of repetition `turn`."""
+    """Returns the tests in a random order that the spec determines: of their first run, or of repetition `turn`."""
     mixed = list(tests)
     Random(seed_of(spec, f"order {turn}")).shuffle(mixed)
     return mixed

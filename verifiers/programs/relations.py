@@ -27,7 +27,7 @@ class Pair(NamedTuple):
 
 
 def pairs(relation: MetamorphicRelation, generators: tuple[Generator, ...], seed: int) -> Iterator[Pair]:
-    """Yields as many pairs as the relation wants, fewer if too few inputs can be changed."""
+    """Yields as many pairs of related inputs as a metamorphic relation wants; fewer if too few can be changed."""
     found = 0
     random = Random(seed)
     for arguments in inputs(generators, seed, LOOKED_THROUGH * relation.count):
@@ -40,7 +40,7 @@ def pairs(relation: MetamorphicRelation, generators: tuple[Generator, ...], seed
 
 
 def changed(relation: MetamorphicRelation, arguments: tuple[Value, ...], random: Random) -> tuple[Value, ...] | None:
-    """Returns the second input, or None if this input cannot be changed."""
+    """Changes an input as a metamorphic relation requires; None if this input cannot be changed."""
     if relation.kind == "swap":
         return (arguments[1], arguments[0], *arguments[2:]) if len(arguments) > 1 else None
     if relation.argument >= len(arguments):
@@ -87,15 +87,15 @@ def _times(value: Value, factor: int) -> Value:
 
 
 def chained(relation: MetamorphicRelation, pair: Pair, first: Value) -> tuple[Value, ...]:
-    """Returns the second input of a chain, from the first result."""
+    """Builds the second input of a metamorphic relation that applies functions in a chain, from the first result."""
     if relation.kind == "inverse":
         return (first,)
     return (*pair.first[: relation.argument], first, *pair.first[relation.argument + 1 :])
 
 
 def holds(relation: MetamorphicRelation, pair: Pair, first: Value, second: Value, how: CompareRule) -> bool:
-    """True if the results satisfy the relation. `second` is the result for the second input; in a chain, for the first
-    result."""
+    """True if two results satisfy a metamorphic relation. `second` is the result for the second input; in a chain, for
+    the first result."""
     match relation.kind:
         case "permutation" | "swap" | "idempotence":
             return agree(first, second, how)

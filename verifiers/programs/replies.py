@@ -38,7 +38,7 @@ ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 class ProgramReply(NamedTuple):
-    """Result of one call."""
+    """Result of one call of a submitted program."""
 
     kind: Literal["value", "raised", "odd", "loaded", "lost"]
     """Kind of result. `odd`: a value that is not plain data was returned. `loaded`: the source ran and defines the
@@ -72,7 +72,7 @@ def find(output: str, nonce: str) -> ProgramReply:
 
 
 def parse(text: str) -> ProgramReply | None:
-    """Parses a reply. Returns None for anything invalid."""
+    """Parses a reply that came out of a program's sandbox. Returns None for anything invalid."""
     if len(text) > MOST_CHARS:
         return None
     try:
@@ -214,7 +214,7 @@ def _float(found: Any) -> float:
 
 
 def shown(reply: ProgramReply) -> str:
-    """Describes a reply in a few words, with hostile text escaped."""
+    """Describes a program's reply in a few words, with hostile text escaped."""
     match reply.kind:
         case "value":
             return clip(literal(reply.value), SHOWN)

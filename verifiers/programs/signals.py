@@ -111,5 +111,5 @@ STRONG_NOTICED = re.compile(
 
 
 def noticed(notices: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the harness's notices that match a known form. Their text is hostile."""
+    """Returns the sandbox harness's notices that match a known form. Their text is hostile."""
     return tuple(ascii(notice)[1:-1][:120] for notice in notices if STRONG_NOTICED.match(notice))[:MOST]

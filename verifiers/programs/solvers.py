@@ -40,7 +40,7 @@ class ProgramSolver:
 
 
 def solvers(spec: ProgramSpec, question: str, _files: bool) -> list[Solver]:
-    """Returns one solver if a search is possible: a plain Python function with shown examples."""
+    """Returns one solver, which searches programs, for a plain Python function with shown examples; else none."""
     plain = spec.language == "python" and spec.tool is None and not spec.driver and spec.function.isidentifier()
     return [ProgramSolver()] if plain and shown_examples(spec, question) else []
 

@@ -50,7 +50,7 @@ class StreamProgram:
 
     @property
     def alive(self) -> bool:
-        """True if its sandbox survived the last test."""
+        """True if the program's sandbox survived the last test."""
         return self._box is not None
 
     def begin(self) -> TestFinding:
@@ -78,7 +78,8 @@ class StreamProgram:
         return TestFinding(Ground.UNREADABLE, f"it could not be built: {why}")
 
     def test(self, trial: PlannedTest) -> TestFinding:
-        """Runs one test. Raises as `begin`."""
+        """Runs the program on one test's input and checks its output. Raises SandboxError; RefusedError if the image
+        lacks the tool."""
         run = trial.run
         assert run is not None
         return once_more(lambda: self._test(run), self.close)
@@ -95,7 +96,8 @@ class StreamProgram:
         return self._compared(run, result)
 
     def run(self, run: Run, limit: Limit) -> ExecResult | TestFinding:
-        """Runs the program once. Returns a finding if its build failed. Raises as `begin`, and PlaceBrokenError."""
+        """Runs the program once, building it first if necessary. Returns a finding if its build failed. Raises as
+        `begin`, and PlaceBrokenError."""
         if self._spec.fresh:
             self.close()
         if self._box is None:
@@ -129,7 +131,7 @@ class StreamProgram:
         return result
 
     def _look_for(self, tool: str) -> None:
-        """Checks that the tool exists, before any candidate code runs. Raises RefusedError."""
+        """Raises RefusedError if the sandbox lacks the tool; runs before any candidate code."""
         assert self._box is not None
         try:
             self._box.exec([tool], seconds=LOOK_SECONDS)

@@ -64,7 +64,7 @@ class Raised:
 
 
 class IdleProgram(NamedTuple):
-    """A program, represented by its behaviour."""
+    """A program that does no work, represented by its behaviour."""
 
     what: str
     gives: Callable[[Arguments], Value | Raised]
@@ -72,11 +72,12 @@ class IdleProgram(NamedTuple):
 
 class AsksProperty(Protocol):
     def __call__(self, number: int, result: Value, arguments: Arguments) -> tuple[Ground | None, str]:
-        """Returns None as basis if property `number` holds."""
+        """Checks the spec's property `number` for a result. Returns None as basis if it holds, else the basis and the
+        reason."""
 
 
 def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProperty | None = None) -> None:
-    """Raises SpecError if an idle program passes every test. `ask` is required if the spec has properties."""
+    """Raises SpecError if a program that does no work passes every test. `ask` is required for properties."""
     if spec.driver:
         return
     if not spec.function:
@@ -90,7 +91,7 @@ def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProper
 
 
 def _functions(spec: ProgramSpec, told: Sequence[PlannedTest]) -> Iterator[IdleProgram]:
-    """Yields idle functions that may pass `told`, the tests with a known result."""
+    """Yields functions that do no work and may pass `told`, the tests with a known result."""
     results = [trial.expected for trial in told if not trial.raises]
     constants = [read(text) for text in CONSTANTS]
     if spec.inputs or any(any(trial.arguments) for trial in told):
@@ -128,7 +129,7 @@ def _passes(idle: IdleProgram, trial: PlannedTest, spec: ProgramSpec, ask: AsksP
 
 
 def _two_ways(spec: ProgramSpec, tests: Sequence[PlannedTest], told: Sequence[PlannedTest]) -> str:
-    """Names two passing programs with different results, for a spec with relations only; else empty."""
+    """Names two simple programs with different results that both pass, for a spec with relations only; else empty."""
     if told or spec.properties or not spec.relations:
         return ""
     passing: list[tuple[str, list[Value | Raised]]] = []
@@ -169,7 +170,8 @@ def _raised(name: str) -> Raised:
 
 
 def _key(given: Arguments) -> str:
-    """Lookup key of a table: the same for values equal in Python, and for positional and named arguments."""
+    """Returns the lookup key of arguments in a table: the same for values equal in Python, and for positional and named
+    arguments."""
     named = sorted(given.named, key=lambda pair: pair[0])
     return literal(_plainly([*given.positional, *(value for _, value in named)]))
 
@@ -189,7 +191,7 @@ def _plainly(value: Value) -> Value:
 
 
 def _between(expected: Sequence[tuple[Value, CompareRule]]) -> list[Value]:
-    """Numbers within the tolerances of all expected values, if any."""
+    """Returns numbers within the tolerances of all expected values, if any."""
     low, high = -math.inf, math.inf
     for value, how in expected:
         if how.rule != "close" or isinstance(value, bool) or not isinstance(value, int | float):
@@ -236,7 +238,8 @@ def _asked(run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def driven(spec: ProgramSpec) -> dict[str, str]:
-    """Returns idle sources by description, for a spec with a driver: these must be run to see what the driver does."""
+    """Returns sources of programs that do no work, by description, for a spec with a driver: these must be run to see
+    what the driver does."""
     name = spec.function
     methods = (
         "def __init__(*_, **__):\n        pass\n    def __getattr__(self, _):\n        return lambda *_, **__: None"
@@ -253,7 +256,7 @@ def driven(spec: ProgramSpec) -> dict[str, str]:
 
 
 def trivial(spec: ProgramSpec) -> dict[str, str]:
-    """Returns idle sources by description."""
+    """Returns sources of programs that do no work, by description."""
     if not spec.function:
         if spec.language != "python":
             return {"an empty program": "\n"}

@@ -54,7 +54,8 @@ def conductor(parts: ConductorParts) -> ProgramVerifier:
 
 
 class ProgramVerifier:
-    """Checks programs. Safe to use from several threads. `close` ends its warm sandboxes, not the session pool."""
+    """Verifies submitted programs. Safe to use from several threads. `close` ends its warm sandboxes, not the session
+    pool."""
 
     name = PROGRAM.name
     version = PROGRAM.version
@@ -62,7 +63,8 @@ class ProgramVerifier:
     def __init__(
         self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING
     ) -> None:
-        """`isolation` names the backend of the pool, for verdicts."""
+        """Creates a verifier that runs programs in the pool's sandboxes. `isolation` names the backend of the pool, for
+        verdicts."""
         self._sessions, self._isolation, self._priority = sessions, isolation, priority
         self._judges = Judges()
 
@@ -70,8 +72,8 @@ class ProgramVerifier:
         self._judges.close()
 
     def check(self, spec: ProgramSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for an unusable spec. With `prove`, also runs the reference against the examples, in a
-        sandbox."""
+        """Raises SpecError for an unusable program spec. With `prove`, also runs the reference against the examples, in
+        a sandbox."""
         checking.check(spec)
         if prove:
             place = self.opening(spec)
@@ -83,9 +85,9 @@ class ProgramVerifier:
     def verify(
         self, spec: ProgramSpec, submission: str, seconds: float | None = None, *, thorough: bool = True
     ) -> Verdict:
-        """Returns the verdict. `seconds` limits the own time of all tests together. Without `thorough` nothing is
-        repeated and no failing input is shrunk, for callers that assess the tests. Raises SpecError only for the spec's
-        fault."""
+        """Verifies a submitted program by running the spec's tests. `seconds` limits the own time of all tests
+        together. Without `thorough` nothing is repeated and no failing input is shrunk, for callers that assess the
+        tests. Raises SpecError only for the spec's fault."""
         checking.check(spec)
         started = time.monotonic()
         own = min(spec.total_seconds, seconds or spec.total_seconds)
@@ -112,7 +114,8 @@ class ProgramVerifier:
         return opening(self._sessions, spec, self._priority)
 
     def _proved(self, spec: ProgramSpec, place: Opening, own: float) -> dict[int, Value]:
-        """Returns the reference's results once the spec has passed all checks. Raises SpecError, SandboxError."""
+        """Checks a spec's own code in a sandbox, and returns the reference's results by input. Raises SpecError,
+        SandboxError."""
         if not (spec.reference or spec.properties or spec.driver or spec.relations):
             return {}
 
@@ -143,7 +146,7 @@ class ProgramVerifier:
     def _makes(
         self, spec: ProgramSpec, source: str, place: Opening, own: float, spec_clock: SubmissionClock, seed: int = 0
     ) -> Callable[[], Candidate | StreamProgram]:
-        """Returns a factory of runners for this source, each with its own clock."""
+        """Returns a factory of runners for a program's source, each with its own clock."""
 
         def candidate() -> Candidate | StreamProgram:
             clock = CandidateClock(own, measured=place.measured)
@@ -188,7 +191,8 @@ class ProgramVerifier:
         *,
         thorough: bool,
     ) -> Findings:
-        """Runs the tests up to the first failure, or all of them for a partial score."""
+        """Runs the tests on a new runner up to the first failure, or all of them for a partial score. Returns the
+        findings."""
         findings: Findings = []
         one = candidate()
         lost = 0
@@ -221,7 +225,7 @@ class ProgramVerifier:
     def _steady(
         self, candidate: Callable[[], Candidate | StreamProgram], trial: PlannedTest, found: TestFinding
     ) -> TestFinding:
-        """Repeats a failed test alone: a result that depends on more than the input is a failure of its own kind."""
+        """Repeats a failed test alone. Returns its finding, marked as flaky if the program's result changed."""
         with closing(candidate()) as other:
             begun = other.begin()
             again = other.test(trial) if begun.passed else begun

@@ -83,7 +83,8 @@ def _best(
     bench: Bench,
     more_time: Callable[[], bool],
 ) -> tuple[Interpretation, str]:
-    """Optimizes reals by Z3's simplex, and integers by steps that double on success and halve on failure."""
+    """Improves values while the objective gets better and time is left. Returns them, with a note unless they are
+    optimal. Reals are optimized by Z3's simplex, integers by steps that double on success and halve on failure."""
     claim = asked.claim
     if objective.term.sort == REAL:
         answer = Z3(asked.spec.effort).best(must, objective.term, least=objective.least, asked=claim.declared)
@@ -119,7 +120,7 @@ def _fits(objective: OptimizationGoal, wanted: int) -> bool:
 
 
 def _beyond(claim: SmtClaim, objective: OptimizationGoal, wanted: int) -> Term:
-    """Constraint that the objective is at least as good as `wanted`."""
+    """Returns the constraint that the objective is at least as good as `wanted`."""
     sort = objective.term.sort
     bound = claim.terms.literal(Fraction(wanted) if sort == REAL else wanted, sort)
     less, more = ("bvule", "bvuge") if sort.name == "BitVec" else ("<=", ">=")

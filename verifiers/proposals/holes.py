@@ -29,7 +29,8 @@ MOST_SIZE = 5
 
 
 def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...]:
-    """Returns up to `MOST` definitions for the hole; empty unless there is exactly one hole. Raises ClaimError."""
+    """Returns up to `MOST` definitions for a claim's hole that make its goal follow; empty unless there is exactly one
+    hole. Raises ClaimError."""
     holes = asked.holes()
     if len(holes) != 1:
         return ()
@@ -47,7 +48,7 @@ def fillings(asked: SmtProblem, more_time: Callable[[], bool]) -> tuple[str, ...
 
 
 def _serves(asked: SmtProblem, text: str, bench: Bench) -> bool:
-    """True if the goal follows with this definition and the assumptions are satisfiable."""
+    """True if the claim's goal follows with this definition and its assumptions are satisfiable."""
     try:
         filled: dict[str, Definition] = read_definitions(text, asked.holes(), asked.claim.names)
         check_language(asked.spec, [each.body for each in filled.values()])

@@ -38,7 +38,7 @@ class DataSolver:
 
 
 class WorkerSolver:
-    """Asks the text worker for the proposals of one way."""
+    """Proposes the answers that one way of the spec's kind finds in the text worker."""
 
     at_once = 4
 

@@ -61,7 +61,7 @@ def _usual(sort: Sort) -> list[int]:
 
 
 def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[Interpretation]:
-    """Inputs for which the assertions hold: random ones with many small numbers, and a model of Z3's."""
+    """Returns inputs for which the assertions hold: random ones with many small numbers, and a model of Z3's."""
     random = Random(0)
     found: list[Interpretation] = []
     if domain:
@@ -78,7 +78,7 @@ def _samples(inputs: list[Function], domain: list[Term], bench: Bench) -> list[I
 
 
 def some_value(sort: Sort, random: Random) -> Value:
-    """Returns a random value of the sort, often a small or unusual one."""
+    """Returns a random value of an SMT sort, often a small or unusual one."""
     match sort.name:
         case "Bool":
             return random.random() < 0.5

@@ -41,7 +41,7 @@ class Small:
 def operators_on(
     sorts: Iterable[Sort], allowed: Sequence[str] | None = None, forbidden: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the usual operators on these sorts, or all allowed ones if `allowed` is given."""
+    """Returns the usual SMT operators on these sorts, or all allowed ones if `allowed` is given."""
     usual = dict.fromkeys(op for sort in sorts for op in BY_SORT.get(sort.name, "").split())
     chosen = usual if allowed is None else [op for op in allowed if op in OPERATORS and OPERATORS[op][1] == 0]
     return [op for op in chosen if op not in forbidden and op not in ("true", "false")]
@@ -56,8 +56,8 @@ def small_terms(
     most_size: int = MOST_SIZE,
     wanted: tuple[object, ...] = (),
 ) -> Iterator[tuple[Small, tuple[Value, ...]]]:
-    """Yields terms with their values on the samples, by size. Skips terms without a value on some sample. Terms of the
-    `wanted` sort and values are not deduplicated."""
+    """Yields SMT terms with their values on sample inputs, by size. Skips terms without a value on some sample. Terms
+    of the `wanted` sort and values are not deduplicated."""
     seen: set[tuple[object, ...]] = set()
     by_size: dict[int, dict[Sort, list[Small]]] = defaultdict(lambda: defaultdict(list))
     count = 0
@@ -78,7 +78,7 @@ def small_terms(
 
 
 def values_on(term: Term, samples: Sequence[Interpretation]) -> tuple[Value, ...] | None:
-    """Returns the term's value on each sample, or None if it is undefined on any."""
+    """Returns an SMT term's value on each sample input, or None if it is undefined on any."""
     try:
         return tuple(evaluate(term, sample) for sample in samples)
     except Undefined:

@@ -59,7 +59,7 @@ def plain(value: Value, sort: Sort) -> str:
 
 
 def zero(sort: Sort) -> Value:
-    """Returns a simple value of the sort. Raises ClaimError for declared sorts, whose elements have no literals."""
+    """Returns a simple value of an SMT sort. Raises ClaimError for declared sorts, whose elements have no literals."""
     match sort.name:
         case "Bool":
             return False

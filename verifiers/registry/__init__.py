@@ -65,12 +65,12 @@ def decider(spec: SpecModel) -> Verifier[Any]:
 
 
 def is_decided(spec: SpecModel) -> bool:
-    """True if a verdict needs only the text; for a checklist, if no model takes part."""
+    """True if a verdict on a spec needs only the submission's text; for a checklist, if no model takes part."""
     return not kind_of(spec).conducted(spec)
 
 
 def identity(spec: SpecModel) -> tuple[str, str]:
-    """Returns name and version of the verifier for this spec, wherever it runs."""
+    """Returns name and version of the verifier that decides this spec, wherever it runs."""
     kind = kind_of(spec)
     return kind.name, kind.version
 
@@ -89,8 +89,8 @@ def check_spec(spec: SpecModel, *, prove: bool = False) -> None:
 
 
 def decide(spec: SpecModel, submission: str) -> Verdict:
-    """Returns the verdict, computed in this process without a time limit: only the worker calls it. Raises SpecError
-    for a bad spec."""
+    """Verifies a submission in this process without a time limit: only the worker calls it. Raises SpecError for a bad
+    spec."""
     check_spec(spec, prove=True)
     return decider(spec).verify(spec, submission)
 
@@ -101,7 +101,8 @@ def ways(spec: SpecModel) -> tuple[str, ...]:
 
 
 def propose(spec: SpecModel, way: str, question: str, seconds: float) -> ProposalReply:
-    """Proposes answers, in this process: only the worker calls it. Raises SpecError for an unknown way or a bad spec.
+    """Proposes answers to a question by one named way, in this process: only the worker calls it. Raises SpecError for
+    an unknown way or a bad spec.
 
     A way reads the question and what a spec asks for, never an answer that a spec names. It checks its CPU time where
     it can; where it cannot, its process is killed.
@@ -115,7 +116,7 @@ def propose(spec: SpecModel, way: str, question: str, seconds: float) -> Proposa
 
 
 def package_of(spec: SpecModel) -> str | None:
-    """Returns the package of `DECIDE` that contains this spec's decider; None if nothing needs importing."""
+    """Returns the package of `DECIDE` to import before this spec can be decided; None if nothing needs importing."""
     kind = kind_of(spec)
     return None if kind.light(spec) else kind.preload or None
 

@@ -53,7 +53,8 @@ class Case(BaseModel):
 
 
 def folder_of(kind: Kind) -> Path | None:
-    """Returns the folder with this kind's canaries, or None if not installed: its verifier is then untested."""
+    """Returns the folder with the canaries (known submissions) of a kind, or None if not installed: its verifier is
+    then untested."""
     found = find_spec(kind.package)
     places = found.submodule_search_locations if found is not None else None
     folders = [Path(place, "canaries") for place in places or ()]
@@ -61,8 +62,8 @@ def folder_of(kind: Kind) -> Path | None:
 
 
 def cases_of(kind: Kind) -> list[Case]:
-    """Returns the canaries of this kind in the order of its index; empty if they are not installed. Raises ValueError,
-    with the name of the case, for an unreadable one."""
+    """Returns a kind's canaries (submissions with known verdicts) in the order of its index; empty if they are not
+    installed. Raises ValueError, with the name of the case, for an unreadable one."""
     folder = folder_of(kind)
     if folder is None:
         return []
@@ -104,7 +105,7 @@ def _spec(folder: Path, kind: Kind, fields: dict[str, Any]) -> Any:
 
 
 def _expanded(folder: Path, value: Any) -> Any:
-    """Replaces file references, pieces and repetitions by their text, byte for byte."""
+    """Replaces file references, pieces and repetitions in a canary's data by their text, byte for byte."""
     match value:
         case list():
             return [_expanded(folder, each) for each in value]

@@ -46,7 +46,7 @@ class SelfTestTrial:
 
 
 def trials(questions: Iterable[TaskQuestion] = ()) -> list[SelfTestTrial]:
-    """Returns all trials in a fixed order. Raises ValueError if two cases of a verifier share a name."""
+    """Returns all self-test trials in a fixed order. Raises ValueError if two cases of a verifier share a name."""
     found = [_trial(case) for kind in registry.KINDS for case in cases_of(kind)]
     found += list(_agents_against_verifiers(found))
     found += list(_agents_against_families(questions))

@@ -33,7 +33,7 @@ class CatalogueRow(BaseModel):
 
     @property
     def kinds(self) -> frozenset[str]:
-        """Kinds that must be tried, with `all` resolved."""
+        """Kinds of verifiers on which the attack must be tried, with `all` resolved."""
         return frozenset(kind.name for kind in KINDS) if EVERY_KIND in self.tried_on else frozenset(self.tried_on)
 
 
@@ -55,7 +55,7 @@ class CatalogueTrial(Protocol):
 
 
 def catalogue_rows() -> list[CatalogueRow]:
-    """Returns the rows of all indexes, sorted by number. Raises ValueError if two rows share a number."""
+    """Returns all known attacks on verifiers, sorted by number. Raises ValueError if two share a number."""
     rows: dict[int, CatalogueRow] = {}
     for kind in KINDS:
         folder = folder_of(kind)
@@ -68,7 +68,7 @@ def catalogue_rows() -> list[CatalogueRow]:
 
 
 def attack_catalogue(trials: Iterable[CatalogueTrial], only: Collection[str] = ()) -> str:
-    """Renders the catalogue and the canaries of each kind as Markdown. `only`: kinds of verifiers; all unless given."""
+    """Renders the known attacks and each kind's canaries as Markdown. `only`: kinds of verifiers; all unless given."""
     shown = [trial for trial in trials if not only or trial.verifier in only]
     return "\n".join((*_rows(shown, only), *_cases(shown)))
 

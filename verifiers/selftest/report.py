@@ -18,7 +18,7 @@ from verifiers.contract.verdict import Ground, Outcome
 
 
 class SelfTestEntry(SpecData):
-    """One case that got a verdict."""
+    """One case of the self-test that got a verdict."""
 
     name: str
     verifier: str
@@ -35,7 +35,7 @@ class SelfTestEntry(SpecData):
 
 
 class NotRun(SpecData):
-    """One case without a verdict, with the reason."""
+    """One case of the self-test without a verdict, with the reason."""
 
     name: str
     verifier: str
@@ -77,11 +77,11 @@ class SelfTest(SpecData):
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """Verifiers with a case that was not run. Results for the other verifiers still count."""
+        """Verifiers with a self-test case that was not run. Results for the other verifiers still count."""
         return tuple(sorted({missing.verifier for missing in self.not_run}))
 
     def vouches_for(self, verifiers: Collection[str]) -> bool:
-        """True if every case of these kinds was run and was right, with at least one case of each."""
+        """True if every self-test case of these verifiers was run and was right, with at least one case of each."""
         ran = {entry.verifier for entry in self.entries}
         faulty = {entry.verifier for entry in self.wrong}
         return set(verifiers) <= ran and not set(verifiers) & ({*self.gaps} | faulty)

@@ -47,7 +47,8 @@ def run_selftest(
     progress: Progress | None = None,
     clock: Clock = time.monotonic,
 ) -> SelfTest:
-    """Runs all cases, `jobs` concurrently. `only`: kinds of verifiers; the report of a part is never complete.
+    """Runs all self-test cases on a checker, `jobs` concurrently, and returns a report. `only`: kinds of verifiers; the
+    report of a part is never complete.
 
     The report is in the order of the cases. `made_at` must have a time zone (ValueError).
     """

@@ -52,12 +52,12 @@ class SolverFinding:
 
 
 def tools() -> dict[str, str]:
-    """Returns the installed solvers with their versions. Starts nothing."""
+    """Returns the installed SMT solvers with their versions. Starts nothing."""
     return SMT.tool_versions
 
 
 class Bench:
-    """The solvers for one submission."""
+    """SMT solvers, Z3 and optionally cvc5, for one submission."""
 
     def __init__(self, effort: int, second: Second) -> None:
         if "z3" not in tools():
@@ -74,7 +74,7 @@ class Bench:
         return importlib.import_module("verifiers.smt.cvc5_solver").Cvc5(self._effort)
 
     def look(self, assertions: Sequence[Term]) -> SolverFinding:
-        """Finds out if all assertions can hold together. Raises SolverBroke and OutOfMemory."""
+        """Asks the solvers if all assertions can hold together. Raises SolverBroke and OutOfMemory."""
         asked = functions(assertions)
         first: SolverAnswer = self._z3.check(assertions, asked)
         if first.satisfiable is Satisfiable.YES:
@@ -118,7 +118,7 @@ class Bench:
         return {**known, "text": text} if len(text) <= MAX_PROOF else known
 
     def agree(self, term: Term, holds: bool) -> None:
-        """Raises SolverBroke if Z3's simplifier contradicts our arithmetic."""
+        """Raises SolverBroke if Z3's simplifier contradicts our arithmetic about a term's truth."""
         found: bool | None = self._z3.simplified(term)
         if found is not None and found is not holds:
             raise SolverBroke("Z3 and our own arithmetic contradict each other about values")

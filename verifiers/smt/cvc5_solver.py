@@ -52,7 +52,7 @@ class Cvc5(Translation):
         self._effort = max(1_000, effort // EFFORT_SHARE)
 
     def check(self, assertions: Sequence[Term]) -> SolverAnswer:
-        """Checks if all assertions can hold together."""
+        """Asks cvc5 if all assertions can hold together. Raises OutOfMemory."""
         if _may_not_end(assertions):
             return SolverAnswer(Satisfiable.UNKNOWN, why="integer parts of nonlinear terms")
         try:
@@ -74,7 +74,7 @@ class Cvc5(Translation):
         return SolverAnswer(Satisfiable.UNKNOWN, why=why, exhausted="OUT" in why)
 
     def proof(self, assertions: Sequence[Term]) -> str | None:
-        """Returns a proof in the calculus CPC that the assertions are unsatisfiable, or None."""
+        """Returns cvc5's proof, in the calculus CPC, that the assertions are unsatisfiable, or None."""
         try:
             solver = cvc5.Solver(self._manager)
             solver.setOption("rlimit", str(self._effort))
@@ -150,7 +150,8 @@ class Cvc5(Translation):
 
 
 def _logic(assertions: Sequence[Term]) -> str:
-    """Logic of claims within one theory, for which cvc5 has special procedures; empty for any other claim."""
+    """Returns the SMT-LIB logic of claims within one theory, for which cvc5 has special procedures; empty for any other
+    claim."""
     sorts: set[str] = set()
     linear = True
     for term in walk(assertions):
@@ -181,7 +182,7 @@ def _may_not_end(assertions: Sequence[Term]) -> bool:
 
 
 def _failed(message: str) -> SolverAnswer:
-    """Converts a failure to `unknown`. Raises OutOfMemory."""
+    """Converts a solver's failure message to the answer `unknown`. Raises OutOfMemory."""
     if "memory" in message or "bad_alloc" in message:
         raise OutOfMemory(escaped(message))
     return SolverAnswer(Satisfiable.UNKNOWN, why=escaped(message))

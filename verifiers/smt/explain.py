@@ -37,7 +37,7 @@ WITH_HOLES = "Define {holes} with `define-fun`, so that the assumptions of this 
 
 @dataclass
 class ClaimPieces:
-    """Parts of a claim, in order."""
+    """Parts of an SMT-LIB claim, in order."""
 
     constants: list[str] = field(default_factory=list)
     """Declared symbols: `x: Int`, or `f: any function of (Int) to Int`."""
@@ -111,7 +111,7 @@ def _rules(spec: SmtSpec) -> Iterator[str]:
 
 
 def claim_lines(spec: SmtSpec) -> list[str]:
-    """Returns the claim as plain text, or verbatim if it cannot be read or is nested too deeply."""
+    """Renders an SMT-LIB claim as plain text, or verbatim if it cannot be read or is nested too deeply."""
     try:
         return list(_claim(spec, parts_of(read(spec.claim, CLAIM))))
     except (ClaimError, RecursionError):
@@ -164,7 +164,7 @@ def _numbered(asserted: list[tuple[str, Node]]) -> Iterator[str]:
 
 
 def split(asserted: list[tuple[str, Node]], goal: str) -> tuple[list[tuple[str, Node]], Node | None]:
-    """Splits assertions into assumptions and goal, as the verifier does."""
+    """Splits a claim's assertions into assumptions and goal, as the verifier does."""
     for place, (name, node) in enumerate(asserted):
         if name == goal:
             return [*asserted[:place], *asserted[place + 1 :]], node
@@ -225,7 +225,7 @@ def sort_words(node: Node) -> str:
 
 
 def term(node: Node) -> str:
-    """Renders a term infix, with parentheses around everything but the outermost."""
+    """Renders an SMT-LIB term infix, with parentheses around everything but the outermost."""
     text = _term(node)
     return text[1:-1] if text.startswith("(") and _closes_last(text) else text
 
@@ -278,7 +278,7 @@ def _bound(node: Node) -> str:
 
 
 def source(node: Node) -> str:
-    """Renders an expression as SMT-LIB."""
+    """Renders a parsed expression as SMT-LIB."""
     if isinstance(node, Form):
         return f"({' '.join(map(source, node.items))})"
     match node.kind:

@@ -47,7 +47,7 @@ def asked_in(text: str) -> dict[str, Any]:
 
 
 def default_submission(spec: SmtSpec) -> str | None:
-    """Returns the submission for a claim that leaves nothing to supply; None if one is needed."""
+    """Returns the submission for an SMT claim that leaves nothing to supply; None if one is needed."""
     return ENTAILED if spec.question == "entails" and not spec.holes else None
 
 

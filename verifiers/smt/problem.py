@@ -26,7 +26,7 @@ class SmtProblem:
     """Claim of the spec, with holes as declared functions."""
 
     def filled(self, fills: Mapping[str, Definition]) -> SmtClaim:
-        """Returns the claim with these definitions. Raises ClaimError."""
+        """Returns the spec's claim with declared symbols replaced by these definitions. Raises ClaimError."""
         return read_claim(_holes_late(self.nodes, self.spec.holes), fills, self.claim.terms)
 
     def as_definition(self, node: Node) -> Definition | None:
@@ -47,12 +47,12 @@ class SmtProblem:
 
 @lru_cache(maxsize=4)
 def _nodes(claim: str) -> list[Node]:
-    """Parsed claim, cached for the check of a spec and its first verdict. Must not be modified."""
+    """Returns the parsed claim, cached for the check of a spec and its first verdict. Must not be modified."""
     return read(claim, CLAIM)
 
 
 def problem(spec: SmtSpec) -> SmtProblem:
-    """Parses a spec. Raises ClaimError if the claim is unreadable or lacks what its question needs."""
+    """Parses an SMT spec's claim. Raises ClaimError if it is unreadable or lacks what its question needs."""
     nodes = _nodes(spec.claim)
     found = SmtProblem(spec, nodes, read_claim(nodes))
     claim = found.claim
@@ -90,8 +90,8 @@ def problem(spec: SmtSpec) -> SmtProblem:
 
 
 def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
-    """Moves the holes' declarations behind everything that a submission may use. That is all other declarations, and
-    the definitions before the first command that mentions a hole."""
+    """Moves the declarations of a claim's holes behind everything that a submission may use. That is all other
+    declarations, and the definitions before the first command that mentions a hole."""
     declaring: list[Node] = []
     holding: list[Node] = []
     others: list[Node] = []
@@ -109,8 +109,8 @@ def _holes_late(nodes: Sequence[Node], holes: Sequence[str]) -> list[Node]:
 
 
 def split_goal(claim: SmtClaim, name: str) -> tuple[list[Assertion], Assertion]:
-    """Splits assertions into assumptions and goal: the assertion of that name or, without one, the negation of the
-    last.
+    """Splits a claim's assertions into assumptions and goal: the assertion of that name or, without one, the negation
+    of the last.
 
     Raises ClaimError if there is neither.
     """

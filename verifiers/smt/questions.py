@@ -45,7 +45,7 @@ def open_question(reason: str, evidence: dict[str, Any], *, exhausted: bool = Fa
 
 
 def query(assertions: Sequence[Term]) -> dict[str, Any]:
-    """Returns the query as SMT-LIB for any other solver: its digest, and the text if short."""
+    """Describes a solver query for the evidence: its digest as SMT-LIB, and the text if short."""
     try:
         text = query_text(assertions)
     except TooLong:
@@ -238,7 +238,7 @@ def worth_asking(problem: SmtProblem, bench: Bench) -> None:
 
 
 def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str, str]]:
-    """Returns the claim with the submitted values, and these as text. Raises FormError if they are not values."""
+    """Returns a claim with the submitted values, and these as text. Raises FormError if they are not values."""
     given = read_definitions(submission, problem.claim.declared, problem.claim.names)
     check_language(problem.spec, [each.body for each in given.values()])
     found = seeing(given, problem.spec.uses, problem.claim.declared)
@@ -291,14 +291,14 @@ def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], ben
 
 
 def _safe(problem: SmtProblem, claim: SmtClaim, roots: Sequence[Term]) -> Term:
-    """Condition that no divisor is zero, if the spec requires that; else true."""
+    """Returns the condition that no divisor is zero, if the spec requires that; else true."""
     if problem.spec.division == "total":
         return claim.terms.boolean(True)
     return defined(claim.terms, roots)
 
 
 def _dividing(claim: SmtClaim, bench: Bench, domain: Sequence[Term], safe: Term) -> SolverFinding | None:
-    """Finds out if a divisor can be zero within the domain; None if that is impossible anyway."""
+    """Asks the solvers if a divisor can be zero within the domain; None if that is impossible anyway."""
     return None if _is_true(safe) else bench.look([*domain, claim.terms.negation(safe)])
 
 
@@ -316,7 +316,7 @@ def _better(claim: SmtClaim, objective: OptimizationGoal, value: Value) -> Term:
 
 
 def _body(submission: str, problem: SmtProblem, reference: Definition) -> Node:
-    """Returns the submitted term: bare, or the body of a definition of the reference's sort."""
+    """Parses the submitted term: bare, or the body of a definition of the reference's sort."""
     nodes = read(submission, SUBMISSION)
     if len(nodes) == 1:
         found = problem.as_definition(nodes[0])
@@ -332,12 +332,12 @@ def _proof(problem: SmtProblem, bench: Bench, against: Sequence[Term]) -> dict[s
 
 
 def _seen(finding: SolverFinding, key: str) -> dict[str, Any]:
-    """Values on which a finding is based."""
+    """Returns the values on which a solver's finding is based, under this key; empty unless it found any."""
     return {key: finding.values} if finding.possible is Possible.YES else {}
 
 
 def _told_apart(finding: SolverFinding, candidate: Term, wanted: Term) -> dict[str, Any]:
-    """Distinguishing input, and the values of both terms there."""
+    """Returns the input that distinguishes two terms, and the values of both there."""
     found: dict[str, Any] = {"input": finding.values}
     for name, term in (("submitted", candidate), ("reference", wanted)):
         try:

@@ -26,7 +26,8 @@ SPECIAL = frozenset({"let", "forall", "exists", "as", "_"})
 
 
 def read_definitions(text: str, wanted: Sequence[Function], names: Names) -> dict[str, Definition]:
-    """Returns one definition for each wanted function, and for nothing else. Raises ClaimError and CommandError.
+    """Parses a submission as one definition for each wanted function, and for nothing else. Raises ClaimError and
+    CommandError.
 
     Accepts `(define-fun x () Int 5)`, bare or in parentheses, `((x 5) (y true))`, a JSON object of terms, or the output
     of Z3 and cvc5: after `sat`, with the claim's own definitions (ignored) and objectives. Auxiliary functions that Z3
@@ -103,7 +104,7 @@ def read_term(text: str) -> Node:
 
 
 def refuse_command(node: Node) -> None:
-    """Raises CommandError if this expression is a command."""
+    """Raises CommandError if this expression is an SMT-LIB command."""
     name = head(node)
     if name in COMMANDS:
         raise CommandError(f"a command where terms are expected: {name}", node.at, tampering=name in TAMPERING)
@@ -123,7 +124,8 @@ def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
 
 
 def _opened(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Entries without a solver's status words and without enclosing parentheses or `(model ...)`."""
+    """Returns a submission's entries without a solver's status words and without enclosing parentheses or `(model
+    ...)`."""
     first = next((at for at, node in enumerate(nodes) if not _is_status(node)), len(nodes))
     entries: list[Node] = []
     for node in nodes[first:]:
@@ -177,5 +179,5 @@ def _from_json(text: str) -> list[Node]:
 
 
 def _number(text: str) -> str:
-    """Converts a JSON number to a term."""
+    """Converts a JSON number to an SMT-LIB term."""
     return f"(- {text[1:]})" if text.startswith("-") else text

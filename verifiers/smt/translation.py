@@ -9,7 +9,7 @@ from verifiers.smt.language.terms import Function, Sort, Term, walk
 
 
 class Translation(ABC):
-    """Translates each sort, symbol and term once."""
+    """Translator from our terms to one solver's; each sort, symbol and term is translated once."""
 
     def __init__(self) -> None:
         self._sorts: dict[Sort, Any] = {}
@@ -33,7 +33,7 @@ class Translation(ABC):
 
     @abstractmethod
     def _new_term(self, term: Term) -> Any:
-        """Translates a term whose arguments are in `_terms`."""
+        """Converts a term, whose arguments are already in `_terms`, to the solver's own term."""
 
     @abstractmethod
     def _new_sort(self, sort: Sort) -> Any: ...

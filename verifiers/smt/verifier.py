@@ -35,8 +35,8 @@ class SmtVerifier:
     version = SMT.version
 
     def check(self, spec: SmtSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for a claim that is unreadable, lacks what its question needs, or (with `prove`) has
-        unsatisfiable assumptions or accepts any submission."""
+        """Raises SpecError for a claim that is unreadable or lacks what its question needs. With `prove`, also if its
+        assumptions are unsatisfiable or it accepts any submission."""
         found = _readable(spec)
         if not prove:
             return
@@ -49,7 +49,8 @@ class SmtVerifier:
             return  # undecided here; the verdict will say so
 
     def verify(self, spec: SmtSpec, submission: str) -> Verdict:
-        """Returns the verdict. Raises MemoryError if a solver ran out of memory: this process must then end."""
+        """Verifies a submission for an SMT claim. Raises MemoryError if a solver ran out of memory: this process must
+        then end."""
         found = _readable(spec)
         try:
             judgement = DECIDE[spec.question](found, submission, Bench(spec.effort, spec.second))

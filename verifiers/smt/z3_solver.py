@@ -74,7 +74,7 @@ INDEXED = (
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """Splits pairs of our name and Z3's: `<=lt` is `<`, `lt`."""
+    """Splits a table of operator names, ours and Z3's, into pairs: `<=lt` is `<`, `lt`."""
     return [(op, name) for op, _, name in (each.rpartition("=") for each in text.split())]
 
 
@@ -103,7 +103,7 @@ class Z3(Translation):
         self._effort = effort
 
     def check(self, assertions: Sequence[Term], asked: Sequence[Function] = ()) -> SolverAnswer:
-        """Checks if all assertions can hold together; if so, returns the values of the `asked` symbols."""
+        """Asks Z3 if all assertions can hold together; if so, returns the values of the `asked` symbols."""
         with _failures():
             solver, result = self._solved([self._term(each) for each in assertions])
             return self._answer(solver, result, asked)
@@ -132,14 +132,14 @@ class Z3(Translation):
             return [name for mark, name in marks.items() if mark.decl().name() in names]
 
     def simplified(self, term: Term) -> bool | None:
-        """Returns the truth value that Z3's simplifier alone finds, or None."""
+        """Returns the truth value of a term that Z3's simplifier alone finds, or None."""
         with _failures():
             made = z3.simplify(self._term(term))
         return True if z3.is_true(made) else False if z3.is_false(made) else None
 
     def _solved(self, built: Sequence[Any]) -> tuple[Any, Any]:
-        """Returns a solver and its result. Z3's core is tried first: it is fast on small claims, where starting all
-        tactics takes longer than solving."""
+        """Runs Z3 on these assertions. Returns the solver used and its result. Z3's core is tried first: it is fast on
+        small claims, where starting all tactics takes longer than solving."""
         quick = self._limited(z3.SimpleSolver, min(QUICK, self._effort), built)
         result = quick.check()
         if result != z3.unknown or self._effort <= QUICK:
@@ -224,7 +224,7 @@ def _unknown(why: str) -> SolverAnswer:
 
 @contextmanager
 def _failures() -> Iterator[None]:
-    """Converts Z3's exceptions to ours."""
+    """Converts Z3's exceptions raised within to OutOfMemory or SolverBroke."""
     try:
         yield
     except z3.Z3Exception as error:

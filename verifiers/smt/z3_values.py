@@ -17,7 +17,7 @@ MAX_ENTRIES = 1_000
 
 
 class NoValue(Exception):
-    """The value cannot be represented."""
+    """A solver's value cannot be represented as one of ours."""
 
 
 class ModelReader:

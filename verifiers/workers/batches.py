@@ -48,14 +48,14 @@ class WorkBatch:
     done: threading.Event = field(default_factory=threading.Event)
 
     def settle(self, item: WorkItem, result: ItemResult) -> None:
-        """Records the result of an item. The first result counts; results are deterministic."""
+        """Records the result of a batch's item. The first result counts; results are deterministic."""
         self.results.setdefault(item.place, result)
         if len(self.results) == len(self.pairs):
             self.done.set()
 
 
 class WaitingBatches:
-    """Queue of batches that take turns, so that a large batch delays no other."""
+    """Queue of batches of submissions that take turns, so that a large batch delays no other."""
 
     def __init__(self) -> None:
         self._batches: deque[WorkBatch] = deque()
@@ -70,7 +70,7 @@ class WaitingBatches:
         self._batches.append(batch)
 
     def put_back(self, items: Sequence[WorkItem]) -> None:
-        """Returns items to the front of the queue: they were started, or nearly."""
+        """Returns unsettled items to the front of the queue: they were started, or nearly."""
         for item in reversed(items):
             if not item.settled:
                 if item.batch not in self._batches:
@@ -78,7 +78,7 @@ class WaitingBatches:
                 item.batch.waiting.appendleft(item)
 
     def take(self, most: int, most_chars: int, held_up: Collection[WorkBatch] = ()) -> list[WorkItem]:
-        """Takes the next items of one batch that is not held up."""
+        """Takes the next items of one batch that is not held up, at most `most`, with about `most_chars` characters."""
         batch = next((batch for batch in self._batches if batch not in held_up), None)
         found: list[WorkItem] = []
         if batch is None:
@@ -94,7 +94,7 @@ class WaitingBatches:
         return found
 
     def drain(self) -> list[WorkItem]:
-        """Removes and returns all waiting items."""
+        """Removes all waiting items from the queue and returns them."""
         found = [item for batch in self._batches for item in batch.waiting]
         for batch in self._batches:
             batch.waiting.clear()

@@ -22,16 +22,16 @@ class Channel(Protocol):
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """Requests and replies, both non-blocking."""
+        """Descriptors for requests to the zygote and its replies, both non-blocking."""
 
     def out_of_memory(self) -> int:
-        """Returns the number of its processes that the kernel killed for lack of memory."""
+        """Returns the number of the zygote's processes that the kernel killed for lack of memory."""
 
     def give_way(self, others_first: bool) -> None:
         """Lowers (or restores) the CPU priority of zygote and workers; best effort."""
 
     def kill(self) -> str:
-        """Kills zygote and workers immediately. Returns why it had ended, for people."""
+        """Kills zygote and workers immediately. Returns why the zygote had ended, for people."""
 
 
 Launch = Callable[[], Channel]

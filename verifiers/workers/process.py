@@ -26,7 +26,8 @@ COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")
 
 
 class ConfinedProcess:
-    """A zygote process. Starts on construction; dies with the constructing thread (PDEATHSIG). Raises OSError."""
+    """A zygote process without a box. Starts on construction; dies with the constructing thread (PDEATHSIG). Raises
+    OSError."""
 
     isolation = "process"
 
@@ -68,7 +69,7 @@ class ConfinedProcess:
         return 0
 
     def give_way(self, others_first: bool) -> None:
-        """Ignored: only root has cgroups. Slow workers are niced."""
+        """Leaves the CPU priority unchanged: lowering it needs cgroups, which only root has. Slow workers are niced."""
 
     def kill(self) -> str:
         """Kills zygote and workers immediately. Returns why the zygote had ended. Killing twice is fine."""

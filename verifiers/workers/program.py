@@ -26,7 +26,7 @@ def python_environment() -> dict[str, str]:
 
 
 def verifier_program(memory_mib: int) -> Program:
-    """Returns the worker's program. `memory_mib` is the limit of one worker."""
+    """Returns the text worker's program, for a broker. `memory_mib` is the limit of one worker."""
     return Program(
         name=NAME,
         argv=(sys.executable, *COMMAND, str(memory_mib), "0"),

@@ -10,7 +10,8 @@ NONE = -1
 
 
 class WorkerProgress(ctypes.Structure):
-    """Progress record. Created by `shared` before the fork. The worker writes every field except `hold`."""
+    """Progress record that a worker shares with its zygote. Created by `shared` before the fork. The worker writes
+    every field except `hold`."""
 
     _fields_ = (
         ("item", ctypes.c_int64),
@@ -37,13 +38,13 @@ class WorkerProgress(ctypes.Structure):
         return made
 
     def begin(self, index: int) -> bool:
-        """Records the start of this item. Returns False if it must not be started."""
+        """Records that the worker starts an item. Returns False if it must not be started."""
         self.cpu = time.process_time()
         self.since = time.monotonic()
         self.item = index
         return self.hold == NONE or index <= self.hold
 
     def rest(self) -> None:
-        """Records the end of a batch."""
+        """Records that the worker has finished a batch."""
         self.item = NONE
         self.batches += 1

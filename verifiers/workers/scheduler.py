@@ -56,7 +56,7 @@ READ = 1 << 20
 
 
 class WorkersLost(Exception):
-    """The zygote is gone."""
+    """The zygote, from which workers are forked, is gone."""
 
 
 @dataclass(eq=False)
@@ -78,7 +78,7 @@ class WorkerSlot:
 
     @property
     def deadline(self) -> float:
-        """Moment at which its reply is overdue, as time.monotonic()."""
+        """Moment at which the worker's reply is overdue, as time.monotonic()."""
         patience = PATIENCE if self.gives_way else LAST_PATIENCE
         return self.last_reply + (END_SECONDS if self.killed else patience * self.seconds + GRACE_SECONDS)
 
@@ -111,7 +111,7 @@ class WorkerScheduler:
 
     @property
     def deadline(self) -> float | None:
-        """Next moment at which something is overdue."""
+        """Next moment at which a worker's reply or a package's import is overdue; None if nothing is awaited."""
         moments = [worker.deadline for worker in self._slots.values() if worker.items]
         return min([*moments, *self._loading.values()], default=None)
 
@@ -130,7 +130,7 @@ class WorkerScheduler:
                 self._end(worker)
 
     def assign(self) -> None:
-        """Assigns waiting items to workers."""
+        """Assigns waiting items to workers, starting new ones if allowed; packages that items need are loaded first."""
         if self._loading:
             return
         while self._alone and len(self._slots) < self._workers + SLOW_WORKERS:
@@ -164,7 +164,7 @@ class WorkerScheduler:
             self._send(worker, items, seconds=items[0].batch.seconds, gives_way=True)
 
     def _held_up(self) -> set[WorkBatch]:
-        """Batches with too many slow items."""
+        """Returns the batches with too many slow items, whose other items must wait."""
         slow = Counter(
             next(iter(worker.items.values())).batch for worker in self._slots.values() if worker.slow and worker.items
         )
@@ -180,7 +180,7 @@ class WorkerScheduler:
             raise WorkersLost(str(error)) from error
 
     def receive(self) -> None:
-        """Reads and handles pending replies. Raises WorkersLost."""
+        """Reads and handles the pending replies of the zygote. Raises WorkersLost."""
         try:
             data = os.read(self.replies, READ)
         except BlockingIOError:
@@ -334,7 +334,8 @@ class WorkerScheduler:
     # attribution
 
     def _lost(self, item: WorkItem, kind: str, cpu: float, why: str, *, took: float, fresh: bool = False) -> None:
-        """Attributes a lost item and settles or retries it. `took`: seconds since its worker started it."""
+        """Decides if an item lost with its worker was itself to blame; settles or retries it. `took`: seconds since its
+        worker started it."""
         seconds = item.batch.seconds
         own = kind == "cpu" or (kind == "memory" and (fresh or item.attempts))
         if own or (kind == "timeout" and cpu >= seconds - item.spent):
@@ -349,7 +350,8 @@ class WorkerScheduler:
             self._alone.append(item)
 
     def _requeue(self, items: list[WorkItem], why: str) -> None:
-        """Requeues items that were lost with another one, up to `MAX_REQUEUES` times."""
+        """Returns items that were lost with another one to the queue; after `MAX_REQUEUES` times, they get
+        `infra_error`."""
         back = []
         for item in items:
             item.requeued += 1

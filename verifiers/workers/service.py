@@ -46,7 +46,8 @@ log = logging.getLogger(__name__)
 
 
 class VerifierService:
-    """Decides texts in workers. A context manager, safe to use from several threads. Starts its zygote on first use."""
+    """Verifies submissions from their text, in workers. A context manager, safe to use from several threads. Starts its
+    zygote on first use."""
 
     def __init__(
         self,
@@ -56,9 +57,10 @@ class VerifierService:
         memory_mib: int = MEMORY_MIB,
         or_process: bool = False,
     ) -> None:
-        """`boxes`: their broker must know `workers.program.verifier_program`. With None, or if boxes are refused and
-        `or_process` is set, a process confines itself; verdicts always name the isolation. `workers`: items decided
-        concurrently, by default one per processor up to 4; extra workers start while some are slow."""
+        """Configures the workers, which start on first use. `boxes`: their broker must know
+        `workers.program.verifier_program`. With None, or if boxes are refused and `or_process` is set, a process
+        confines itself; verdicts always name the isolation. `workers`: items decided concurrently, by default one per
+        processor up to 4; extra workers start while some are slow."""
         self.workers = workers or min(4, len(os.sched_getaffinity(0)))
         self._memory_mib = memory_mib
         self._launches = [] if boxes is None else [in_boxes(boxes, memory_mib, self.workers)]
@@ -101,7 +103,7 @@ class VerifierService:
         self._submit(WorkBatch([], 0.0))
 
     def verify(self, spec: SpecModel, submission: str, seconds: float = 5.0) -> Verdict:
-        """Returns one verdict; see `verify_many`. Raises SpecError for an unusable spec."""
+        """Verifies one submission in a worker; see `verify_many`. Raises SpecError for an unusable spec."""
         found = self.verify_many([(spec, submission)], seconds)[0]
         if isinstance(found, SpecProblem):
             raise SpecError(found.message, hint=found.hint)
@@ -127,8 +129,8 @@ class VerifierService:
         return [result for result in found if not isinstance(result, ProposalReply)]
 
     def propose(self, spec: SpecModel, way: str, question: str, seconds: float = 5.0) -> ProposalReply:
-        """Runs `verifiers.registry.propose` in a worker, under the same limits. Raises InfrastructureError if the
-        worker broke; a way that exceeds its time or memory returns no proposals."""
+        """Proposes answers to a question by one named way, in a worker with limits as for verdicts. Raises
+        InfrastructureError if the worker broke; a way that exceeds its time or memory returns no proposals."""
         batch = WorkBatch([(spec, question)], seconds, way=way)
         batch.waiting.append(WorkItem(batch, 0))
         self._submit(batch)
@@ -243,7 +245,7 @@ class VerifierService:
             self._give_up(f"the worker cannot be started: {error}" + (f" ({hint})" if hint else ""))
 
     def _launched(self) -> Channel:
-        """Launches a zygote. After one refusal of boxes, they are not tried again."""
+        """Launches a zygote, in a box if possible. After one refusal of boxes, they are not tried again."""
         while len(self._launches) > 1:
             try:
                 return self._launches[0]()
@@ -253,7 +255,7 @@ class VerifierService:
         return self._launches[0]()
 
     def _await_ready(self, channel: Channel) -> None:
-        """Waits for READY. Raises WorkersLost."""
+        """Waits until a new zygote reports READY. Raises WorkersLost."""
         received, deadline = b"", time.monotonic() + START_SECONDS
         _, replies = channel.descriptors
         while len(received) < len(READY):
@@ -268,7 +270,7 @@ class VerifierService:
             raise WorkersLost("protocol error")
 
     def _wait(self, scheduler: WorkerScheduler | None) -> bool:
-        """Waits for an event or deadline. Returns True if the zygote sent something."""
+        """Waits for a wake-up, a reply of the zygote or a deadline. Returns True if the zygote sent something."""
         poll = select.poll()
         poll.register(self._wake_out, select.POLLIN)
         most: float | None = None
@@ -289,7 +291,7 @@ class VerifierService:
         return scheduler is not None and scheduler.replies in ready
 
     def _restart(self, why: str) -> None:
-        """Replaces the zygote, up to `STARTS` times in a row."""
+        """Kills the zygote and returns its work to the queue for a new one; gives up after `STARTS` losses in a row."""
         ended = self._channel.kill() if self._channel is not None else why
         reason = f"{why}: {ended}"
         log.warning("the verifiers' worker was lost: %s", reason)

@@ -60,7 +60,7 @@ def decided(index: int, spec: str, submission: str, way: str = "", seconds: floa
 
 
 class ReplyWriter:
-    """Writes replies to the pipe, batching those that come in quick succession."""
+    """Writes a worker's replies to its pipe, batching those that come in quick succession."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -86,7 +86,7 @@ def bound(memory_mib: int) -> None:
 
 
 def allow_processor(seconds: float) -> None:
-    """Sets a CPU limit, as a backstop if the zygote cannot watch the clock."""
+    """Limits this process's CPU time, as a backstop if the zygote cannot watch the clock."""
     most = int(time.process_time() + BACKSTOP * seconds) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
 
@@ -105,7 +105,7 @@ def silence(*keep: int) -> None:
 
 
 def serve(requests: int, replies: ReplyWriter, progress: WorkerProgress) -> None:
-    """Answers batches until the other side closes its end or sets `hold`."""
+    """Answers batches of submissions until the other side closes its end or sets `hold`."""
     frames = Frames()
     while data := os.read(requests, READ):
         frames.feed(data)
@@ -125,7 +125,7 @@ def serve(requests: int, replies: ReplyWriter, progress: WorkerProgress) -> None
 
 
 def main(requests: int, replies: int, progress: WorkerProgress, *, parent: int, memory_mib: int) -> None:
-    """Runs the worker in the forked process; does not return."""
+    """Runs a worker in the forked process, confined; does not return."""
     status = 1
     try:
         die_with(parent)
@@ -144,7 +144,7 @@ def main(requests: int, replies: int, progress: WorkerProgress, *, parent: int, 
 
 
 def die_with(parent: int) -> None:
-    """Arranges for SIGKILL when the parent ends; exits if it already has."""
+    """Arranges for SIGKILL of this process when its parent ends; exits if it already has."""
     confinement.end_with_parent(signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(0)

@@ -64,7 +64,7 @@ class ForkedWorker:
 
     @property
     def busy(self) -> bool:
-        """True if assigned batches are unfinished, started or not."""
+        """True if the worker has unfinished batches, started or not."""
         return self.progress.batches < self.batches
 
 
@@ -80,7 +80,8 @@ class WorkerZygote:
         """Process ids that were killed and reported but not yet reaped."""
 
     def serve(self) -> None:
-        """Serves until the other side closes its end, then kills all workers."""
+        """Passes work to forked workers, and their replies back, until the other side closes its end; then kills all
+        workers."""
         try:
             while True:
                 busy = self._dying or any(worker.busy for worker in self._workers.values())
@@ -158,7 +159,8 @@ class WorkerZygote:
             self._exited(worker)
 
     def _read(self, worker: ForkedWorker) -> int | None:
-        """Returns the number of reply bytes read; None if none are pending, 0 at end of file."""
+        """Reads a worker's pending replies and passes on complete ones. Returns the bytes read; None if none are
+        pending, 0 at end of file."""
         try:
             data = os.read(worker.replies, READ)
         except BlockingIOError:
@@ -171,7 +173,7 @@ class WorkerZygote:
         return len(data)
 
     def _complete(self, worker: ForkedWorker) -> int:
-        """Returns the number of unread bytes that form complete frames."""
+        """Returns the number of a worker's unread bytes that form complete frames."""
         end = 0
         while len(worker.unread) - end >= FRAME.size:
             (length,) = FRAME.unpack_from(worker.unread, end)
@@ -273,7 +275,7 @@ def confine_alone(parent: int) -> None:
 
 
 def main(memory_mib: int, parent: int) -> None:
-    """Runs the zygote. `parent`: process id of the parent, or 0 in a box."""
+    """Runs the zygote process, from which workers are forked. `parent`: process id of the parent, or 0 in a box."""
     source, sink = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)

@@ -28,7 +28,8 @@ class UnresolvedError(Exception):
 
 
 def resolved(node: n.Expression) -> n.Expression:
-    """Evaluates all binders except those over a sequence. Raises UnresolvedError, GrammarError."""
+    """Evaluates an expression's sums, integrals, limits and the like, except those over a sequence. Raises
+    UnresolvedError, GrammarError."""
     return mapped(node, _worked_out) if has_binder(node) else node
 
 
@@ -43,7 +44,7 @@ def _worked_out(node: n.Expression) -> n.Expression | None:
 
 
 def _indexed(node: n.FunctionCall) -> n.FunctionCall:
-    """Makes i the index of a sum over i, if it is not the imaginary unit there."""
+    """Reads i or e as the index in a sum, integral or the like over that letter, not as a constant."""
     match node.arguments:
         case (body, n.Symbol("i" | "e" as index), *ends):
             own = mapped(body, lambda part: n.Symbol(index) if part == n.Constant(index) else None)

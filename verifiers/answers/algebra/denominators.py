@@ -24,7 +24,7 @@ MAX_DEGREE = 10
 
 
 def nonzero_parts(node: n.Expression) -> frozenset[n.Expression]:
-    """Returns the non-constant factors that must not be zero for a tree to have a value."""
+    """Returns the non-constant factors that must not be zero for an expression to have a value."""
     return frozenset(part for outer in _restricted(node) for part in _factors(outer) if symbols(part))
 
 
@@ -60,7 +60,7 @@ def _is_positive(exponent: n.Expression) -> bool:
 
 
 def _factors(node: n.Expression) -> Iterator[n.Expression]:
-    """Yields parts such that one of them is zero wherever the whole is."""
+    """Yields factors of an expression: wherever the expression is zero, one of them is zero."""
     match node:
         case (
             n.Negation(of)
@@ -79,7 +79,8 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
 
 
 def degree_bound(node: n.Expression) -> int:
-    """Bounds the degree of numerator and denominator over symbols, constants and functions."""
+    """Returns a bound on the degrees of an expression's numerator and denominator over symbols, constants and
+    functions."""
     match node:
         case n.Number():
             return 0

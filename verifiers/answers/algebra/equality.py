@@ -39,7 +39,8 @@ def undecided(because: str) -> EqualityFinding:
 
 
 def decided(findings: Iterable[EqualityFinding], because: str) -> EqualityFinding:
-    """Combines findings that must all be equal: returns the first difference, else the first open one."""
+    """Combines comparisons that must all find equality. Returns the first difference, else the first open finding, else
+    equality."""
     opened: EqualityFinding | None = None
     for finding in findings:
         if finding.truth is Truth.DIFFERENT:

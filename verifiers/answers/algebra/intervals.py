@@ -36,7 +36,8 @@ _made = threading.local()
 
 
 def enclosure(digits: int) -> Enclosure:
-    """Returns this thread's evaluator of that precision; cached, because creating one costs more than most values."""
+    """Returns this thread's interval evaluator for a number of digits; cached, because creating one costs more than
+    most values."""
     found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
     if digits not in found:
         found[digits] = Enclosure(digits)
@@ -44,14 +45,15 @@ def enclosure(digits: int) -> Enclosure:
 
 
 class Enclosure:
-    """Evaluator of trees at one precision. Not thread-safe: the precision belongs to the context."""
+    """Interval evaluator of expressions at one precision. Not thread-safe: the precision belongs to the context."""
 
     def __init__(self, digits: int) -> None:
         self.iv: Any = MPIntervalContext()
         self.iv.dps = digits
 
     def value(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Encloses a value. Raises OpenError without a useful enclosure, GrammarError without a value."""
+        """Returns an interval that encloses an expression's value at a point. Raises OpenError without a useful
+        enclosure, GrammarError without a value."""
         try:
             return self._checked(self._value(node, point))
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -61,7 +63,8 @@ class Enclosure:
             raise OpenError(str(error)) from error
 
     def real(self, node: n.Expression, point: Mapping[str, Fraction] = NOTHING) -> Interval:
-        """Encloses a value that is certainly real. Raises OpenError if that is not known."""
+        """Returns a real interval that encloses an expression's value. Raises OpenError if the value is not certainly
+        real."""
         found = self.value(node, point)
         if isinstance(found, self.iv.mpc):
             if found.imag.a == 0 == found.imag.b:
@@ -76,7 +79,7 @@ class Enclosure:
         return (found.real, found.imag) if isinstance(found, self.iv.mpc) else (found,)
 
     def _checked(self, found: Interval) -> Interval:
-        """Rejects infinite and astronomically large values before they are used."""
+        """Returns an interval unchanged. Raises OpenError if it is unbounded or astronomically large."""
         for part in self._parts(found):
             for end in (part.a, part.b):
                 if not -self.iv.inf < end < self.iv.inf:
@@ -143,7 +146,7 @@ class Enclosure:
         return self.iv.exp(found)
 
     def _log(self, found: Interval) -> Interval:
-        """Encloses the principal logarithm, away from its cut."""
+        """Returns an interval that encloses the principal logarithm. Raises OpenError near its cut."""
         self._nonzero(found)
         if isinstance(found, self.iv.mpc):
             if found.imag.a <= 0 <= found.imag.b and found.real.a <= 0:
@@ -220,12 +223,13 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """Encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest, not outwards."""
+        """Returns an interval that encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest, not
+        outwards."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 
     def _argument(self, found: Interval) -> Interval:
-        """Encloses the principal argument, away from its cut."""
+        """Returns an interval that encloses a complex number's principal argument. Raises OpenError near its cut."""
         if not isinstance(found, self.iv.mpc):
             return self.iv.mpf(0) if self._nonzero(found).a > 0 else +self.iv.pi
         if found.imag.a <= 0 <= found.imag.b and not found.real.a > 0:
@@ -246,7 +250,7 @@ class Enclosure:
 
 
 def as_fraction(end: Any) -> Fraction:
-    """Returns an endpoint, which is a binary float, exactly."""
+    """Converts an interval's endpoint, a binary float, to an exact fraction."""
     sign, mantissa, exponent, _ = end._mpi_[0]
     value = Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
     return -value if sign else value

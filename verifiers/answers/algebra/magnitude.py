@@ -33,7 +33,7 @@ class Sizes:
         return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
 
     def logarithm(self, node: Expression) -> Any:
-        """Encloses the natural logarithm. Raises NoSizeError."""
+        """Returns an interval that encloses the natural logarithm of a number. Raises NoSizeError."""
         match node:
             case Number(value) if value > 0:
                 return self.iv.log(self._exact(value))

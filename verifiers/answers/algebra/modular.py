@@ -21,11 +21,11 @@ MAX_TABLE = 200_000
 
 
 class NoResidueError(Exception):
-    """No residue is known: the tree is not rational, or the prime divides a denominator."""
+    """No residue is known: the expression is not rational, or the prime divides a denominator."""
 
 
 def residue(node: Expression, prime: int) -> int:
-    """Returns the residue modulo a prime. Raises NoResidueError."""
+    """Returns the residue of a rational number's expression modulo a prime. Raises NoResidueError."""
     match node:
         case Number(value):
             return value.numerator * _inverse(value.denominator, prime) % prime
@@ -57,7 +57,7 @@ def residue(node: Expression, prime: int) -> int:
 
 
 def whole(node: Expression, modulus: int) -> int:
-    """Returns an integer tree modulo any modulus. Raises NoResidueError."""
+    """Returns the residue of an integer's expression modulo any modulus. Raises NoResidueError."""
     match node:
         case Number(value) if value.denominator == 1:
             return value.numerator % modulus
@@ -87,7 +87,7 @@ def _inverse(value: int, prime: int) -> int:
 
 
 def _small(node: Expression) -> int | None:
-    """Returns the value if it is an integer of ordinary size, else None."""
+    """Returns the value of an expression if it is an integer of ordinary size, else None."""
     try:
         value = rational(node)
     except GrammarError:
@@ -137,7 +137,7 @@ def totient(value: int) -> int:
 
 
 def is_whole(node: Expression) -> bool:
-    """True if the tree is an integer by construction."""
+    """True if an expression is an integer by construction."""
     match node:
         case Number(value):
             return value.denominator == 1
@@ -154,7 +154,7 @@ def is_whole(node: Expression) -> bool:
 
 
 def is_natural(node: Expression) -> bool:
-    """True if the tree is 0, 1, 2, ... by construction."""
+    """True if an expression is 0, 1, 2, ... by construction."""
     match node:
         case Number(value):
             return value.denominator == 1 and value >= 0
@@ -217,7 +217,7 @@ def certainly_defined(node: Expression) -> bool:
 
 
 def differing_residues(first: Expression, second: Expression) -> dict[str, str]:
-    """Returns a prime and two different residues, or an empty dict."""
+    """Returns a prime modulo which two numbers differ, with both residues; an empty dict if none is found."""
     for prime in PRIMES:
         try:
             left, right = residue(first, prime), residue(second, prime)

@@ -84,7 +84,8 @@ def _merged(left: Monomial, right: Monomial, factor: Fraction) -> Polynomial:
 
 
 def reduced(powers: dict[Generator, Fraction], factor: Fraction) -> Polynomial:
-    """Reduces a product of powers: roots of primes below one, i below two, roots of unity resolved."""
+    """Multiplies powers into a polynomial in normal form: primes with exponents below 1, i below 2, roots of unity
+    resolved."""
     if factor.numerator.bit_length() + factor.denominator.bit_length() > MAX_BITS:
         raise NoNormalFormError
     remaining: dict[Generator, Fraction] = {}
@@ -137,7 +138,7 @@ def _expands(terms: int, power: int) -> bool:
 
 @cache
 def _roots_of_unity() -> dict[Fraction, Polynomial]:
-    """Returns exp(i pi turn) in square roots, by turn, for multiples of 1/12."""
+    """Returns exp(i pi t) written with square roots, by t, for multiples t of 1/12."""
     half = Fraction(1, 2)
     third = add(constant(half), scaled(multiply(single(IMAGINARY), single(("prime", 3), half)), half))
     fourth = scaled(multiply(single(("prime", 2), half), add(constant(Fraction(1)), single(IMAGINARY))), half)
@@ -154,24 +155,24 @@ def _roots_of_unity() -> dict[Fraction, Polynomial]:
 
 @dataclass(frozen=True)
 class RationalFunction:
-    """Quotient of two sums. A one-term denominator is divided out, so that one remains."""
+    """Quotient of two polynomials. A one-term denominator is divided out, so that 1 remains."""
 
     over: Polynomial
     under: Polynomial = field(default_factory=lambda: {ONE: Fraction(1)})
 
     @property
     def whole(self) -> bool:
-        """True if the denominator is one: a sum."""
+        """True if the quotient is a polynomial: its denominator is 1."""
         return len(self.under) == 1
 
     @property
     def number(self) -> Fraction | None:
-        """Value if it is a rational number, else None."""
+        """Value of the quotient if it is a rational number, else None."""
         return self.over.get(ONE, Fraction(0)) if self.whole and set(self.over) <= {ONE} else None
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Hashable key, equal for two ratios of the same sums."""
+        """Hashable key, equal for two quotients of the same polynomials."""
         return (frozenset(self.over.items()), frozenset(self.under.items()))
 
     def __neg__(self) -> RationalFunction:
@@ -190,7 +191,7 @@ class RationalFunction:
         return _ratio(multiply(self.over, other.over), multiply(self.under, other.under))
 
     def __truediv__(self, other: RationalFunction) -> RationalFunction:
-        """Raises NoNormalFormError for a division by zero."""
+        """Divides by another quotient. Raises NoNormalFormError for a division by zero."""
         return _ratio(multiply(self.over, other.under), multiply(self.under, other.over))
 
     def __pow__(self, exponent: int) -> RationalFunction:
@@ -215,7 +216,7 @@ def plain(value: Fraction | int) -> RationalFunction:
 
 
 def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
-    """Divides two sums. Raises NoNormalFormError for a zero denominator."""
+    """Returns the quotient of two polynomials. Raises NoNormalFormError for a zero denominator."""
     if not under:
         raise NoNormalFormError
     if len(under) > 1:
@@ -225,7 +226,7 @@ def _ratio(over: Polynomial, under: Polynomial) -> RationalFunction:
 
 
 def primes(value: int) -> list[tuple[int, int]]:
-    """Returns prime factors with their powers; a cofactor without small primes counts as one."""
+    """Returns an integer's prime factors with their powers; a cofactor without small primes counts as a prime."""
     found: list[tuple[int, int]] = []
     rest = value
     divisor = 2
@@ -250,7 +251,7 @@ def prime_powers(value: Fraction) -> list[tuple[int, int]]:
 
 
 def number_power(base: Fraction, exponent: Fraction) -> Polynomial:
-    """Returns a principal power of a rational number."""
+    """Returns the principal power of a rational number as a polynomial in roots of primes."""
     powers: dict[Generator, Fraction] = {("prime", prime): count * exponent for prime, count in prime_powers(base)}
     if base < 0:
         powers[ZETA] = exponent

@@ -48,7 +48,7 @@ def _size(generator: m.Generator, power: Fraction = Fraction(1)) -> m.Generator:
 
 
 def broken_power(base: m.RationalFunction, exponent: Fraction) -> m.RationalFunction:
-    """Returns a principal power with a fractional exponent."""
+    """Returns the principal power of a rational function with a fractional exponent."""
     if not base.whole or not base.over:
         return opaque("power", base, m.plain(exponent))
     if base.number is not None:
@@ -64,7 +64,7 @@ def broken_power(base: m.RationalFunction, exponent: Fraction) -> m.RationalFunc
 
 
 def _broken_sum(of: m.Polynomial, exponent: Fraction) -> m.Polynomial:
-    """Returns the power of a sum whose factors have no common divisor."""
+    """Returns the fractional power of a sum whose coefficients have no common divisor."""
     if len(of) == 1:
         ((monomial, sign),) = of.items()
         positive = all(is_positive(generator) for generator, _ in monomial)
@@ -259,7 +259,8 @@ def _floor(of: m.RationalFunction) -> m.RationalFunction:
 
 
 def normal(node: n.Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> m.RationalFunction:
-    """Returns the normal form. Symbols in `positive` are positive; `real` lets sqrt(x^2) be |x|.
+    """Returns an expression's normal form: a quotient of two polynomials. Symbols in `positive` are positive; `real`
+    lets sqrt(x^2) be |x|.
 
     Raises NoNormalFormError.
     """
@@ -324,7 +325,8 @@ def _absolute(of: m.RationalFunction, real: bool) -> m.RationalFunction:
 
 
 def _root(of: m.RationalFunction, degree: int) -> m.RationalFunction:
-    """Returns the real root of a rational number for odd degrees; otherwise a form valid on both branches."""
+    """Returns a root: for odd degrees the real one of a rational number, for even degrees the principal one. Other
+    roots of odd degree get a form valid on both branches."""
     value = of.number
     if value is not None:
         if value == 0:
@@ -349,7 +351,7 @@ def _root(of: m.RationalFunction, degree: int) -> m.RationalFunction:
 
 
 def same(first: n.Expression, second: n.Expression, positive: frozenset[str] = frozenset(), real: bool = False) -> bool:
-    """True if both are certainly equal wherever both have a value. False proves nothing."""
+    """True if two expressions are certainly equal wherever both have a value. False proves nothing."""
     try:
         left, right = normal(first, positive, real), normal(second, positive, real)
         return m.multiply(left.over, right.under) == m.multiply(right.over, left.under)

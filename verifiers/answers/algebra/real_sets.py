@@ -27,7 +27,7 @@ Kind = Literal["real", "rational", "whole"]
 
 
 class UndecidedError(Exception):
-    """The value is not such a set, or the order of two points is open."""
+    """The value is not a representable set of real numbers, or the order of two points is open."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class RealSet:
 
     @property
     def points(self) -> list[Expression]:
-        """Returns the cuts that belong to the set."""
+        """Returns the cuts (ends and single points) that belong to the set."""
         return [cut for cut, held in zip(self.cuts, self.at, strict=True) if held]
 
 
@@ -55,7 +55,8 @@ REALS = RealSet("real", gaps=(True,))
 def interval(
     low: Expression | None, high: Expression | None, closed_low: bool, closed_high: bool, scalars: Scalars
 ) -> RealSet:
-    """Builds an interval; None is an infinite end. Raises UndecidedError if the order of the ends is open."""
+    """Builds an interval of real numbers; None is an infinite end. Raises UndecidedError if the order of the ends is
+    open."""
     if low is None:
         return REALS if high is None else RealSet("real", (high,), (closed_high,), (True, False))
     if high is None:
@@ -100,7 +101,8 @@ def ordered_cuts(points: list[Expression], scalars: Scalars) -> tuple[Expression
 
 
 def combined(first: RealSet, second: RealSet, keep: Callable[[bool, bool], bool], scalars: Scalars) -> RealSet:
-    """Combines two sets by membership into a canonical set. Raises UndecidedError if the kinds do not fit."""
+    """Combines two sets of real numbers: `keep` decides a point's membership from its membership in both. Returns a
+    canonical set. Raises UndecidedError if the kinds do not fit."""
     kind = _kind(first, second, keep)
     cuts = ordered_cuts([*first.cuts, *second.cuts], scalars)
     one, other = _spread(first, cuts, scalars), _spread(second, cuts, scalars)
@@ -164,7 +166,7 @@ def _spread(of: RealSet, cuts: tuple[Expression, ...], scalars: Scalars) -> Real
 
 
 def canonical(of: RealSet, scalars: Scalars) -> RealSet:
-    """Returns the canonical form of the set. Raises UndecidedError."""
+    """Returns the canonical form of a set: equal sets get equal forms. Raises UndecidedError."""
     if of.kind == "whole":
         return _whole(of, scalars)
     cuts: list[Expression] = []
@@ -183,7 +185,7 @@ def canonical(of: RealSet, scalars: Scalars) -> RealSet:
 
 
 def _whole(of: RealSet, scalars: Scalars) -> RealSet:
-    """Cuts a set of integers between integers, where neighbours differ."""
+    """Returns a set of integers with its cuts moved between integers where membership changes."""
     marks = sorted({floor_of(cut, scalars) + step for cut in of.cuts for step in (0, 1)})
     state = of.gaps[0]
     changes: list[int] = []

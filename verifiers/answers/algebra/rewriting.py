@@ -67,7 +67,7 @@ def _gamma(of: n.Expression) -> n.Expression:
 
 
 class NoConjugateError(Exception):
-    """The conjugate is not known by construction."""
+    """The complex conjugate of the expression is not known by construction."""
 
 
 def conjugate(node: n.Expression) -> n.Expression:
@@ -92,7 +92,8 @@ def _is_whole(node: n.Expression) -> bool:
 
 
 def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
-    """Returns the same value without shorthands. `real`: symbols are real. Raises UndefinedError for a non-number."""
+    """Writes out an expression's shorthands, keeping its value. `real`: symbols are real. Raises UndefinedError for a
+    non-number."""
     return mapped(node, lambda part: _written_out(part, real))
 
 
@@ -115,8 +116,8 @@ def _written_out(node: n.Expression, real: bool) -> n.Expression | None:
 
 
 def opaque_as_symbols(first: n.Expression, second: n.Expression) -> tuple[n.Expression, n.Expression, bool]:
-    """Replaces each call of an unknown function by a symbol; also returns True if a difference is conclusive. That is
-    so if both sides use the same values of unknown functions."""
+    """Replaces each call of an unknown function in two expressions by a symbol; also returns True if a difference is
+    conclusive. A difference is conclusive if both sides use the same values of unknown functions."""
     names: dict[object, str] = {}
 
     def known(node: n.Expression) -> n.Expression | None:

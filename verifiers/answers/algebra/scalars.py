@@ -44,7 +44,8 @@ class Scalars:
     prove: bool = True
 
     def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Compares two expressions. Raises GrammarError if one of the two never has a value."""
+        """Decides if two expressions are equal, different or undecided. Raises GrammarError if one of the two never has
+        a value."""
         found = self._exactly(first, second)
         if found is not None:
             return found
@@ -66,7 +67,7 @@ class Scalars:
         return found
 
     def _exactly(self, first: n.Expression, second: n.Expression) -> EqualityFinding | None:
-        """Compares rational numbers of any size; None for anything else."""
+        """Decides if two rational numbers of any size are equal; None for anything else."""
         try:
             left, right = rational(first), rational(second)
         except TooLargeError:
@@ -78,7 +79,7 @@ class Scalars:
         return different("different rational numbers")
 
     def read(self, node: n.Expression) -> n.Expression:
-        """Expands shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
+        """Expands an expression's shorthands, sums, integrals and the like. Raises UnresolvedError, GrammarError."""
         return plain(resolved(node), real=self.domain != "complex")
 
     def sign(self, node: n.Expression) -> int | None:
@@ -102,7 +103,7 @@ class Scalars:
         return 0 if self.compare(node, ZERO).truth is Truth.EQUAL else None
 
     def order(self, first: n.Expression, second: n.Expression) -> int | None:
-        """Returns the sign of the difference."""
+        """Returns the sign of the first expression minus the second: -1, 0 or 1; None if undecided."""
         if first == second:
             return 0
         left, right = rational(first), rational(second)
@@ -175,7 +176,7 @@ class Scalars:
         return bool(found.a > -1 and found.b < 1)
 
     def _huge(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Compares two numbers of which one has too many digits."""
+        """Compares two expressions of which one has too many digits to compute, by residues and sizes."""
         names = symbols(first, second)
         if names:
             return undecided("too large to compute")
@@ -190,7 +191,8 @@ class Scalars:
         return undecided("too large to compute")
 
     def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
-        """Yields fixed points first, then points drawn from the seed; complex ones if symbols are complex."""
+        """Yields values for symbols: fixed ones first, then random ones drawn from the seed; complex ones if symbols
+        are complex."""
         if not names:
             yield {}
             return
@@ -223,8 +225,8 @@ class Scalars:
     def _at_point(
         self, first: n.Expression, second: n.Expression, point: Mapping[str, n.Expression], digits: int
     ) -> tuple[bool, bool, bool]:
-        """Returns (certainly different, both certainly defined, neither real). Raises GrammarError for constants
-        without value."""
+        """Evaluates two expressions at a point. Returns (certainly different, both certainly defined, neither real).
+        Raises GrammarError for constants without value."""
         held = enclosure(digits)
         values: list[Any] = []
         filled = [_filled(node, point) for node in (first, second)]
@@ -253,7 +255,7 @@ def _filled(node: n.Expression, point: Mapping[str, n.Expression]) -> tuple[n.Ex
 
 
 def shown(value: n.Expression) -> str:
-    """Formats a coordinate of a point."""
+    """Formats a coordinate of a sample point, a real or complex number."""
     match value:
         case n.Number(of):
             return str(of)
@@ -264,7 +266,7 @@ def shown(value: n.Expression) -> str:
 
 
 def _counts(node: n.Expression) -> bool:
-    """True if a function of whole numbers contains a symbol."""
+    """True if an expression applies a function of whole numbers to a symbol."""
     return any(
         isinstance(part, n.FunctionCall) and part.function in WHOLE_FUNCTIONS and symbols(part) for part in walk(node)
     )

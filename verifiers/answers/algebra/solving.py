@@ -32,7 +32,7 @@ UNITY: PolynomialRatio = (ONE,), (ONE,)
 
 
 def fraction_of(node: n.Expression, name: str) -> PolynomialRatio:
-    """Returns numerator and denominator as polynomials in one symbol. Raises UndecidedError."""
+    """Returns an expression's numerator and denominator as polynomials in one symbol. Raises UndecidedError."""
     if name not in symbols(node):
         return (node,), (ONE,)
     match node:
@@ -85,7 +85,7 @@ def _times(first: Coefficients, second: Coefficients) -> Coefficients:
 
 
 def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
-    """Drops leading zeros. Raises UndecidedError if a coefficient may be zero."""
+    """Drops a polynomial's leading zero coefficients. Raises UndecidedError if a coefficient may be zero."""
     found = list(of)
     while found:
         truth = scalars.compare(found[-1], ZERO).truth
@@ -98,7 +98,8 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
 
 
 def roots(of: Coefficients, scalars: Scalars, *, real: bool) -> list[n.Expression]:
-    """Returns all roots, or all real ones, possibly repeated. Raises UndecidedError, also for the zero polynomial."""
+    """Returns all roots of a polynomial, or all real ones, possibly repeated. Raises UndecidedError, also for the zero
+    polynomial."""
     found = trimmed(of, scalars)
     if not found:
         raise UndecidedError("it holds everywhere")
@@ -185,7 +186,8 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
 
 
 def zeros(of: n.Expression, name: str, scalars: Scalars, *, real: bool) -> Iterator[tuple[n.Expression, Truth]]:
-    """Yields the zeros of a numerator, each with the truth of a zero denominator there. Raises UndecidedError."""
+    """Yields the zeros of an expression's numerator; with each, EQUAL if the denominator is zero there, too. Raises
+    UndecidedError."""
     above, below = fraction_of(of, name)
     for root in roots(above, scalars, real=real):
         yield root, scalars.compare(_at(below, root), ZERO).truth
@@ -213,7 +215,7 @@ def inequality_set(comparison: n.ComparisonNode, name: str, scalars: Scalars) ->
 
 
 def absolutes(node: n.Expression, name: str) -> list[n.FunctionCall]:
-    """Returns the absolute values that contain a symbol, the smallest first."""
+    """Returns the subexpressions |u| of an expression that contain a symbol, the smallest first."""
     calls = (part for part in walk(node) if isinstance(part, n.FunctionCall) and part.function == "abs")
     return sorted((part for part in calls if name in symbols(part)), key=lambda part: sum(1 for _ in walk(part)))
 
@@ -238,7 +240,8 @@ def _cuts(node: n.Expression, name: str, scalars: Scalars) -> list[n.Expression]
 
 
 def _samples(cuts: Sequence[n.Expression], scalars: Scalars) -> list[Fraction]:
-    """Returns a rational number inside each gap. Raises UndecidedError."""
+    """Returns a rational number inside each gap between neighbouring cuts, and beyond the outer ones. Raises
+    UndecidedError."""
     if not cuts:
         return [Fraction(0)]
     try:

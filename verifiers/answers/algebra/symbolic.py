@@ -138,7 +138,7 @@ def gives(value: Any, compute: Callable[[], Any]) -> bool:
 
 
 def proves_equal(first: n.Expression, second: n.Expression, domain: str = "complex") -> str | None:
-    """Returns the name of a rewriting that turns the difference into zero, or None.
+    """Proves two expressions equal: returns the name of a rewriting that turns their difference into zero, or None.
 
     Raises GrammarError if one of the two has no value.
     """
@@ -154,7 +154,7 @@ def proves_equal(first: n.Expression, second: n.Expression, domain: str = "compl
 
 
 def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """Yields rewritings, cheapest first."""
+    """Yields named SymPy rewritings that may turn a difference into zero, cheapest first."""
     large = [
         power for power in difference.atoms(sympy.Pow) if power.exp.is_Integer and abs(power.exp) > MAX_EXPANDED_POWER
     ]
@@ -173,7 +173,8 @@ def _rewritings(difference: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: str) -> str | None:
-    """Proves equality for real values: logarithms and fractional powers of positive arguments.
+    """Proves two expressions equal where the arguments of logarithms and fractional powers are positive. Returns the
+    rewriting's name, or None.
 
     Both sides must require the same signs, or one is defined where the other is not: ln(x^2) is not 2 ln(x). A factor
     of known sign is then written with a positive symbol, any other by its absolute value.
@@ -198,7 +199,7 @@ def proves_equal_where_real(first: n.Expression, second: n.Expression, domain: s
 
 
 def _under(of: Any) -> tuple[Any, list[tuple[Any, int]]]:
-    """Factors the argument of a logarithm or power: a number times powers of factors."""
+    """Factors the argument of a logarithm or power. Returns a number, and the factors with their powers."""
     above, below = (sympy.factor_list(part) for part in sympy.fraction(sympy.together(of)))
     return above[0] / below[0], [*above[1], *((factor, -power) for factor, power in below[1])]
 
@@ -209,7 +210,8 @@ def _needs_sign(part: Any) -> bool:
 
 
 def _signs(of: Any) -> set[tuple[int, frozenset[Any]]]:
-    """Returns required signs: 1 or -1, with the factors of odd power whose product must have it."""
+    """Returns the signs that an expression's logarithms and fractional powers require: 1 or -1, with the factors of odd
+    power whose product must have it."""
     found = set()
     for part in filter(_needs_sign, sympy.preorder_traversal(of)):
         number, factors = _under(part.args[0])
@@ -230,7 +232,8 @@ def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
 
 
 def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
-    """Writes logarithms and fractional powers by absolute values of factors; keeps integer powers of known sign."""
+    """Writes an expression's logarithms and fractional powers by absolute values of factors; keeps integer powers of
+    known sign."""
 
     def size(factor: Any) -> Any:
         return factor if factor.is_nonnegative else sympy.Symbol(f"size of {factor}", positive=True)
@@ -249,6 +252,6 @@ def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
 
 
 def _minimal(difference: Any) -> Any:
-    """Returns zero exactly if the minimal polynomial of the algebraic number is x itself."""
+    """Returns 0 if an algebraic number's minimal polynomial is x itself, which proves it zero; else 1."""
     unknown = sympy.Dummy()
     return 0 if sympy.minimal_polynomial(difference, unknown) == unknown else 1

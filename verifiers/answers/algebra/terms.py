@@ -17,7 +17,7 @@ EVERYWHERE = frozenset({"sqrt", "cbrt", "abs", "exp", "sin", "cos", "sinh", "cos
 
 @dataclass(frozen=True)
 class IndexedTerms:
-    """Terms from `low` to `high`, or without end if `high` is None."""
+    """Terms of a sum or product whose index runs from `low` to `high`, or without end if `high` is None."""
 
     index: str
     low: int
@@ -40,7 +40,7 @@ class IndexedTerms:
                 return all(map(self.are_defined, n.children(node)))
 
     def are_nonzero(self, node: n.Expression) -> bool:
-        """True if each term has a value and none is zero."""
+        """True if each term of a sum or product has a value and none is zero."""
         match node:
             case n.Number(value):
                 return value != 0
@@ -60,8 +60,8 @@ class IndexedTerms:
                 return False
 
     def _are_natural(self, node: n.Expression) -> bool:
-        """True for symbols, and for `2k + 1`: polynomials with non-negative integer coefficients in steps from the
-        first term."""
+        """True if an expression is certainly natural at every index: a polynomial with non-negative integer
+        coefficients in steps from the first index, `2k + 1`. Also true for other symbols without the index."""
         import sympy
 
         from verifiers.answers.algebra.symbolic import build

@@ -55,7 +55,8 @@ def as_set(value: v.Value, refusal: Refusal) -> v.Value:
 
 
 def joined(items: list[v.Value], joiners: Collection[str], refusal: Refusal) -> v.Value:
-    r"""Combines several items and the joiners between them into one value. `\pm` gives two items and no joiner."""
+    r"""Combines an answer's items and the joiners between them (`,`, `and`, `or`) into one value. `\pm` gives two items
+    and no joiner."""
     if len(items) == 1:
         return items[0]
     first = items[0]

@@ -123,7 +123,7 @@ def children(node: Expression) -> tuple[Expression, ...]:
 
 
 def walk(node: Expression) -> Iterator[Expression]:
-    """Yields the node and everything below it."""
+    """Yields an expression's node and everything below it."""
     yield node
     for child in children(node):
         yield from walk(child)
@@ -135,7 +135,7 @@ BINDERS = frozenset({"integral", "sum", "product", "limit"})
 
 
 def symbols(*nodes: Expression) -> frozenset[str]:
-    """Returns all free symbols: not those bound by an integral, a sum, a product or a limit."""
+    """Returns all free symbols of expressions: not those bound by an integral, a sum, a product or a limit."""
     return NO_SYMBOLS.union(*map(_symbols, nodes))
 
 
@@ -161,7 +161,7 @@ def comparisons(condition: Condition) -> Iterator[ComparisonNode]:
 
 
 def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression:
-    """Returns a copy of the node with other children."""
+    """Returns a copy of an expression's node with other children."""
     match node:
         case Sum() | Product():
             return type(node)(parts)
@@ -174,7 +174,8 @@ def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression
 
 
 def mapped(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """Replaces every part for which `change` returns another, from the outside inwards."""
+    """Returns a copy of an expression in which parts are replaced where `change` returns another, from the outside
+    inwards."""
     changed = change(node)
     if changed is not None:
         return changed
@@ -183,10 +184,10 @@ def mapped(node: Expression, change: Callable[[Expression], Expression | None]) 
 
 
 def replaced(node: Expression, old: Expression, new: Expression) -> Expression:
-    """Replaces every occurrence of one part."""
+    """Returns a copy of an expression with every occurrence of one part replaced."""
     return mapped(node, lambda part: new if part == old else None)
 
 
 def substitute(node: Expression, values: Mapping[str, Expression]) -> Expression:
-    """Replaces symbols by values."""
+    """Returns a copy of an expression with symbols replaced by values."""
     return mapped(node, lambda part: values.get(part.name) if isinstance(part, Symbol) else None)

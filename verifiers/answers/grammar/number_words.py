@@ -30,7 +30,7 @@ WORD = re.compile("[a-z]+")
 
 
 def number_in_words(text: str) -> Fraction | None:
-    """Returns the number in words, or None for other and ambiguous texts."""
+    """Returns the value of a number in English words, or None for other and ambiguous texts."""
     if len(text) > 200 or not re.fullmatch(r"[A-Za-z]+(?:[ -]+[A-Za-z]+)*", text):
         return None
     words = WORD.findall(text.lower())
@@ -49,7 +49,7 @@ def _positive(words: list[str]) -> Fraction | None:
 
 
 def _part(word: str) -> int | None:
-    """Returns the denominator of `half`, `thirds`."""
+    """Returns the denominator that a word such as `half` or `thirds` names, or None."""
     return 2 if word == "halves" else PARTS.get(word.removesuffix("s"))
 
 

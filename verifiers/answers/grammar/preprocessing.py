@@ -97,7 +97,7 @@ def preprocessed(text: str, expected: Value | None, *, listed: bool = False) -> 
 
 
 def _bracketed(array: re.Match[str]) -> str:
-    """Rewrites an array in brackets as the environment with these brackets."""
+    """Rewrites a LaTeX array in brackets as the matrix environment with these brackets."""
     name = BRACKETED[array["opening"]]
     return f"\\begin{{{name}}}{array['rows']}\\end{{{name}}}"
 

@@ -21,7 +21,7 @@ NOTHING: Mapping[str, Fraction] = {}
 
 
 def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fraction | None:
-    """Returns the exact value, or None for one not known to be rational.
+    """Returns the exact value of an expression, or None if it is not known to be rational.
 
     Raises UndefinedError if there is no value, TooLargeError if it would have more than MAX_BITS bits.
     """
@@ -55,7 +55,7 @@ def rational(node: n.Expression, values: Mapping[str, Fraction] = NOTHING) -> Fr
 
 
 def folded(node: n.Expression) -> n.Expression:
-    """Replaces a rational expression by its number."""
+    """Returns an expression's rational value as a number, or the expression unchanged if it has none."""
     value = rational(node)
     return node if value is None else n.Number(value)
 

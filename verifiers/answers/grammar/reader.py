@@ -30,7 +30,8 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Language:
-    """Constructs and words of a language; tables are keyed by a sign's text, or another token's kind."""
+    """Grammar of one input language: its constructs and words. Tables are keyed by a sign's text, or another token's
+    kind."""
 
     atoms: Mapping[str, Callable[[Reader], n.Expression]]
     """Parsers of values by their first token."""
@@ -59,7 +60,7 @@ class Language:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Knowledge before reading: declared names, symbols of the expected answer, spellings of units."""
+    """Facts known before an answer is parsed: declared names, symbols of the expected answer, spellings of units."""
 
     variables: frozenset[str] = frozenset()
     familiar: frozenset[str] = frozenset()
@@ -77,7 +78,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """Readings settled by the expected answer: round and square brackets around two numbers."""
+    """Ambiguities that the expected answer settles: round and square brackets around two numbers."""
 
     round_pair: Literal["tuple", "interval", "unknown"] = "unknown"
     square_pair: Literal["tuple", "interval"] = "interval"
@@ -86,7 +87,7 @@ class Hint:
 
 
 class Reader:
-    """Parser of one list of tokens; used once."""
+    """Parser of one list of tokens into an expression or value; used once."""
 
     def __init__(
         self, tokens: list[Token], language: Language, context: Context | None = None, hint: Hint | None = None
@@ -141,7 +142,7 @@ class Reader:
         return token
 
     def accept(self, *signs: str) -> str:
-        """Consumes one of the signs if it is next; else returns an empty text."""
+        """Consumes the next token if it is one of these signs, and returns its text; else returns an empty text."""
         return self.take().text if self.at(*signs) else ""
 
     def expect(self, sign: str) -> None:
@@ -153,13 +154,13 @@ class Reader:
         return GrammarError(message, position=self.index)
 
     def end(self, found: Part) -> Part:
-        """Returns the result if no token is left, else raises GrammarError."""
+        """Returns a parsed result if no token is left, else raises GrammarError."""
         if self.token.kind != "end":
             raise self.error(f"cannot read on at {self.token.text[:20]!r}")
         return found
 
     def nested(self, read: Callable[[], Part]) -> Part:
-        """Reads one level deeper. Raises TooLargeError beyond MAX_DEPTH."""
+        """Calls `read` one nesting level deeper and returns its result. Raises TooLargeError beyond MAX_DEPTH."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLargeError(f"nested deeper than {MAX_DEPTH} levels", position=self.index)
@@ -168,7 +169,7 @@ class Reader:
         return found
 
     def up_to(self, closing: str, read: Callable[[], Part], *, bars: int = 0) -> Part:
-        """Reads the content of a bracket, one level deeper, and the closing bracket."""
+        """Calls `read` for the content of a bracket, one level deeper, and consumes the closing bracket."""
         outer, self.bars = self.bars, bars
         found = self.nested(read)
         self.expect(closing)
@@ -255,7 +256,7 @@ class Reader:
         return _fraction(above, below)
 
     def run(self) -> tuple[n.Expression, int]:
-        """Reads adjacent factors, `2x(x+1)`, and counts them."""
+        """Reads a product of adjacent factors, `2x(x+1)`. Returns it with the number of factors."""
         begin = self.index
         factors = [self.signed()]
         while self.starts_factor() and not (self.index == begin + 1 and self._after_fraction(begin)):
@@ -278,7 +279,7 @@ class Reader:
         return False
 
     def _after_fraction(self, begin: int) -> bool:
-        r"""True after `3/4` in `3/4 x` and `3/4 \pi`: a blank ends a fraction of digits."""
+        r"""True after the `3/4` of `3/4 x` and `3/4 \pi`: a blank ends a fraction of digits."""
         if begin < 2 or self.language.declared or self.token.glued:
             return False
         above, slash, below = self.tokens[begin - 2 : begin + 1]
@@ -377,7 +378,7 @@ class Reader:
         return self.language.item(self)
 
     def infinity(self) -> Infinity | None:
-        """Reads infinity with its sign if it is next."""
+        """Reads infinity with its sign if it is next; else returns None."""
         signed = self.at("+", "-")
         token = self.peek() if signed else self.token
         if token.text not in ("\\infty", "infinity", "oo", "inf", "Infinity") or token.text in self.variables:

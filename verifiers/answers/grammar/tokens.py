@@ -105,7 +105,7 @@ FIGURES = frozenset({"number", "grouped", "based"})
 
 
 def number(text: str) -> Token:
-    """Returns a token of digits with an optional decimal point and exponent of ten. Raises TooLargeError."""
+    """Converts digits with an optional decimal point and exponent of ten to a number token. Raises TooLargeError."""
     if len(text) > MAX_DIGITS:
         raise TooLargeError(f"a number of more than {MAX_DIGITS} digits")
     if text.isdigit():

@@ -9,7 +9,7 @@ from verifiers.answers.grammar.nodes import NO_SYMBOLS, ComparisonNode, Expressi
 
 
 def inner(value: v.Value) -> tuple[v.Value, ...]:
-    """Returns the direct child values."""
+    """Returns the direct child values of a parsed value."""
     match value:
         case v.Tuple(items) | v.Listing(items) | v.FiniteSet(items) | v.SetOperation(_, items):
             return items
@@ -28,14 +28,14 @@ def inner(value: v.Value) -> tuple[v.Value, ...]:
 
 
 def values(value: v.Value) -> Iterator[v.Value]:
-    """Yields the value and everything inside it."""
+    """Yields a parsed value and all values inside it."""
     yield value
     for part in inner(value):
         yield from values(part)
 
 
 def comparisons(value: v.Value) -> Iterator[ComparisonNode]:
-    """Yields all comparisons, from left to right."""
+    """Yields all comparisons in a parsed value, from left to right."""
     for part in value.parts if isinstance(value, v.RelationValue) else inner(value):
         if isinstance(part, ComparisonNode):
             yield part
@@ -44,7 +44,7 @@ def comparisons(value: v.Value) -> Iterator[ComparisonNode]:
 
 
 def expressions(value: v.Value) -> Iterator[Expression]:
-    """Yields all expressions, from left to right, those of comparisons included."""
+    """Yields all expressions in a parsed value, from left to right, those of comparisons included."""
     match value:
         case v.Scalar(of) | v.Quantity(of, _):
             yield of

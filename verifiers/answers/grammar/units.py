@@ -181,7 +181,7 @@ UNIT_NAMES: frozenset[str] = frozenset(UNITS)
 
 @dataclass(frozen=True, slots=True)
 class UnitMeasure:
-    """A value in base units."""
+    """A number in base units, with its dimension."""
 
     of: Expression
     dimension: Dimension
@@ -200,12 +200,12 @@ def rates_differ(one: tuple[tuple[str, int], ...], other: tuple[tuple[str, int],
 
 
 class UnitError(ValueError):
-    """Unknown unit, or a temperature scale inside a product."""
+    """Unit that is unknown, or a temperature scale inside a product."""
 
 
 @cache
 def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimension]:
-    """Returns (factor, power of pi, dimension) of a product of atoms. Raises UnitError."""
+    """Returns (factor, power of pi, dimension) of a unit that is a product of atoms. Raises UnitError."""
     factor, turns = Fraction(1), 0
     powers: dict[str, int] = {}
     for name, power in unit:
@@ -222,7 +222,7 @@ def combined(unit: tuple[tuple[str, int], ...]) -> tuple[Fraction, int, Dimensio
 
 
 def measure(of: Expression, unit: tuple[tuple[str, int], ...]) -> UnitMeasure:
-    """Converts a value to base units. Raises UnitError."""
+    """Converts a number with a unit to base units. Raises UnitError."""
     if len(unit) == 1 and unit[0][1] == 1 and unit[0][0] in UNITS:
         known = UNITS[unit[0][0]]
         if known.offset is not None:

@@ -16,7 +16,7 @@ VECTORS = re.compile("(vec|bold|unit|hat) ")
 
 
 def is_vector(node: Expression) -> bool:
-    """True if the node contains a vector outside function arguments."""
+    """True if an expression contains a vector outside function arguments."""
     match node:
         case Symbol(name):
             return bool(VECTORS.match(name))
@@ -27,7 +27,8 @@ def is_vector(node: Expression) -> bool:
 
 
 def vectors(node: Expression) -> int:
-    """Counts the vectors or matrices multiplied in it; a letter with a hat may be an estimate and does not count."""
+    """Counts the vectors or matrices multiplied in an expression; a letter with a hat may be an estimate and does not
+    count."""
     match node:
         case Symbol(name):
             return int(is_vector(node) and not name.startswith("hat "))

@@ -34,7 +34,8 @@ INLINE = re.compile(r"\\[()]")
 
 
 def unwrapped(text: str) -> tuple[str, bool]:
-    """Returns the text without its wrappers, and True if all of it was upright. Raises GrammarError."""
+    """Strips decoration that encloses all of an answer: dollar signs, boxes, fonts. Also returns True if the content
+    was upright text. Raises GrammarError."""
     text = _without_formula_signs(text.strip())
     upright = False
     for _ in range(MAX_WRAPPERS):

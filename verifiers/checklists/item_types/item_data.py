@@ -37,19 +37,19 @@ class ItemData(SpecData):
 
     @abstractmethod
     def lines(self) -> Iterator[str]:
-        """Describes the item in words; the lines after the first one continue it."""
+        """Yields lines that describe a checklist item in words; those after the first continue it."""
 
     def faults(self, sources: Sources) -> Faults:
         yield from ()
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """Phrases that a text must contain."""
+        """Phrases that a text must contain to meet the item."""
         return ()
 
 
 def amount(least: int | None, most: int | None) -> str:
-    """Formats two bounds in words."""
+    """Formats a lower and an upper bound in words, such as `at least 3`."""
     if most is None:
         return f"at least {least or 0}"
     return f"exactly {most}" if least == most else f"{least} to {most}" if least else f"at most {most}"

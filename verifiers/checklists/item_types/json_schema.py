@@ -29,7 +29,7 @@ PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-
 
 
 class JsonError(ValueError):
-    """Not JSON, or JSON that two readers would read differently."""
+    """Text that is not JSON, or JSON that two readers would read differently."""
 
 
 def read_json(text: str) -> Any:
@@ -47,7 +47,7 @@ def read_json(text: str) -> Any:
 
 
 class Pattern:
-    """Keyword `pattern`, matched by an ECMA-262 engine."""
+    """Keyword `pattern` of JSON schemas, matched by an ECMA-262 engine."""
 
     def __init__(self, _parent: Any, pattern: Any, _path: Any) -> None:
         self._pattern = ecma(pattern)
@@ -58,7 +58,10 @@ class Pattern:
 
 
 def ecma(pattern: Any) -> regress.Regex:
-    r"""Compiles a pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal. Raises ValueError."""
+    r"""Compiles a JSON schema's pattern with flag `u`; a needlessly escaped character (`\-`, `\@`) is literal.
+
+    Raises ValueError.
+    """
     if not isinstance(pattern, str):
         raise ValueError("a pattern must be text")
     plain = ESCAPED.sub(lambda sign: sign[0] if sign[1] in SYNTAX else f"\\x{ord(sign[1]):02x}", pattern)
@@ -78,7 +81,7 @@ def _is_pattern(value: str) -> bool:
 
 @lru_cache(maxsize=64)
 def validator(rules: str) -> jsonschema_rs.Validator:
-    """Builds the validator of a schema. Nothing is fetched: a reference that leaves the schema raises SpecError."""
+    """Builds the validator of a JSON schema. Fetches nothing: a reference that leaves the schema raises SpecError."""
     try:
         schema = read_json(rules)
     except JsonError as error:
@@ -107,8 +110,8 @@ def validator(rules: str) -> jsonschema_rs.Validator:
 
 
 def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
-    """Returns where a value violates its schema, and which rule: `$.a[2]`, `type`. Sorted; raises SpecError and
-    JsonError."""
+    """Returns each place where a value violates a JSON schema, and the rule: `$.a[2]`, `type`. Sorted; raises SpecError
+    and JsonError."""
     checker = validator(rules)
     try:
         faults = list(checker.iter_errors(value))
@@ -124,7 +127,7 @@ def _path(parts: list[str | int]) -> str:
 
 
 def _found(schema: Any, *names: str) -> list[Any]:
-    """Returns the values of these names, anywhere in the schema."""
+    """Returns the values of these keywords, anywhere in a JSON schema."""
     found, waiting = [], [schema]
     while waiting:
         part = waiting.pop()

@@ -9,7 +9,7 @@ from verifiers.checklists.numerals.numbers import Decimals, Figure, numbers_in
 
 
 def figure(text: str, decimals: Decimals = "point") -> Figure | None:
-    """Returns the single number of a cell or fact, perhaps with a currency sign or unit; None if not exactly one."""
+    """Returns the only number in a table cell or fact, perhaps with a currency sign or unit; else None."""
     found = figures(text, decimals)
     return found[0] if len(found) == 1 else None
 

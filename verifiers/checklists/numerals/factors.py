@@ -80,7 +80,8 @@ LETTERS = {"m": 6, "b": 9, "t": 12}
 
 
 class Tail:
-    """Text that follows a number, from `start` on."""
+    """Factor, added fraction, share and power that the text behind a number gives it: `million`, `and a half`,
+    `percent`."""
 
     def __init__(self, text: str, start: int, before: str, digits: int) -> None:
         self.factor = Fraction(1)

@@ -61,7 +61,7 @@ MOST_LETTERS = 60
 
 
 def foreign(text: str, language: str) -> Iterator[tuple[int, int, Fraction]]:
-    """Yields start, end and value of each number. `language` is the text's."""
+    """Yields start, end and value of each number in words other than English. `language` is the text's."""
     tokens = [token for token in TOKEN.finditer(text) if len(token.group()) <= MOST_LETTERS]
     for code in SHARES:
         if code != language and not SHARES[code].search(text):
@@ -96,7 +96,7 @@ def _near(text: str, tokens: list[re.Match[str]], at: int) -> bool:
 
 
 def _longest(text: str, tokens: list[re.Match[str]], at: int, end: int, code: str) -> tuple[int, Fraction] | None:
-    """Returns the last token and the value of the longest number that begins here."""
+    """Returns the last token and the value of the longest number in words that begins at a token, or None."""
     for last in range(end - 1, at - 1, -1):
         value = _value(" ".join(text[tokens[at].start() : tokens[last].end()].casefold().split()), code)
         if value is not None:
@@ -122,7 +122,8 @@ def _is_number(word: str, code: str) -> bool:
 
 @lru_cache(maxsize=4_096)
 def _value(words: str, code: str) -> Fraction | None:
-    """Returns the value if the words are exactly one number. Covers single words that the library does not read."""
+    """Returns the value if a language's words are exactly one number, else None. Covers single words that the number
+    library does not read."""
     if words in DOUBTFUL[code].split() and words[:2] in ("un", "ei"):
         return Fraction(1)
     if words in ("anderthalb", "anderthalbe", "anderhalf", "anderhalve"):

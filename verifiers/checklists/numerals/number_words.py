@@ -41,7 +41,7 @@ class SpelledNumber:
 
 
 def spelled(text: str, shares: re.Pattern[str]) -> Iterator[SpelledNumber]:
-    """Yields the numbers written in words; `one` only before a share (`one percent`)."""
+    """Yields the numbers that a text writes in English words; `one` only before a share (`one percent`)."""
     for match in SPELLED.finditer(text):
         parts = [part for part in re.findall(r"[a-z]+", match["words"].lower()) if part != "and"]
         if len(parts) > MOST_WORDS:

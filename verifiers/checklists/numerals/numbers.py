@@ -115,7 +115,7 @@ MAX_DIGITS = 300
 
 @dataclass(frozen=True)
 class Figure:
-    """A number as written."""
+    """A number as written, with its value, decimals and unit."""
 
     text: str
     value: Fraction
@@ -134,7 +134,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """One place where a number stands."""
+    """Number at one place of a text, with its possible readings."""
 
     text: str
     readings: tuple[tuple[Figure, ...], ...]
@@ -151,7 +151,7 @@ class WrittenNumber:
         return only[0] if self.stated and len(only) == 1 else None
 
     def says(self, asked: Figure) -> bool:
-        """True if it is the required number, in the same unit or in none."""
+        """True if the written number is unambiguously the required one, in the same unit or in none."""
         said = self.said
         if said is None or said.percent != asked.percent:
             return False
@@ -219,7 +219,7 @@ def _normal(text: str) -> str:
 
 
 def _undated(text: str, dates: list[tuple[int, int]]) -> str:
-    """Separates the parts of dates and times."""
+    """Replaces the signs within dates and times by bars, which separate their numbers."""
     kept, at = [], 0
     for start, end in dates:
         kept += [text[at:start], re.sub(r"\D", "|", text[start:end])]
@@ -279,13 +279,13 @@ def _number(text: str, match: re.Match[str], decimals: Decimals, cell: bool, dat
 
 
 def _named(before: str) -> bool:
-    """True if a number word stands before the bracket: `two hundred (200)`."""
+    """True if a number word stands before the bracket that ends a text: `two hundred (200)`."""
     opened = OPENED.search(before)
     return opened is not None and any(one.end >= opened.start() - 1 for one in spelled(before, SHARE))
 
 
 def _readings(core: str, decimals: Decimals) -> list[list[str]]:
-    """Returns the possible readings of the digits, each number with a decimal point."""
+    """Returns the possible readings of written digits, each number with a decimal point."""
     signs, parts = GROUPS.findall(core), GROUPS.split(core)
     if not signs or core.startswith(".") or "⁄" in core:
         return [[core]]

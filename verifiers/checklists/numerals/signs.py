@@ -68,5 +68,5 @@ def is_negative(before: str, after: str, cell: bool) -> bool:
 
 
 def may_be_below_zero(before: str, after: str) -> bool:
-    """True if the neighbouring words describe a loss or a fall."""
+    """True if the words around a number describe a loss or a fall."""
     return LOSS.search(before) is not None or LOWER.match(after) is not None

@@ -80,7 +80,7 @@ UNITS = frozenset(
 
 @dataclass(frozen=True)
 class Cited:
-    """One citation; its keys are those of sources as far as known."""
+    """One citation in a text; its keys are those of sources as far as known."""
 
     start: int
     end: int
@@ -118,7 +118,7 @@ def without_cited(text: str, known: Sequence[str]) -> str:
 
 
 def shape(key: str) -> str:
-    """Returns the pattern of a key: a name with a year, or its classes of letters and digits."""
+    """Returns the shape of a citation key: a name with a year, or its classes of letters and digits."""
     if NAME_YEAR.fullmatch(key):
         return "name year"
     return re.sub(r"9+", "9", re.sub(r"\d", "9", re.sub(r"[^\W\d_a-z]", "A", re.sub(r"[a-z]+", "a", key))))
@@ -191,7 +191,7 @@ class _BracketPlaces:
         return tuple(key for key in named if self._key(key) is None or key)
 
     def _enumerates(self, inside: str, before: str, after: str) -> bool:
-        """True if a short bracket numbers a point, or repeats a number word."""
+        """True if a short bracket numbers a point, or repeats a number word, and so cites nothing."""
         if len(inside) > 3 or " " in inside:
             return False
         if NUMBER_WORD.search(before):
@@ -225,7 +225,7 @@ class _BracketPlaces:
         return tuple(self._split(match.group().translate(NORMAL)))
 
     def _split(self, inside: str) -> list[str]:
-        """Returns the keys of one bracket, without introductory words and pages."""
+        """Returns the citation keys in one bracket, without introductory words and pages."""
         found: list[str] = []
         name = ""
         for part in re.split(r"\s*;\s*", inside):
@@ -262,7 +262,7 @@ def _is_reference(key: str) -> bool:
 
 
 def _bare(key: str) -> str:
-    """Normalises a key for lookup: `Smith, 2020` and `Smith & Jones (2020)`."""
+    """Normalises a citation key for lookup: `Smith, 2020` and `Smith & Jones (2020)`."""
     return (
         re.sub(r"[\s,()@]+|\b(?:and|und|et|y)\b|&", " ", key.translate(NARROWED).removeprefix("^"))
         .replace("  ", " ")

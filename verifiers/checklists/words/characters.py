@@ -195,7 +195,7 @@ def _named(character: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Removes Unicode's ignorable characters."""
+    """Removes Unicode's ignorable characters from a text."""
     return IGNORABLE.sub("", text)
 
 
@@ -206,7 +206,7 @@ def plain(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Normalises as `plain`, without accents and with look-alikes replaced by Latin letters.
+    """Normalises a text as `plain` does, without accents and with look-alikes replaced by Latin letters.
 
     A word all in Greek, Cyrillic or Armenian letters is left alone if more than a fifth of the letters is of that
     script: then it is a word of that language, not a disguise.
@@ -236,7 +236,7 @@ def _undisguised(word: str, native: list[re.Pattern[str]]) -> str:
 
 @lru_cache(maxsize=4096)
 def whole_words(phrase: str) -> re.Pattern[str]:
-    """Matches a phrase in `plain` or `bare` form, as whole words if its script writes spaces."""
+    """Compiles a pattern for a phrase in `plain` or `bare` form, as whole words if its script writes spaces."""
     before = r"(?<!\w)" if is_bounded(phrase[:1]) else ""
     after = r"(?!\w)" if is_bounded(phrase[-1:]) else ""
     return re.compile(before + re.escape(phrase) + after)
@@ -248,5 +248,5 @@ def spaced_out(text: str) -> str:
 
 
 def is_bounded(character: str) -> bool:
-    """True if a word boundary applies here: not in scripts without spaces between words."""
+    """True for a word character of a script with spaces between words, where a word boundary applies."""
     return bool(re.match(r"\w", character)) and not unicodedata.name(character, "").startswith(UNSPACED)

@@ -105,7 +105,8 @@ def is_claim(sentence: str) -> bool:
 
 
 def without_claims(text: str) -> str:
-    """Returns the sentences of a block that are not claims. After a claim, `it covers ...` is one, too."""
+    """Removes sentences in which a text speaks about itself or to its grader. After such a claim, `it covers ...` is
+    one, too."""
     if not is_claim(text):
         return text
     kept, behind = [], False

@@ -80,9 +80,9 @@ def may_be_put_in(text: str) -> bool:
 
 
 def may_be_left_out(text: str) -> bool:
-    """True if an omission hides no negation. Checks from the break to the end of that sentence, and from the beginning
-    of the sentence where the quotation resumes. In another sentence it must resume with a clause, so that nothing gets
-    a new subject."""
+    """True if an omission in a quotation hides no negation. Checks from the break to the end of that sentence, and from
+    the beginning of the sentence where the quotation resumes. In another sentence it must resume with a clause, so that
+    nothing gets a new subject."""
     pieces = ENDS.split(CONTRAST.sub(" ", text))
     if len(pieces) > 1 and re.search(r"\w", CLAUSES.split(pieces[-1])[-1]):
         return False

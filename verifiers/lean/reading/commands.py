@@ -50,7 +50,7 @@ class Imports:
 
 @dataclass(frozen=True)
 class Declared:
-    """One theorem of a text."""
+    """One theorem of a Lean text."""
 
     name: LeanToken
     full_name: str
@@ -65,13 +65,13 @@ class Declared:
 
     @property
     def says(self) -> tuple[str, ...]:
-        """Words of its signature."""
+        """Words of the theorem's signature."""
         return tuple(word.text for word in self.signature)
 
 
 def as_plain_file(text: str, words: Sequence[LeanToken]) -> str:
-    """Converts a file of the module system to a plain one: nothing in it stays hidden, and no position changes. Other
-    texts are returned unchanged. `words` are its code."""
+    """Converts a Lean file of the module system to a plain one: nothing in it stays hidden, and no position changes.
+    Other texts are returned unchanged. `words` are its code."""
     if not words or words[0].text != "module":
         return text
     hiding = [words[0]]
@@ -86,7 +86,7 @@ def as_plain_file(text: str, words: Sequence[LeanToken]) -> str:
 
 
 def imports(words: Sequence[LeanToken]) -> Imports:
-    """Returns the imports of a file, given its code words."""
+    """Returns the imports of a Lean file, given its code words."""
     modules: list[str] = []
     end, index = 0, 0
     while index < len(words):
@@ -108,7 +108,7 @@ def imports(words: Sequence[LeanToken]) -> Imports:
 
 
 def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declared]:
-    """Returns every theorem and lemma of a text, in order, with full names. `words` are its code, or a part of it."""
+    """Returns every theorem and lemma of a Lean text, in order, with full names. `words` are its code or part of it."""
     words = code(text) if words is None else words
     found: list[Declared] = []
     scopes: list[str] = []
@@ -136,8 +136,8 @@ def theorems(text: str, words: Sequence[LeanToken] | None = None) -> list[Declar
 
 
 def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[int]) -> tuple[LeanToken, ...]:
-    """Words from `index` up to its proof, which begins with `:=`, `|` or `where` outside brackets, or to the next
-    command."""
+    """Returns a theorem's words from `index` up to its proof or the next command. A proof begins with `:=`, `|` or
+    `where` outside brackets."""
     depth, begun, bound = 0, False, 0
     found: list[LeanToken] = []
     for at in range(index, len(words)):
@@ -159,8 +159,8 @@ def _signature(words: Sequence[LeanToken], index: int, alternatives: Container[i
 
 
 def _alternatives(words: Sequence[LeanToken]) -> set[int]:
-    """Indices of each `|` that starts an alternative: followed, in the same brackets, by `=>` and before that by no
-    `:=`."""
+    """Returns the indices of each `|` that starts an alternative: followed, in the same brackets, by `=>` and before
+    that by no `:=`."""
     found: set[int] = set()
     pending: list[list[int]] = [[]]
     for at, (word, following) in enumerate(pairwise(words)):
@@ -181,7 +181,7 @@ def _alternatives(words: Sequence[LeanToken]) -> set[int]:
 
 @dataclass(frozen=True)
 class Command:
-    """One command of a text, without the comments around it."""
+    """One command of a Lean text, without the comments around it."""
 
     words: tuple[LeanToken, ...]
     key: int
@@ -203,18 +203,18 @@ class Command:
 
     @property
     def says(self) -> tuple[str, ...]:
-        """Words that identify the command, regardless of visibility."""
+        """Words that identify a Lean command, regardless of visibility."""
         hidden = any(word.text == "private" for word in self.words[: self.key])
         return tuple(word.text for word in self.words if not (hidden and word.text == "private"))
 
     @property
     def has(self) -> frozenset[str]:
-        """Words before its keyword."""
+        """Words before the command's keyword, such as `private`."""
         return frozenset(word.text for word in self.words[: self.key])
 
 
 def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
-    """Splits these words of the text into commands."""
+    """Splits a Lean text into commands. `words` are its code, or a part of it."""
     found: list[Command] = []
     at = 0
     while at < len(words):
@@ -229,7 +229,7 @@ def commands(text: str, words: Sequence[LeanToken]) -> list[Command]:
 
 
 def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
-    """End of the command whose keyword is at `key`."""
+    """Returns the end, as an index of `words`, of the Lean command whose keyword is at `key`."""
     end, depth = min(key + 1, len(words)), 0
     keyword = words[end - 1].text
     while end < len(words):
@@ -247,7 +247,8 @@ def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
 
 
 def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
-    """Index of the keyword of the command that begins at `at`, and the end of the last `in` before it."""
+    """Returns the keyword's index of the Lean command that begins at `at`. Also returns the end of the last `in` before
+    it."""
     attached = at
     while at < len(words):
         word = words[at]
@@ -272,7 +273,7 @@ def _after_bracket(words: Sequence[LeanToken], at: int) -> int:
 
 
 def _in(text: str, words: Sequence[LeanToken], at: int) -> int | None:
-    """Index of the `in` that joins the command at `at` to the next one, or None."""
+    """Returns the index of the `in` that joins the Lean command at `at` to the next one, or None."""
     depth = 0
     for index in range(at + 1, min(at + MOST_WORDS, len(words) - 1)):
         word = words[index]
@@ -314,12 +315,12 @@ def _column(text: str, word: LeanToken) -> int:
 
 
 def parts_of(name: str) -> list[str]:
-    """Splits a name into its parts, with their quotation marks."""
+    """Splits a Lean name into its parts, with their quotation marks."""
     return re.findall(PART, name)
 
 
 def _first_modifier(words: Sequence[LeanToken], index: int) -> int:
-    """Index of the first attribute or modifier of the declaration whose keyword is at `index`."""
+    """Returns the index of the first attribute or modifier of the declaration whose keyword is at `index`."""
     while index > 0:
         before = words[index - 1]
         if before.text in MODIFIERS:

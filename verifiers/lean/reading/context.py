@@ -52,12 +52,12 @@ def is_scope(command: Command) -> bool:
 
 
 def text_of(command: Command, text: str) -> str:
-    """Returns the command's text as one line, including comments."""
+    """Returns a Lean command's text with a line end, including comments."""
     return text[command.start : command.end] + "\n"
 
 
 def _in_force(commands: Sequence[Command]) -> list[Command]:
-    """Context without closed scopes and their content."""
+    """Returns the commands that still affect the text after them, without closed scopes and their content."""
     open_: list[list[Command]] = [[]]
     names: list[int] = []
     for command in commands:
@@ -77,7 +77,7 @@ def _in_force(commands: Sequence[Command]) -> list[Command]:
 
 
 def _names(command: Command) -> int:
-    """Number of scopes that a command opens or closes."""
+    """Returns the number of scopes that a Lean command opens or closes."""
     following = command.words[command.key + 1 : command.key + 2]
     if not following or following[0].kind is not TokenKind.NAME:
         return 1

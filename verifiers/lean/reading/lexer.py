@@ -86,7 +86,7 @@ KINDS = {kind.name.lower(): kind for kind in TokenKind} | {
 
 
 def words(text: str) -> Iterator[LeanToken]:
-    """Yields all words of the text, including white space and comments."""
+    """Yields all words of a Lean text, including white space and comments."""
     position = 0
     closed: int | None = None
     while position < len(text):
@@ -115,7 +115,7 @@ def words(text: str) -> Iterator[LeanToken]:
 
 
 def code(text: str) -> list[LeanToken]:
-    """Returns the words without white space and comments."""
+    """Returns the words of a Lean text without white space and comments."""
     return without_room(words(text))
 
 
@@ -142,7 +142,8 @@ def normalized(text: str) -> str:
 
 
 def without_comments(text: str, every: Iterable[LeanToken]) -> str:
-    """Replaces comments by spaces, without moving anything. So Lean cannot take as code what is a comment here."""
+    """Replaces a Lean text's comments by spaces, without moving anything. So Lean cannot take as code what is a comment
+    here."""
     pieces: list[str] = []
     position = 0
     for word in every:
@@ -153,7 +154,7 @@ def without_comments(text: str, every: Iterable[LeanToken]) -> str:
 
 
 def plain(name: str) -> str:
-    """Removes the quotation marks of a name, which change nothing: `«debug».«x»` is `debug.x`."""
+    """Removes the quotation marks of a Lean name, which change nothing: `«debug».«x»` is `debug.x`."""
     return name.replace("«", "").replace("»", "")
 
 
@@ -166,7 +167,7 @@ def turn(word: LeanToken) -> int:
 
 
 def line_and_column(text: str, position: int) -> tuple[int, int]:
-    """Line and column, both from 1."""
+    """Returns the line and column of a position in a text, both from 1."""
     line = text.count("\n", 0, position) + 1
     return line, position - text.rfind("\n", 0, position)
 

@@ -123,7 +123,7 @@ class ScreeningFinding:
 def screen(
     text: str, every: Sequence[LeanToken] | None = None, *, allowed: Iterable[str] = ()
 ) -> list[ScreeningFinding]:
-    """Returns everything forbidden in the order of the text, at most MOST_FINDINGS. `every`: the text's words, if
+    """Returns the forbidden constructs of a Lean text, in order, at most MOST_FINDINGS. `every`: the text's words, if
     known; `allowed`: words that the trusted statement uses."""
     found: list[ScreeningFinding] = []
     for start, word, what, cheat in _findings(text, list(words(text)) if every is None else every, frozenset(allowed)):
@@ -138,8 +138,8 @@ PLAIN_VALUES = frozenset(("true", "false"))
 
 
 def computes(text: str) -> bool:
-    """True if it may pass a tactic, command or attribute an option other than a number, `true` or `false`. Lean
-    evaluates such values, and older versions let any function read and write files."""
+    """True if a Lean text may pass a tactic, command or attribute an option other than a number, `true` or `false`.
+    Lean evaluates such values, and older versions let any function read and write files."""
     code = without_room(words(text))
     asked = any(
         word.kind in (TokenKind.COMMAND, TokenKind.ATTRIBUTE)
@@ -188,13 +188,13 @@ def _findings(text: str, every: Sequence[LeanToken], allowed: frozenset[str]) ->
 
 
 def _interpolates(word: LeanToken) -> bool:
-    """True if braces in a string may contain code with strings of its own, which would end elsewhere than it seems."""
+    """True if braces in a Lean string may contain code. Strings in that code would end elsewhere than it seems."""
     return word.kind is TokenKind.STRING and "{" in word.text
 
 
 def _of_aesop(code: Sequence[LeanToken]) -> set[int]:
-    """Indices at which `unsafe` is a rule phase of the tactic aesop: in brackets right after its name, or beside it in
-    a list of attributes or rules."""
+    """Returns the indices at which `unsafe` is a rule phase of the tactic aesop: in brackets right after its name, or
+    beside it in a list of attributes or rules."""
     found: set[int] = set()
     seen = 0
     for index, word in enumerate(code):
@@ -247,7 +247,7 @@ def _name(word: LeanToken, code: Sequence[LeanToken], index: int, allowed: froze
 
 
 def _is_option(code: Sequence[LeanToken], index: int) -> bool:
-    """True if it is written as a tactic's option: `+native`, `native := true`."""
+    """True if the word at `index` is written as a tactic's option: `+native`, `native := true`."""
     before = code[index - 1].text if index else ""
     after = code[index + 1].text if index + 1 < len(code) else ""
     return before == "+" or after == ":="
@@ -265,7 +265,7 @@ def _option(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
 
 
 def _attributes(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
-    """Findings in the attribute list that begins at `index`."""
+    """Yields what is forbidden in the attribute list that begins at `index`."""
     depth, first = 0, True
     for at in range(index, min(index + MOST_ATTRIBUTES, len(code))):
         word = code[at]
@@ -291,7 +291,7 @@ following word doubtful, which is detected there."""
 
 
 def _symbols(code: Sequence[LeanToken], index: int) -> Iterator[Raw]:
-    """Findings in the symbols that a notation declares: they must not change where comments and quotations begin."""
+    """Yields forbidden symbols that a notation declares: they must not change where comments and quotations begin."""
     for word in code[index + 1 : index + 60]:
         if word.text in ("=>", "=") or word.kind in (TokenKind.ATTRIBUTE, TokenKind.COMMAND):
             return

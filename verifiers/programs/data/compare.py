@@ -53,8 +53,8 @@ class NumberTolerance(NamedTuple):
 
 
 def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
-    """Compares recursively, to the maximum depth of values. With `within` None (but not with a tolerance of zero),
-    types must match too."""
+    """True if two values are the same by a rule, compared recursively to the maximum depth of values. With `within`
+    None (but not with a tolerance of zero), types must match too."""
     key: Callable[[Value], object] = literal
     if within is None:
         alike = type(expected) is type(got)
@@ -79,7 +79,8 @@ def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
 
 
 def _key(value: Value) -> str:
-    """Key of a dictionary or set item: equal numbers share one key; tolerances do not apply to keys."""
+    """Returns the text by which a dictionary or set item is looked up: equal numbers share one; tolerances do not
+    apply."""
     if type(value) is float and math.isfinite(value) and value == int(value):
         return literal(int(value))
     if type(value) is tuple:

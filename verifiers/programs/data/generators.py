@@ -106,7 +106,8 @@ def problem(generator: Generator) -> str:
 
 
 def draw(generator: Generator, random: Random, size: float) -> Value:
-    """Draws a value. `size` from 0 to 1 is the share of the range of lengths and magnitudes to use."""
+    """Draws a random value from a generator. `size` from 0 to 1 is the share of the range of lengths and magnitudes to
+    use."""
     match generator:
         case Integers(low=low, high=high):
             return _integer(low, high, random, size)
@@ -189,7 +190,7 @@ def simplest(generator: Generator) -> Value:
 
 
 def inputs(generators: tuple[Generator, ...], seed: int, count: int) -> Iterator[tuple[Value, ...]]:
-    """Yields `count` distinct inputs of one call, from the simplest to larger ones; fewer if no new ones are found."""
+    """Yields `count` distinct inputs for a function, the simplest first; fewer if no new ones are found."""
     random = Random(seed)
     seen: set[str] = set()
     for number in range(count):

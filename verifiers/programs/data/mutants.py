@@ -65,7 +65,8 @@ Put = Callable[[ast.AST], None]
 
 
 def mutants(source: str) -> list[Change]:
-    """Returns all distinct mutants in source order. Raises SpecError for a source that is not Python."""
+    """Returns all distinct mutants of a Python source, each with one change, in source order. Raises SpecError for a
+    source that is not Python."""
     try:
         tree = parsed(source, "exec")
     except SyntaxError as error:
@@ -85,7 +86,7 @@ def mutants(source: str) -> list[Change]:
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
-    """Yields every node that may change, outer ones first, with a setter for its place. Skips constants used as
+    """Yields every syntax node that may change, outer ones first, with a setter for its place. Skips constants used as
     statements, because changing them has no effect."""
     parents = deque([tree])
     while parents:
@@ -103,7 +104,7 @@ def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, Put]]:
 
 
 def chosen(changes: list[Change], most: int, seed: int) -> list[Change]:
-    """Returns at most `most` changes, drawn uniformly, in source order."""
+    """Returns at most `most` mutants, drawn uniformly, in source order."""
     if len(changes) <= most:
         return changes
     return sorted(Random(seed).sample(changes, most), key=lambda change: change.line)
@@ -115,7 +116,7 @@ def _line(text: str) -> str:
 
 
 def _neighbours(node: ast.AST) -> Iterator[ast.AST]:
-    """Yields the replacements of a node."""
+    """Yields the syntax nodes that may replace a node in a mutant."""
     match node:
         case ast.Compare(ops=operators):
             for place, operator in enumerate(operators):
@@ -154,7 +155,7 @@ def _neighbours(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _with(node: ast.AST, **fields: Any) -> ast.AST:
-    """Copies a node with these fields changed."""
+    """Copies a syntax node with these fields changed."""
     other = copy.copy(node)
     for name, value in fields.items():
         setattr(other, name, value)

@@ -24,12 +24,12 @@ LONG_BITS = 12_000
 
 
 class NotPlainError(ValueError):
-    """Not plain data, or too much of it; the message says which."""
+    """Value that is not plain data, or too much of it; the message says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class DictPairs:
-    """A dictionary, in its order."""
+    """A dictionary as pairs, in its order."""
 
     pairs: tuple[tuple[Value, Value], ...]
 
@@ -46,7 +46,7 @@ Value: TypeAlias = "Scalar | list[Value] | tuple[Value, ...] | DictPairs | Eleme
 
 
 class Arguments(NamedTuple):
-    """Arguments of one call."""
+    """Positional and named arguments of one call."""
 
     positional: tuple[Value, ...]
     named: tuple[tuple[str, Value], ...] = ()

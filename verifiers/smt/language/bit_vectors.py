@@ -18,7 +18,7 @@ def _signed(value: int, width: int) -> int:
 
 
 def _sdiv(left: int, right: int) -> int:
-    """Signed quotient, rounded towards zero; by zero: -1, or 1 for a negative dividend."""
+    """Returns the signed quotient, rounded towards zero; by zero: -1, or 1 for a negative dividend."""
     if not right:
         return 1 if left < 0 else -1
     size = abs(left) // abs(right)
@@ -26,7 +26,7 @@ def _sdiv(left: int, right: int) -> int:
 
 
 def _srem(left: int, right: int) -> int:
-    """Signed remainder, with the sign of the dividend."""
+    """Returns the signed remainder, with the sign of the dividend."""
     if not right:
         return left
     size = abs(left) % abs(right)

@@ -15,7 +15,7 @@ PARTIAL = frozenset({"/", "div", "mod"})
 
 
 def defined(terms: Terms, roots: Sequence[Term]) -> Term:
-    """Returns the condition under which all roots are free of relevant divisions by zero. Raises ClaimError if too
+    """Returns the condition under which all terms are free of relevant divisions by zero. Raises ClaimError if too
     large."""
     known: dict[int, Term] = {}
     for term in walk(roots):
@@ -44,7 +44,7 @@ def _condition(terms: Terms, term: Term, parts: list[Term]) -> Term:
 
 
 def _in_order(terms: Terms, guards: Sequence[Term], parts: Sequence[Term]) -> Term:
-    """Requires each part only where all guards before it hold."""
+    """Returns the condition that each part holds where all guards before it hold."""
     made = terms.boolean(True)
     for guard, part in zip(reversed(guards), reversed(parts), strict=True):
         made = terms.conjunction([part, terms.implication(guard, made)])

@@ -23,7 +23,7 @@ SORTS = frozenset({"Bool", "Int", "Real", "BitVec", "Array"})
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A symbol defined as a term over its parameters."""
+    """A symbol of a claim, defined as a term over its parameters."""
 
     name: str
     parameters: tuple[tuple[str, Sort], ...]
@@ -35,14 +35,14 @@ class Definition:
 
 @dataclass(slots=True)
 class Names:
-    """Sorts, functions and definitions declared so far."""
+    """Sorts, functions and definitions that a claim has declared so far."""
 
     sorts: dict[str, Sort] = field(default_factory=dict)
     functions: dict[str, Function] = field(default_factory=dict)
     definitions: dict[str, Definition] = field(default_factory=dict)
 
     def free(self, name: str, at: int) -> str:
-        """Returns the name if it is unused. Raises ClaimError."""
+        """Returns the name if the claim does not use it yet. Raises ClaimError."""
         taken = name in self.functions or name in self.definitions or name in RESERVED
         if taken:
             raise ClaimError(f"{escaped(name)} is already declared", at)
@@ -99,20 +99,20 @@ Elaboration = Generator[Place, Term, Term]
 
 @dataclass(slots=True)
 class Elaborator:
-    """Elaborates one claim, with one budget of steps."""
+    """Converts one claim's expressions to terms with sorts, with one budget of steps."""
 
     terms: Terms
     names: Names
     steps: int = 0
 
     def term(self, node: Node, variables: dict[str, Term] | None = None, sees: frozenset[str] | None = None) -> Term:
-        """Returns the term of an expression. Raises ClaimError."""
+        """Converts a parsed expression to a term with its sort. Raises ClaimError."""
         scope = Scope({name: [term] for name, term in (variables or {}).items()}, sees)
         return recurse((node, scope), self._visit)
 
     def check(self, definition: Definition) -> Term:
-        """Returns the body with variables for the parameters. Raises ClaimError if its sort differs from the declared
-        one."""
+        """Converts a definition's body to a term, with variables for the parameters. Raises ClaimError if its sort
+        differs from the declared one."""
         variables = {name: self.terms.variable(name, sort) for name, sort in definition.parameters}
         return coerced(self.terms, self.term(definition.body, variables, definition.sees), definition.range)
 
@@ -196,7 +196,7 @@ class Elaborator:
         return self.terms.make(op, (made,), BOOL, tuple(bound.values()))
 
     def _within(self, bound: dict[str, Term], body: Node, scope: Scope) -> Elaboration:
-        """Elaborates the body with these names bound to these terms."""
+        """Converts an expression to a term, with these names bound to these terms."""
         for name, term in bound.items():
             scope.locals.setdefault(name, []).append(term)
         made = yield body, scope
@@ -253,7 +253,7 @@ class Elaborator:
 
 @contextmanager
 def _located(node: Node) -> Iterator[None]:
-    """Adds the position to a ClaimError."""
+    """Adds an expression's position to a ClaimError raised within."""
     try:
         yield
     except ClaimError as error:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 
 class ClaimError(Exception):
-    """Unreadable text: not in the language, too large, or of the wrong sort. The message gives the position."""
+    """Unreadable SMT-LIB text: not in the language, too large, or of the wrong sort. The message gives the position."""
 
     def __init__(self, message: str, at: int | None = None) -> None:
         super().__init__(message if at is None else f"{message} (character {at + 1})")
 
 
 class FormError(ClaimError):
-    """Valid text, but not in the part of the language that was asked for."""
+    """Valid SMT-LIB text, but not in the part of the language that was asked for."""
 
 
 class CommandError(ClaimError):
-    """A command where none is allowed. `tampering` if it addresses the solver or its output."""
+    """An SMT-LIB command where none is allowed. `tampering` if it addresses the solver or its output."""
 
     def __init__(self, message: str, at: int | None = None, *, tampering: bool = False) -> None:
         super().__init__(message, at)

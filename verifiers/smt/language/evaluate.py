@@ -25,7 +25,7 @@ Evaluation = Generator[Term, Value, Value]
 
 
 def evaluate(term: Term, interpretation: Interpretation | None = None) -> Value:
-    """Returns the value of a term. Raises Undefined."""
+    """Returns the value of an SMT term, given values of its symbols. Raises Undefined."""
     known: dict[int, Value] = {}
 
     def value(wanted: Term) -> Any:
@@ -117,7 +117,7 @@ def _divided(left: Any, right: Any) -> Any:
 
 
 def _div(left: Any, right: Any) -> Any:
-    """Euclidean quotient: leaves a remainder from 0 to below the divisor's absolute value."""
+    """Returns the Euclidean quotient: it leaves a remainder from 0 to below the divisor's absolute value."""
     if not right:
         raise Undefined("a division by zero", by_zero=True)
     return left // right if right > 0 else -(left // -right)

@@ -19,7 +19,8 @@ MAX_DISTINCT = 256
 
 
 def apply_operator(terms: Terms, op: str, index: tuple[int, ...], args: Sequence[Term]) -> Term:
-    """Applies an operator. Raises ClaimError for an unknown one, or for arguments that it does not take."""
+    """Applies an SMT-LIB operator to terms. Raises ClaimError for an unknown one, or for arguments that it does not
+    take."""
     rule, indexed = OPERATORS.get(op, (None, 0))
     if rule is None or len(index) != indexed:
         raise ClaimError(f"unknown operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))
@@ -72,7 +73,7 @@ def statements(op: str, args: Sequence[Term], least: int) -> None:
 
 
 def folded(terms: Terms, op: str, args: Sequence[Term], sort: Sort) -> Term:
-    """Applies a binary operator from the left."""
+    """Applies a binary operator to several terms from the left."""
     return reduce(lambda left, right: terms.make(op, (left, right), sort), args)
 
 
@@ -185,7 +186,7 @@ def _divisible(terms: Terms, op: str, index: tuple[int, ...], args: list[Term]) 
 
 
 def _bitwise(terms: Terms, op: str, _: tuple[int, ...], args: list[Term]) -> Term:
-    """Applies to two bit vectors, or to more if the operator is associative and commutative."""
+    """Applies a bit-vector operator to two terms, or to more if it is associative and commutative."""
     count = len(args) if op in ("bvand", "bvor", "bvxor", "bvadd", "bvmul") else 2
     return folded(terms, op, args, widths(op, args, max(2, count)))
 

@@ -60,7 +60,7 @@ class Atom:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A parenthesized list."""
+    """A parenthesized list of SMT-LIB expressions."""
 
     items: tuple[Atom | Form, ...]
     at: int = 0
@@ -70,7 +70,7 @@ Node = Atom | Form
 
 
 def read(text: str, limits: ReaderLimits) -> list[Node]:
-    """Parses all expressions of a text, in order. Raises ClaimError unless all are complete."""
+    """Parses all SMT-LIB expressions of a text, in order. Raises ClaimError unless all are complete."""
     if len(text) > limits.characters:
         raise ClaimError(f"longer than {limits.characters:,} characters")
     stack: list[list[Node]] = [[]]
@@ -130,7 +130,7 @@ def head(node: Node) -> str:
 
 
 def atoms(nodes: Sequence[Node]) -> list[Atom]:
-    """Returns all atoms of these expressions, in order."""
+    """Returns all symbols, numbers and other atoms of these expressions, in order."""
     found: list[Atom] = []
     stack = list(reversed(nodes))
     while stack:

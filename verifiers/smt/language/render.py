@@ -16,11 +16,11 @@ MAX_SHOWN = 120
 
 
 class TooLong(Exception):
-    """The text would exceed MAX_WRITTEN."""
+    """The SMT-LIB text would exceed MAX_WRITTEN characters."""
 
 
 def query_text(assertions: Sequence[Term]) -> str:
-    """Renders a complete script: declarations, assertions, check-sat. Raises TooLong."""
+    """Renders a complete SMT-LIB script: declarations, assertions, check-sat. Raises TooLong."""
     written = _Writer()
     used = functions(assertions)
     sorts = {sort for term in walk(assertions) for sort in leaves(term.sort) if sort.declared}
@@ -77,7 +77,8 @@ def _value(value: Value, sort: Sort) -> str:
 
 
 class _Writer:
-    """Binds shared terms by `let`, those under a quantifier separately in its body. Without recursion over terms."""
+    """Renders terms as SMT-LIB. Binds shared terms by `let`, those under a quantifier separately in its body. Without
+    recursion over terms."""
 
     def __init__(self) -> None:
         self._quantified: dict[int, str] = {}
@@ -143,7 +144,7 @@ def _variable(term: Term) -> str:
 def shown(
     values: Mapping[Function, Value | FunctionTable], otherwise: Mapping[str, str], most: int = 30
 ) -> dict[str, str]:
-    """Renders constants and functions by name; `otherwise` has the text of those without a value of ours."""
+    """Renders the values of constants and functions by name; `otherwise` has the text of those without a value."""
     found: dict[str, str] = dict(list(otherwise.items())[:most])
     for function, value in list(values.items())[:most]:
         found[function.name] = (

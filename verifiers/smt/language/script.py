@@ -67,7 +67,8 @@ class SmtClaim:
 def read_claim(
     nodes: Sequence[Node], fills: Mapping[str, Definition] | None = None, terms: Terms | None = None
 ) -> SmtClaim:
-    """Returns the claim, with the definitions in `fills` replacing declared symbols. Raises ClaimError.
+    """Converts parsed SMT-LIB to a claim, with the definitions in `fills` replacing declared symbols. Raises
+    ClaimError.
 
     A fill must have the arguments and sorts of its declaration. Claims whose terms are used together share `terms`.
     Fills without a declaration are auxiliary functions of the others.
@@ -128,7 +129,7 @@ def definition(node: Node, names: Names) -> Definition:
 
 
 def define(claim: SmtClaim, made: Definition, at: int) -> None:
-    """Adds a definition after checking its sorts; it may use only earlier symbols. Raises ClaimError."""
+    """Adds a definition to a claim after checking its sorts; it may use only earlier symbols. Raises ClaimError."""
     claim.names.free(made.name, at)
     claim.elaborator.check(made)
     claim.names.definitions[made.name] = made
@@ -191,5 +192,5 @@ def _assert(claim: SmtClaim, node: Node) -> None:
 
 
 def read_text(text: str) -> SmtClaim:
-    """Parses a claim. Raises ClaimError."""
+    """Parses an SMT-LIB text as a claim. Raises ClaimError."""
     return read_claim(read(text, CLAIM))

@@ -43,7 +43,7 @@ QUANTIFIERS = ("forall", "exists")
 
 
 def bits(width: int) -> Sort:
-    """Returns the bit-vector sort. Raises ClaimError for a width outside 1 to MAX_WIDTH."""
+    """Returns the bit-vector sort of a width. Raises ClaimError for a width outside 1 to MAX_WIDTH."""
     if not 1 <= width <= MAX_WIDTH:
         raise ClaimError(f"bit vectors have from 1 to {MAX_WIDTH:,} bits")
     return Sort("BitVec", (width,))
@@ -64,7 +64,7 @@ def leaves(sort: Sort) -> Iterator[Sort]:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A declared symbol; a constant has no arguments."""
+    """A symbol that an SMT claim declares; a constant has no arguments."""
 
     name: str
     domain: tuple[Sort, ...]
@@ -96,13 +96,14 @@ class Term:
 
 @dataclass(slots=True)
 class Terms:
-    """Creates terms, each only once."""
+    """Creates SMT terms, each only once."""
 
     _known: dict[tuple[Any, ...], Term] = field(default_factory=dict)
     _variables: int = 0
 
     def make(self, op: str, args: Sequence[Term], sort: Sort, payload: Any = None) -> Term:
-        """Returns the shared term. Raises ClaimError if there are too many terms, or they are too deep or too large."""
+        """Returns the only term with this operator, arguments and sort, creating it if new. Raises ClaimError if there
+        are too many terms, or they are too deep or too large."""
         key = (op, tuple(each.number for each in args), sort, type(payload), payload)
         found = self._known.get(key)
         if found is None:
@@ -136,7 +137,7 @@ class Terms:
         return term.args[0] if term.op == "not" else self.make("not", (term,), BOOL)
 
     def conjunction(self, terms: Sequence[Term]) -> Term:
-        """Returns the conjunction, simplified; true for no terms."""
+        """Returns the conjunction of terms, simplified; true for no terms."""
         return self._joined("and", True, terms)
 
     def disjunction(self, terms: Sequence[Term]) -> Term:
@@ -172,8 +173,8 @@ def _size(op: str, args: Sequence[Term], payload: Any) -> int:
 
 
 def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container[str] = ()) -> Iterator[Term]:
-    """Yields every subterm once, arguments first. Skips terms in `without` with their subterms, and the arguments of
-    `closed` operators."""
+    """Yields every subterm of these terms once, arguments first. Skips terms in `without` with their subterms, and the
+    arguments of `closed` operators."""
     seen: set[int] = set()
     stack: list[tuple[Term, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
@@ -190,5 +191,5 @@ def walk(roots: Sequence[Term], without: Container[Term] = (), closed: Container
 
 
 def functions(roots: Sequence[Term]) -> list[Function]:
-    """Returns the declared symbols that occur, in order of first occurrence."""
+    """Returns the declared symbols that occur in terms, in order of first occurrence."""
     return list(dict.fromkeys(term.payload for term in walk(roots) if term.op == "apply"))

@@ -12,7 +12,7 @@ from verifiers.smt.language.terms import Function, Sort
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """An element of a declared sort, equal only to itself."""
+    """An element of a declared SMT sort, equal only to itself."""
 
     name: str
 
@@ -43,7 +43,7 @@ Value = bool | int | Fraction | Element | ArrayValue
 
 @dataclass(frozen=True, slots=True)
 class FunctionTable:
-    """A function by finitely many entries and a default value."""
+    """A function given by finitely many entries and a default value."""
 
     entries: Mapping[tuple[Value, ...], Value]
     default: Value
@@ -68,7 +68,7 @@ def same(left: Value, right: Value, sort: Sort) -> bool:
 
 
 def _size(sort: Sort) -> int | None:
-    """Number of elements of a sort; None if infinite."""
+    """Returns the number of elements of an SMT sort; None if infinite. Raises Undefined for a declared sort."""
     if sort.declared:
         raise Undefined("the size of a declared sort is unknown")
     if sort.name == "Bool":

@@ -80,7 +80,7 @@ def rate_or_fraction(reader: Reader) -> Expression:
 
 
 def group(reader: Reader) -> Expression:
-    """Reads underlined or coloured content."""
+    """Reads a command that only underlines or colours, and returns the expression in its braces."""
     reader.take()
     return reader.braced()
 

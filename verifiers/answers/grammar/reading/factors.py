@@ -20,7 +20,7 @@ FUNCTION_LETTERS = frozenset("fgh")
 
 
 def beside_plain(reader: Reader, factors: list[Expression]) -> None:
-    """Reads the next factor of the plain language."""
+    """Reads the next adjacent factor in the plain language, and adds it to `factors`."""
     before, token = reader.peek(-1), reader.token
     if token.kind == "number" and not backward_product(reader, before):
         raise reader.error("a number directly after another value: write the sign between them")
@@ -30,7 +30,8 @@ def beside_plain(reader: Reader, factors: list[Expression]) -> None:
 
 
 def beside(reader: Reader, factors: list[Expression]) -> None:
-    """Reads the next factor of an answer; also numbers with their own power and mixed numbers with a blank."""
+    """Reads the next adjacent factor of an answer, and adds it to `factors`; also numbers with their own power and
+    mixed numbers with a blank."""
     before, token = reader.peek(-1), reader.token
     if token.kind == "number":
         mixed = _plain_mixed(reader, factors, before)

@@ -50,7 +50,7 @@ def answer(reader: Reader) -> v.Value:
 
 
 def listed(reader: Reader) -> v.Value:
-    """Reads items up to a sign or the end, joined as one value."""
+    """Reads an answer's items with the commas, semicolons and words between them, and joins them into one value."""
     found = items(reader)
     signs = [""] * len(found)
     while reader.at(",", ";", "and", "or", *CONNECTIVES):
@@ -71,14 +71,15 @@ def listed(reader: Reader) -> v.Value:
 
 
 def _one_kind(reader: Reader, found: list[v.Value], signs: list[str]) -> set[str]:
-    """Returns the joiners used. Raises GrammarError if commas and semicolons group anything but relations."""
+    """Returns the joiners used between an answer's items. Raises GrammarError if commas and semicolons group anything
+    but relations."""
     if {",", ";"} <= set(signs) and not all(isinstance(item, v.RelationValue) for item in found):
         raise reader.error(MIXED)
     return {sign for sign in signs if sign}
 
 
 def joiner(reader: Reader) -> str:
-    """Reads the joiner between two items; after a comma, `and` or `or` replaces it."""
+    """Reads the joiner between two items of an answer; after a comma, `and` or `or` replaces it."""
     sign = reader.take().text
     if sign in CONNECTIVES:
         return CONNECTIVES[sign]
@@ -86,7 +87,7 @@ def joiner(reader: Reader) -> str:
 
 
 def run_on(reader: Reader, found: list[v.Value]) -> None:
-    """Appends the items that dots expand to, and the item after them."""
+    r"""Reads dots, as in `1, 2, \dots, 9`, and the item after them. Appends that item and those between to `found`."""
     reader.take()
     if not reader.accept(",", ";"):
         raise reader.error("dots without an end")
@@ -100,7 +101,7 @@ def run_on(reader: Reader, found: list[v.Value]) -> None:
 
 
 def items(reader: Reader) -> list[v.Value]:
-    r"""Reads one item, or both readings of `\pm`."""
+    r"""Reads one item of an answer, or both readings of an item with `\pm`."""
     if not reader.has_both_signs:
         return [item(reader)]
     restore = reader.saved()

@@ -46,7 +46,7 @@ def matrix(reader: Reader) -> Matrix:
 
 
 def transposes(reader: Reader) -> bool:
-    r"""Consumes a transpose sign if it is next: `^T`, `^{\top}`, `^{\mathrm{T}}`."""
+    r"""Consumes a transpose sign and returns True if one is next: `^T`, `^{\top}`, `^{\mathrm{T}}`."""
     for signs in (["^", "T"], ["^", "\\top"], ["^", "{", "T", "}"], ["^", "{", "\\top", "}"]):
         if reader.texts(len(signs)) == signs:
             reader.index += len(signs)

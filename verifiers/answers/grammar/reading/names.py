@@ -115,7 +115,7 @@ def subscript(reader: Reader) -> str:
 
 
 def _inverts(reader: Reader) -> bool:
-    """Consumes the inverse sign of `f^{-1}(x)` before a bracket."""
+    """Consumes the inverse sign of `f^{-1}(x)` before a bracket. False if another token is next."""
     texts = reader.texts(6)
     for sign in (["^", "{", "-", "1", "}"], ["^", "-", "1"]):
         if texts[: len(sign)] == sign and texts[len(sign) : len(sign) + 1] == ["("]:
@@ -125,7 +125,7 @@ def _inverts(reader: Reader) -> bool:
 
 
 def function(reader: Reader, written: str) -> n.Expression:
-    """Reads a call: the base of a logarithm, a power, and the arguments."""
+    r"""Reads a function call: the base of a logarithm, a power such as `\sin^2`, and the arguments."""
     name, fewest, most = reader.language.functions[written]
     declared, bare = reader.language.declared, reader.language.bare
     base: n.Expression | None = None
@@ -180,7 +180,7 @@ def _call(name: str, arguments: list[n.Expression]) -> n.Expression:
 
 
 def _listed(reader: Reader, closing: str) -> list[n.Expression]:
-    """Reads arguments up to the closing bracket."""
+    """Reads a function's arguments up to the closing bracket."""
     outer, reader.bars = reader.bars, 0
     found = [reader.nested(reader.sum)]
     while reader.accept(","):

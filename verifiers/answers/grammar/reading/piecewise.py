@@ -14,7 +14,8 @@ BEFORE_CONDITION = frozenset({"if", "for", "when", "where"})
 
 
 def cases(reader: Reader) -> Value:
-    """Reads simultaneous relations, or values each with its condition. Raises GrammarError, TooLargeError."""
+    """Reads a `cases` environment: simultaneous relations, or values each with its condition. Raises GrammarError,
+    TooLargeError."""
     reader.take()
     outer, reader.bars = reader.bars, 0
     rows: list[tuple[Value, Value | None]] = []
@@ -43,7 +44,8 @@ def cases(reader: Reader) -> Value:
 
 
 def _condition(reader: Reader) -> Value | None:
-    """Reads a condition; None for `otherwise`. Raises GrammarError for anything but a condition on one symbol."""
+    """Reads the condition of one case; None for `otherwise`. Raises GrammarError for anything but a condition on one
+    symbol."""
     token = reader.token
     if token.kind in ("word", "text") and token.text in OTHERWISE:
         reader.take()

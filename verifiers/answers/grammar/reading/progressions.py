@@ -19,7 +19,8 @@ MAX_TERMS = 5_000
 
 
 def between(items: list[Value], last: Value) -> list[Value]:
-    """Returns the terms between `items` and `last`, and `last`. Raises GrammarError."""
+    """Expands the dots of `1, 3, ..., 9`: returns the terms between `items` and `last`, and `last`. Raises
+    GrammarError."""
     numbers = plain_numbers((*items, last))
     if numbers is None:
         raise GrammarError("dots between items that are not plain numbers")

@@ -103,7 +103,7 @@ def is_unit(reader: Reader, token: Token) -> bool:
 
 
 def _with_sign(reader: Reader) -> tuple[str, int] | None:
-    r"""Returns a unit with a Greek letter and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
+    r"""Reads ahead a unit with a Greek letter, and its number of tokens: `\mu m`, `\Omega`, `k\Omega`; else None.
 
     `\mu g` in italics is a product: friction times gravity.
     """
@@ -212,7 +212,7 @@ def _ahead(reader: Reader) -> tuple[Unit, list[Token], list[Token]]:
 
 
 def _is_unit_fraction(reader: Reader) -> bool:
-    r"""True if the fraction here, after a value, is a unit: `\frac{\text{km}}{\text{h}}`."""
+    r"""True if the fraction that is next, right after a value, is a unit: `\frac{\text{km}}{\text{h}}`."""
     if reader.index == 0 or not reader.at("\\frac") or reader.peek().text != "{":
         return False
     first, before = reader.peek(2), reader.peek(-1)
@@ -234,7 +234,7 @@ def _is_unit_fraction(reader: Reader) -> bool:
 
 
 def measured(reader: Reader, node: Expression) -> Value:
-    """Returns the number with the unit after it, if there is one."""
+    """Returns a number as a quantity with the unit after it, or alone without a unit."""
     inside = node.of if isinstance(node, Negation) else node
     if isinstance(inside, Product) and inside.factors[-1] is DEGREE:
         of = inside.factors[0]
@@ -250,7 +250,7 @@ def measured(reader: Reader, node: Expression) -> Value:
 
 
 def base_number(reader: Reader) -> Value:
-    """Reads `101_2`."""
+    """Reads digits with their base, `101_2`."""
     token = reader.take()
     return BaseNumber(token.text, int(token.value))
 
@@ -292,7 +292,7 @@ def _known(reader: Reader, read: Unit) -> tuple[Fraction, int, Dimension]:
 
 
 def unit(reader: Reader) -> Unit:
-    """Reads a unit to its end. Raises GrammarError for invalid or ambiguous units."""
+    """Reads a unit of measurement to its end. Raises GrammarError for invalid or ambiguous units."""
     if _is_noun(reader, reader.token):
         return ((reader.take().text, 1),)
     spread(reader)

@@ -150,7 +150,7 @@ def _takes_spelled(expected: v.Value | None) -> bool:
 
 
 def _listed(text: str, euler: bool, context: Context, expected: v.Listing) -> v.Value | None:
-    """Reads `1,234` as two numbers, if two are expected."""
+    """Reads `1,234` as two numbers if two are expected; else None."""
     try:
         tokens = NOTATION.tokens(text, grouping=False, euler=euler)
         found = answer(Reader(tokens, ANSWERS, context, _hint(expected)))
@@ -166,7 +166,7 @@ def _same_length(found: v.Value, expected: v.Listing) -> bool:
 def _words(
     text: str, upright: bool, names: frozenset[str], expected: v.Value | None, *, labelled: bool
 ) -> v.Value | None:
-    """Returns words or a choice if the text or the expected answer shows that it is one, else None."""
+    """Returns a text as words or as a choice if it, or the expected answer, shows that it is one; else None."""
     if isinstance(expected, v.Choice):
         label = choice(text, upright=labelled, expected=expected)
         if label is not None:

@@ -18,7 +18,7 @@ LOOSE = frozenset({"or", ";"})
 
 
 def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | None:
-    r"""Groups relations joined by different signs; None if one joiner suffices.
+    r"""Groups relations joined by different signs into systems of equations; None if one joiner suffices.
 
     `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\pm`. Raises GrammarError.
     """
@@ -51,7 +51,7 @@ def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | Non
 
 
 def _check(system: Sequence[RelationValue]) -> None:
-    """Raises GrammarError for a system that gives one unknown two values."""
+    """Raises GrammarError for a system of equations that gives one unknown two values."""
     named = [solved(relation) for relation in system]
     if None in named or len(set(named)) in (1, len(named)):
         return
