@@ -54,7 +54,7 @@ def seeds(split: Split, start: int = 0) -> Iterator[int]:
 
 
 def draw(split: Split, rng: Random) -> int:
-    """Draws a seed of the split, uniformly."""
+    """Draws a random seed that belongs to the split."""
     return rng.randrange(_RESIDUE[split], LIMIT, len(_SPLIT))
 
 
@@ -68,5 +68,5 @@ def derive(*parts: str | int) -> int:
 
 
 def digest_of(*parts: str | int) -> bytes:
-    """Returns the SHA-256 of the parts, joined by U+001F."""
+    """Returns the SHA-256 of the parts as text, joined by U+001F."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()

@@ -72,6 +72,6 @@ def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
 
 
 def as_shipped(summaries: Iterable[TasksetSummary]) -> str:
-    """Returns the text of the shipped file for these summaries."""
+    """Returns these summaries as JSON text, as in the shipped file."""
     rows = {one.name: one.model_dump(mode="json", exclude=set(DERIVED)) for one in summaries}
     return json.dumps({name: rows[name] for name in sorted(rows)}, indent=1, ensure_ascii=False) + "\n"

@@ -46,10 +46,8 @@ def package_at(place: Path) -> OwnerPackage:
 
 
 def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
-    """Reads a package as guests get it, without given tasks (`TASKS`).
-
-    Their answers could be shown by a server that reads files. Raises as `package_at`.
-    """
+    """Reads an owner's package without its task files (`TASKS`) if the adapter's tasks are given. A server that reads
+    files could show their answers. Raises as `package_at`."""
     owned = package_at(place)
     kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
     return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned

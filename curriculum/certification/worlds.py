@@ -62,8 +62,8 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
 
 
 def flood(parameters: Mapping[str, Any], count: int) -> Iterator[object]:
-    """Yields `count` arguments, alternating schema-valid and hostile: rejected arguments never reach a world, so cannot
-    change it."""
+    """Yields `count` tool arguments to attack a world with, alternating schema-valid and hostile. Rejected arguments
+    never reach a world, so cannot change it."""
     fits = plain_arguments(parameters)
     return islice(chain.from_iterable((fits, other) for other in cycle(HOSTILE)), count)
 

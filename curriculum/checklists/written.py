@@ -118,7 +118,7 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Parses the text's one JSON object: the whole text, or its only fenced block."""
+    """Parses the one JSON object in a model's text: the whole text, or its only fenced block."""
     if len(text) > MOST_CHARACTERS:
         raise _unusable(f"it is longer than {MOST_CHARACTERS} characters")
     blocks = FENCED.findall(text)
@@ -143,7 +143,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
-    """Parses an item. Raises ValueError, with a reason, if a model may not write it."""
+    """Parses a checklist item that a model wrote. Raises ValueError, with a reason, if a model may not write it."""
     kind = raw.get("item") if isinstance(raw, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
         raise ValueError(f"a model may not write the kind {escaped(str(kind))[:40]!r}")

@@ -87,7 +87,7 @@ class NeedsUserland(Protocol):
 
 @runtime_checkable
 class NeedsPackages(Protocol):
-    """Environment whose guests use their own package set instead of the usual one."""
+    """Environment whose worlds use their own package set instead of the usual one."""
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
         """Returns the package set of the world made from `setup`; None if not installed here."""
@@ -124,4 +124,4 @@ class NamesFailures(Protocol):
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """Counts each of the environment's failure modes; includes zeros."""
+        """Counts each of the environment's failure modes in a rollout's tool calls; includes zeros."""

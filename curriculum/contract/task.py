@@ -69,7 +69,8 @@ class Task(FrozenModel):
     @model_validator(mode="before")
     @classmethod
     def _from_before(cls, data: Any) -> Any:
-        """Reads records of earlier versions: `family` and `prompt`, and the id beside the fields."""
+        """Converts records of earlier versions, with `family`, `prompt` and the id beside the fields, to the current
+        fields."""
         if not isinstance(data, dict):
             return data
         known = {name: value for name, value in data.items() if name not in ("id", "family", "prompt")}
@@ -81,7 +82,7 @@ class Task(FrozenModel):
 
     @property
     def question(self) -> str:
-        """Text of all messages."""
+        """Text of all messages of the task, a line each."""
         return "\n".join(message.text for message in self.messages)
 
     @cached_property
@@ -93,7 +94,7 @@ class Task(FrozenModel):
         return hashlib.sha256(content.encode()).hexdigest()[:20]
 
     def record(self) -> dict[str, Any]:
-        """Returns the fields as JSON, with the id, for the ledger."""
+        """Returns the task's fields as JSON, with its id, for the ledger."""
         return {**self.model_dump(mode="json"), "id": self.id}
 
 

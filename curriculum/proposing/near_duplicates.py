@@ -23,15 +23,16 @@ _KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 def words(text: str) -> list[str]:
-    """Returns a text's words, with every name unknown to Python replaced by `v`: renaming changes nothing."""
+    """Returns the words of a program or text, with every name unknown to Python replaced by `v`: renaming changes
+    nothing."""
     return ["v" if re.match(r"[A-Za-z_]", one) and one not in _KEPT else one for one in _WORD.findall(text)]
 
 
 class NearDuplicates:
-    """Set of earlier texts. Not thread-safe."""
+    """Index of earlier texts that finds near-duplicates. Not thread-safe."""
 
     def __init__(self, threshold: float) -> None:
-        """`threshold`: lowest similarity of a near-duplicate."""
+        """Creates an empty index of texts. `threshold` is the lowest similarity of a near-duplicate."""
         self.threshold = threshold
         self._index = RMinHashLSH(threshold, PERMUTATIONS, BANDS)
         self._names: set[str] = set()
@@ -54,7 +55,7 @@ class NearDuplicates:
 
 
 def sketched(text: str) -> RMinHash | None:
-    """Returns a text's sketch; None if the text is too short to compare."""
+    """Returns the MinHash sketch of a text; None if the text is too short to compare."""
     found = words(text)
     if len(found) < LEAST_WORDS:
         return None

@@ -20,7 +20,7 @@ _QUOTES = str.maketrans("", "", "'\"\\")
 
 
 def probes(arguments: str) -> list[tuple[int, str]]:
-    """Returns variants of the input, each with the position of the changed argument."""
+    """Returns variants of a program's input, each with the position of the changed argument."""
     values = values_of(arguments)
     made = []
     for place, value in enumerate(values):
@@ -91,6 +91,6 @@ def _others(value: Value) -> list[Value]:
 
 
 def _more(items: list[Value]) -> list[Value]:
-    """Returns one more item of the same type."""
+    """Returns an item to append to a list, in a list of its own: of the last item's type, or 3 if none can be made."""
     others = _others(items[-1]) if items else []
     return others[:1] or [3]

@@ -22,12 +22,14 @@ class TrainedQuestions:
         self._marks = {mark for task in tasks for mark in _marks_of(task)}
 
     def meets(self, task: Task) -> bool:
-        """True if a trained task has the same numbers and check, and differs in at most one word."""
+        """True if a task trained on before has the same numbers and check as this one, and differs in at most one word.
+        """
         return bool(self._marks) and not self._marks.isdisjoint(_marks_of(task))
 
 
 def _marks_of(task: Task) -> set[int]:
-    """Returns hashes of which two tasks one word apart share one; valid in this process only."""
+    """Returns hashes of a task; two tasks one word apart share one. Valid in this process only; none for very short or
+    long tasks."""
     tokens = tokens_of(text_of(task))
     if not FEWEST_TOKENS <= len(tokens) <= SHORT:
         return set()

@@ -59,7 +59,7 @@ def literal(text: str, key: str, answer: str) -> Item:
 
 
 def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:
-    """Fills in one of the phrases, drawn at random."""
+    """Returns one of the phrases, drawn at random, with the values filled in."""
     return rng.choice(phrases).format(**values)
 
 

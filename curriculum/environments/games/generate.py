@@ -124,7 +124,8 @@ Steps = dict[tuple[GameState, str], GameState | None]
 
 
 def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -> bool:
-    """Plays rounds of the moves until the limit, or until a round begins in a state where one began before."""
+    """True if repeating these moves in turn wins the game's first level within `most` actions. Stops when a round
+    begins in a state where one began before."""
     state, begun, left = game.levels[0].start, set[GameState](), most
     while left > 0 and state not in begun:
         begun.add(state)
@@ -136,7 +137,8 @@ def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -
 
 
 def _walked(game: Game, steps: Steps, state: GameState, moves: Iterable[str]) -> GameState | None:
-    """Returns the state after all moves, or None as soon as the level is won."""
+    """Returns the state of the game's first level after all moves, or None as soon as it is won. Adds new steps to the
+    cache `steps`."""
     level: Level = game.levels[0]
     for name in moves:
         step = (state, name)

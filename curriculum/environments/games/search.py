@@ -31,8 +31,8 @@ def shortest(game: Game, level: Level, most_states: int = MOST_STATES) -> list[s
 
 
 def _may_be_won(level: Level) -> bool:
-    """True if the goal and all tokens are reachable with every door, gate and barrier open. Half of all drawn maps
-    fail, and this costs less than a search."""
+    """True if a level's goal and all tokens are reachable with every door, gate and barrier open. Half of all drawn
+    maps fail, and this costs less than a search."""
     reached, waiting = {level.start.place}, [level.start.place]
     while waiting:
         place = waiting.pop()

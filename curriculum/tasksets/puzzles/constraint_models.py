@@ -35,7 +35,7 @@ def _number(value: int) -> str:
 
 
 def _queens(level: int, rng: Random) -> Item:
-    """Asks to place non-attacking queens, some of which are given."""
+    """Asks to place non-attacking chess queens, some of which are given."""
     size = 6 + level
     solution = _placed(size, rng)
     fixed = sorted(rng.sample(range(size), 1 + rng.randrange(2)))
@@ -58,7 +58,7 @@ def _queens(level: int, rng: Random) -> Item:
 
 
 def _placed(size: int, rng: Random) -> list[int]:
-    """Returns a placement of queens, by row, found by a search in random order."""
+    """Returns a placement of non-attacking queens, the column by row, found by a search in random order."""
 
     def grow(found: list[int]) -> list[int] | None:
         if len(found) == size:
@@ -154,7 +154,7 @@ def _packing(level: int, rng: Random) -> Item:
 
 
 def _contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Returns the same conditions, plus one more name with an unrelated value."""
+    """Returns the draft's spec with one more name whose required value is unrelated, so no honest answer passes."""
     assert isinstance(draft.spec, SmtSpec)
     more = f"\n(declare-const other Int)\n(assert (= other {IMPOSSIBLE + number}))"
     return draft.spec.model_copy(update={"claim": draft.spec.claim + more})

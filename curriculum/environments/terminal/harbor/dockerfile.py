@@ -19,7 +19,7 @@ WITHOUT_EFFECT = ("CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIG
 
 
 class HarborError(CurriculumError):
-    """Reason why a folder cannot be used here."""
+    """A Harbor task folder cannot be used or written here; the message says why."""
 
 
 class Copied(NamedTuple):
@@ -78,7 +78,8 @@ def refuse_network(text: str, what: str) -> None:
 
 
 def _made_by(command: str) -> list[str]:
-    """Returns the folders that a RUN creates. Raises HarborError for any other command."""
+    """Returns the folders that a Dockerfile's RUN command creates. Raises HarborError for any command but `mkdir` and
+    `true`."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
         raise HarborError(f"its Dockerfile runs {command[:60]!a}, which is not supported", hint="add files by COPY")
