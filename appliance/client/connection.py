@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Failure(FrozenModel):
-    """Body of every error answer."""
+    """Body of every error answer of the control API."""
 
     message: str
     hint: str

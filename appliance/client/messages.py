@@ -79,7 +79,7 @@ class TurnText(FrozenModel):
 
 
 class TreeRollout(FrozenModel):
-    """An attempt, or one of its branches."""
+    """An attempt at a task, or one of its branches."""
 
     id: str
     leaves_at: int | None
@@ -154,7 +154,7 @@ class NumberedEvent(FrozenModel):
 
 
 class Approved(FrozenModel):
-    """Result of a person's decision."""
+    """Result of a person's approval or rejection."""
 
     approval: Approval
     decision: Decision
@@ -232,7 +232,7 @@ class ValidationEnvelope(FrozenModel):
 
 
 class Keys(FrozenModel):
-    """Known keys, and the signing rules of the policy in force."""
+    """Persons' keys known to the daemon, and the signing rules of the policy in force."""
 
     keys: tuple[KnownKey, ...]
     machines: dict[str, str]

@@ -89,7 +89,7 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
 
 
 def _none_asked(cycle: Cycle) -> tuple[OutcomeState, str]:
-    """Outcome of a taskset without any asked task; only an ended training gives a reason."""
+    """Returns the outcome and reason for a taskset without any asked task; only an ended training gives a reason."""
     if "candidate" in cycle.plan or cycle.state is CycleState.DONE:
         return OutcomeState.NOT_ASKED, (
             "none of its tasks was drawn: the policy's [data] and recipe.training set their number, "
@@ -146,7 +146,8 @@ def _outcome(
 
 
 def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
-    """Names the most frequent ends of these rollouts, none of which passed."""
+    """Names the most frequent ways in which rollouts ended, none of which passed: out of tokens, too many calls and so
+    on."""
     rollouts = sum(one.rollouts for one in counts)
     tokens, cut, calls = limits
     ways = {
@@ -164,7 +165,7 @@ def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
 
 
 def _sealed(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, int]]:
-    """Counts by taskset, from the newest evaluation: sealed questions, and those that champion and candidate have
+    """Counts by taskset, from the newest evaluation, the sealed questions and those that champion and candidate have
     right."""
     if not evaluations:
         return {}

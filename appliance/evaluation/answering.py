@@ -35,7 +35,7 @@ API_TOGETHER = 8
 
 
 class Answerer(Protocol):
-    """Context manager that answers questions."""
+    """Context manager that answers questions with a model."""
 
     together: int
     """Preferred batch size."""
@@ -45,14 +45,14 @@ class Answerer(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def refuses(self, task: Task) -> str:
-        """Returns the reason why the task cannot be asked; empty if it can."""
+        """Returns the reason why this answerer cannot be asked the task; empty if it can."""
 
     def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
         """Returns a rollout for each assignment, in order. Raises RefusedError without isolation, RenderingError."""
 
     @property
     def last_failure(self) -> str:
-        """The most recent infrastructure error."""
+        """Text of the most recent infrastructure error."""
 
 
 def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]], policy: Policy) -> list[Assignment]:

@@ -50,7 +50,7 @@ class EvaluationPlan(FrozenModel):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Tasksets without versions."""
+        """Names of the plan's tasksets, without versions."""
         return tuple(name.partition("@")[0] for name in self.tasksets)
 
 

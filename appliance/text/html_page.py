@@ -27,7 +27,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def document(title: str, body: str, note: str) -> str:
-    """Returns the whole file. `title` is text; `body` and `note` are trusted HTML."""
+    """Builds a whole HTML file. `title` is text; `body` and `note` are trusted HTML."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -38,7 +38,7 @@ def document(title: str, body: str, note: str) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """Returns a heading with its content; `content` is HTML."""
+    """Returns an HTML heading with its content; `content` is trusted HTML."""
     return f"<h2>{escape(title)}</h2>{content}"
 
 

@@ -76,7 +76,8 @@ class PairsFile:
         self._digest = ""
 
     def scan(self) -> PairsScan:
-        """Reads the whole file once. Raises AssayError that names the first faulty lines."""
+        """Reads the whole file of pairs once, and returns its count and digest. Raises AssayError that names the first
+        faulty lines."""
         faults: list[str] = []
         ids: dict[str, int] = {}
         count = faulty = 0
@@ -152,7 +153,7 @@ class PairsFile:
         return PairItem(name, spec, _text(found, self._kind.submission.key, empty=True))
 
     def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
-        """Returns spec fields that a text in a line's own spec sets."""
+        """Returns the spec fields that options in a line's own texts set, such as `set-info` in a claim."""
         asked: dict[str, Any] = {}
         for option in self._kind.options:
             if option.asked is not None and isinstance(text := own.get(option.field), str):
@@ -215,7 +216,8 @@ def _id(found: dict[str, Any]) -> str | int:
 
 
 def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
-    """Returns text, or a number as written; with `empty`, `null` is the empty text."""
+    """Returns the text of a key in a line of pairs, or a number as written; with `empty`, `null` is the empty text.
+    Raises _FaultError if it is neither."""
     if key not in found:
         raise _FaultError(f"`{key}` is missing")
     value = found[key]

@@ -32,8 +32,8 @@ LIMIT = 300
 
 
 def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) -> ExitCode:
-    """Runs the cases. Returns 1 if an attack passed, a control failed or a suspicion was missed; 5 if a case got no
-    verdict."""
+    """Runs the verifiers' self-test: attacks, idle agents and honest controls. Returns 1 if an attack passed, a control
+    failed or a suspicion was missed; 5 if a case got no verdict."""
     only = [_current_name(name) for name in only]
     try:
         with place.checker(jobs=jobs) as checker:
@@ -53,14 +53,14 @@ def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) 
 
 
 def show_catalogue(only: list[str], *, as_json: bool) -> None:
-    """Prints the attack catalogue as Markdown. Raises UsageError for JSON."""
+    """Prints the catalogue of attacks on verifiers as Markdown. Raises UsageError for JSON."""
     if as_json:
         raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
     typer.echo(attack_catalogue(trials(), [_current_name(name) for name in only]))
 
 
 def _current_name(name: str) -> str:
-    """Returns the present name of a kind, also for a retired name. Raises BadParameter."""
+    """Returns the present name of a kind of check, also for a retired name. Raises BadParameter for an unknown one."""
     try:
         return kind_named(name).name
     except KeyError:

@@ -92,7 +92,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
 
 
 def _cycle(core: Core, seed: int, console: Console) -> Cycle:
-    """Returns the night to run: an unfinished one, the finished demonstration, or a new one."""
+    """Returns the demonstration's night to run: an unfinished one, the finished demonstration, or a new one."""
     unfinished = core.cycles.unfinished()
     if unfinished is not None:
         core.readiness.require_configured(unfinished)
@@ -112,7 +112,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
 
 
 def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
-    """Runs the worker while showing the ledger's events."""
+    """Runs the worker on a cycle while showing the ledger's events; returns the cycle as it then is."""
     if cycle.state is not CycleState.RUNNING:
         return cycle
     seen = _last_event(core.ledger)
@@ -174,7 +174,7 @@ def _run_job(core: Core, cycle: Cycle) -> Job:
 
 
 def _verify(bundle: Path) -> bool:
-    """Verifies the bundle in a separate process without shared state; returns True if accepted."""
+    """Verifies a bundle in a separate process without shared state; returns True if accepted."""
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
 

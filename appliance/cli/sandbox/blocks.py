@@ -17,16 +17,17 @@ UNPARSABLE = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryErro
 
 
 class Blocks:
-    """Consumes lines and returns complete blocks."""
+    """Splits typed lines of Python into complete blocks."""
 
     def __init__(self, *, patient: bool = False) -> None:
-        """`patient`: as in a file, only the next statement or the end of input ends a block, not an empty line."""
+        """Creates a splitter without lines. `patient`: as in a file, only the next statement or the end of input ends a
+        block, not an empty line."""
         self._patient = patient
         self._lines: list[str] = []
 
     @property
     def open(self) -> bool:
-        """True if a block has begun and not ended."""
+        """True if a block of Python has begun and not ended."""
         return bool(self._lines)
 
     @property
@@ -35,7 +36,8 @@ class Blocks:
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
-        """Returns the blocks that end with this line: none, one, or two (the previous one and itself)."""
+        """Takes one more line of Python; returns the blocks that end with it: none, one, or two (the previous one and
+        itself)."""
         ended = []
         if self._lines and not GOES_ON.match(line) and _whole(self._source()):
             ended.append(self._take())
@@ -50,7 +52,7 @@ class Blocks:
         return ended
 
     def rest(self) -> list[str]:
-        """Returns the block that the end of input completes, if any."""
+        """Returns the block of Python that the end of input completes, if any, in a list."""
         return [self._take()] if self._source().strip() else []
 
     def drop(self) -> None:

@@ -87,7 +87,8 @@ def train(
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
-    """Raises TraceError for a line that a later stage could not read."""
+    """Reads the conversation files of a recipe's stages. Raises TraceError for a line that a later stage could not
+    read."""
     named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
     if not named:
         return
@@ -119,7 +120,7 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
 
 
 def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
-    """Returns the cycles of this recipe in its present form."""
+    """Returns the cycles that train by this recipe in its present form."""
     return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
 
 

@@ -150,7 +150,7 @@ def _facts(
     years = [born[one] for one in people]
 
     def living(first: int, last: int) -> int | None:
-        """Returns a random person born from `first` to `last`; None if there is none."""
+        """Returns a random person born from `first` to `last`; None if no person was."""
         low, high = bisect_left(years, first), bisect_left(years, last + 1)
         return people[rng.randrange(low, high)] if low < high else None
 
