@@ -65,7 +65,8 @@ class ApiClient(ApiConnection):
         return self.get(f"/v1/cycles/{_part(cycle)}", CycleDetail)
 
     def pass_counts(self, cycle: str) -> list[PassCount]:
-        """Returns how many of a cycle's rollouts passed, by purpose, taskset and level; takes seconds for large nights."""
+        """Returns how many of a cycle's rollouts passed, by purpose, taskset and level; takes seconds for large
+        nights."""
         return self.get(f"/v1/cycles/{_part(cycle)}/passes", list[PassCount])
 
     def cancel_cycle(self, cycle: str) -> Cycle:

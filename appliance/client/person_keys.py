@@ -125,7 +125,8 @@ def key_at(path: Path) -> PersonKey:
 
 
 def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
-    """Returns the key to sign with: the named file's, the person's, or the only one in the folder. Raises KeyFileError."""
+    """Returns the key to sign with: the named file's, the person's, or the only one in the folder. Raises
+    KeyFileError."""
     if named is not None:
         return key_at(named)
     if person is not None:

@@ -198,7 +198,8 @@ class Settings(ClientSettings):
     """CPU cores for the model; default: all that the process may use."""
 
     def origins(self) -> dict[str, str]:
-        """Returns the origin of every configuration key, dotted: `default`, or the file, variable or flag that set it."""
+        """Returns the origin of every configuration key, dotted: `default`, or the file, variable or flag that set
+        it."""
         return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:

@@ -203,7 +203,8 @@ class ConfiguredModel:
 
 
 def fault_of(folder: Path) -> str:
-    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete. Loads no weights."""
+    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete. Loads no
+    weights."""
     try:
         _read(folder)
     except ModelError as error:
@@ -268,7 +269,8 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
 
 
 def shape_in(folder: Path) -> Shape:
-    """Reads the shape of the model in a folder, for a memory plan. Raises UnusableModelError, which names the folder."""
+    """Reads the shape of the model in a folder, for a memory plan. Raises UnusableModelError, which names the
+    folder."""
     try:
         config, shapes = _read(folder)
         files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))

@@ -45,7 +45,8 @@ def report_pictures(report: NightReport) -> dict[str, Picture]:
 
 
 def history_pictures(promotions: Sequence[PromotionView]) -> dict[str, Picture]:
-    """Draws the gains and losses of each promotion as a picture, oldest first: gains to the right, losses to the left."""
+    """Draws the gains and losses of each promotion as a picture, oldest first: gains to the right, losses to the
+    left."""
     found = {}
     for number, one in enumerate(sorted(promotions, key=lambda made: made.at), 1):
         rows = [

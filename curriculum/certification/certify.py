@@ -158,7 +158,8 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
 def agent_answers(
     agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
 ) -> Sequence[str]:
-    """Returns the answers that one of the certification's agents gives to a task; the agent passes if any answer does."""
+    """Returns the answers that one of the certification's agents gives to a task; the agent passes if any answer
+    does."""
     question = "\n".join(message.text for message in draft.messages)
     match agent:
         case "reference":

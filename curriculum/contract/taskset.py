@@ -122,7 +122,8 @@ class Finite(Protocol):
     """Taskset of given items, each of which belongs to one split for ever."""
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """Draws one of the given items of that split and level. Raises LevelError, and ExhaustedError if none exists."""
+        """Draws one of the given items of that split and level. Raises LevelError, and ExhaustedError if none
+        exists."""
 
     def keys(self, split: Split) -> AbstractSet[str]:
         """Returns the question keys of all given items of that split."""

@@ -47,7 +47,8 @@ def folders_in(place: Path) -> list[Path]:
 
 
 def row_of_folder(folder: Path) -> HarborRow:
-    """Reads a Harbor task folder into a row, with its solution. Raises RowError with the reason if it cannot be used."""
+    """Reads a Harbor task folder into a row, with its solution. Raises RowError with the reason if it cannot be
+    used."""
     if folder.is_symlink():
         raise RowError("it is a link: name the folder itself")
     try:

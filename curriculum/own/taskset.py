@@ -45,7 +45,8 @@ GENERATED = 5
 
 
 def contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec that no honest answer passes: wrong test results, a false statement, or a number of twenty digits."""
+    """Returns a spec that no honest answer passes: wrong test results, a false statement, or a number of twenty
+    digits."""
     made: Spec
     if isinstance(draft.spec, ProgramSpec):
         made = _other_results(draft.spec, IMPOSSIBLE + number)

@@ -17,7 +17,8 @@ def azr(p: float, _similarity: float) -> float:
 
 
 def variance(p: float, _similarity: float) -> float:
-    """Returns the reward exp(-(p(1-p) - .25)^2 / .02): 1 if half of the rollouts solve the proposal (SPICE 2510.24684)."""
+    """Returns the reward exp(-(p(1-p) - .25)^2 / .02): 1 if half of the rollouts solve the proposal (SPICE
+    2510.24684)."""
     return math.exp(-((p * (1.0 - p) - 0.25) ** 2) / 0.02)
 
 

@@ -59,7 +59,8 @@ class TryCommands:
         ask: Callable[[], None],
         say: Say,
     ) -> None:
-        """Sets up the commands for one task. `python` is None if the task offers no Python; `ask` shows the question."""
+        """Sets up the commands for one task. `python` is None if the task offers no Python; `ask` shows the
+        question."""
         self.task, self.world, self.judge = task, world, judge
         self._python, self._ask, self._say = python, ask, say
         self.passed: bool | None = None
@@ -82,7 +83,8 @@ class TryCommands:
         return self._python is not None and self._python.several
 
     def do(self, line: str) -> bool:
-        """Runs a typed command; returns False once an answer passed or the person left. Raises SandboxError, OSError."""
+        """Runs a typed command; returns False once an answer passed or the person left. Raises SandboxError,
+        OSError."""
         name, _, rest = line.removeprefix(":").strip().partition(" ")
         rest = rest.strip()
         known: dict[str, Callable[[], bool | None]] = {
@@ -107,7 +109,8 @@ class TryCommands:
     # answers
 
     def _answer(self, text: str) -> bool:
-        """Judges the person's answer to the task; returns True if it passed. Raises BadRequestError for an empty one."""
+        """Judges the person's answer to the task; returns True if it passed. Raises BadRequestError for an empty
+        one."""
         if self.task.form is AnswerForm.WORLD:
             raise BadRequestError("the answer is the state of the world", hint="Submit it with `:done`.")
         if not text:

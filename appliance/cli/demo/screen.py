@@ -55,7 +55,8 @@ class RemainingTime:
         self._phase = ""
 
     def seconds(self, event: Event) -> float | None:
-        """Returns the estimated seconds to the demonstration's end, after an event; None if the event has no progress."""
+        """Returns the estimated seconds to the demonstration's end, after an event; None if the event has no
+        progress."""
         if event.kind == "phase":
             self._phase, within = event.text, 0.0
         elif "steps" in event.figures and event.kind in ("step", "warm_start", "evaluation"):

@@ -126,7 +126,8 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def daemon_processes(data: Path) -> frozenset[int]:
-    """Returns the process ids of the daemon that owns this data folder and of all its children; empty without an owner."""
+    """Returns the process ids of the daemon that owns this data folder and of all its children; empty without an
+    owner."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 

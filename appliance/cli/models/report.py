@@ -146,8 +146,8 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes a report's page, Markdown and pictures into a folder, and returns the files; without Pillow there are no
-    pictures. Raises UsageError if a report is already there."""
+    """Writes a report's page, Markdown and, with Pillow, pictures into a folder; returns the files. Raises UsageError
+    if a report is already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.pictures import report_pictures

@@ -59,7 +59,8 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
 
 
 def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
-    """Returns the sandbox backends that this name selects. Raises AssayError (4) for one that the policy does not use."""
+    """Returns the sandbox backends that this name selects. Raises AssayError (4) for one that the policy does not
+    use."""
     if name == ALL:
         return target.allowed
     wanted = backend_named(name)

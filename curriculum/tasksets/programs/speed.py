@@ -96,7 +96,8 @@ def _recursions(level: int, rng: Random) -> Item:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Makes a task to speed up a loop that adds the numbers, or their squares, below n that leave certain remainders."""
+    """Makes a task to speed up a loop that adds the numbers, or their squares, below n that leave certain
+    remainders."""
     modulus = rng.randint(5, 15) + 4 * level
     kept = sorted(rng.sample(range(modulus), 1 + level))
     squares = level >= 2
