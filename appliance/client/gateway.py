@@ -51,7 +51,8 @@ class SessionRow(FrozenModel):
 
 
 def becomes_task(row: SessionRow, otherwise: str) -> str:
-    """Describes how a kept session became a task, or why it cannot; returns `otherwise` while it may still become one."""
+    """Describes how a kept session became a task, or why it cannot; returns `otherwise` while it may still become
+    one."""
     return row.no_task or (f"is one of {row.task_of}" if row.task_of else otherwise)
 
 
