@@ -154,8 +154,8 @@ class Difficulty(FrozenModel):
         return rng.choices(places, chances)[0]
 
     def _promise(self, place: Place, levels: int, rng: Random) -> float:
-        """Returns a place's weight in the draw: 1 if all pass rates drawn from its posterior lie within the band, else
-        little. A place never asked gets one draw."""
+        """Returns a place's weight in the draw of the next task. It is 1 if all pass rates drawn from its posterior lie
+        within the band, else little. A place never asked gets one draw."""
         a, b = self.posterior(place, levels)
         draws = DRAWS if _key(place) in self.counts else 1
         inside = all(LOW <= rng.betavariate(a, b) <= HIGH for _ in range(draws))

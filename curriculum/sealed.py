@@ -312,7 +312,7 @@ def _fresh(
     *,
     divided: bool,
 ) -> Task | None:
-    """Draws a sealed task of one topic whose question is not in `seen`, and adds its key there; None if exhausted.
+    """Draws a sealed task of one topic whose question is not in `seen`, and adds its key there. None if exhausted.
     Redraws what `trained` matches."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]

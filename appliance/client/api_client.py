@@ -187,7 +187,7 @@ class ApiClient(ApiConnection):
         return self.post(f"/v1/models/{_part(candidate)}/{verdict}", _signed(envelope), Approved)
 
     def evaluate(self, model: str) -> Cycle:
-        """Starts a cycle that evaluates a model anew beside the champion; ApiError with exit code 4 while a cycle is
+        """Starts a cycle that evaluates a model anew beside the champion. ApiError with exit code 4 while a cycle is
         unfinished."""
         return self.read(self.request("POST", f"/v1/models/{_part(model)}/evaluate", {}, b"{}"), Cycle)
 

@@ -62,7 +62,7 @@ class TasksetOutcome(FrozenModel):
 
 
 def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence[Evaluation]) -> list[TasksetOutcome]:
-    """Returns the outcome of each taskset in the cycle's recipe; empty if nothing is trained, or before the tasksets
+    """Returns the outcome of each taskset in the cycle's recipe. Empty if nothing is trained, or before the tasksets
     are chosen."""
     plan = cycle.plan
     if cycle.kind == "evaluation" or "tasksets" not in plan:
@@ -146,8 +146,7 @@ def _outcome(
 
 
 def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
-    """Names the most frequent ways in which rollouts ended, none of which passed: out of tokens, too many calls and so
-    on."""
+    """Names the most frequent ways in which rollouts ended without passing, such as too many tool calls."""
     rollouts = sum(one.rollouts for one in counts)
     tokens, cut, calls = limits
     ways = {

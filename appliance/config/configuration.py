@@ -203,7 +203,7 @@ class Settings(ClientSettings):
         return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:
-        """Returns the configuration as one `key = value` line per key in TOML syntax; `origins` adds each origin as an
+        """Returns the configuration as one `key = value` line per key in TOML syntax. `origins` adds each origin as an
         aligned comment."""
         lines = {
             key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"

@@ -29,7 +29,7 @@ from runtime.model import UnitName
 
 @cache
 def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
-    """Returns the docstring of each documented field of a settings model, by name; a class's own docstring wins over
+    """Returns the docstring of each documented field of a settings model, by name. A class's own docstring wins over
     its parents'."""
     found: dict[str, str] = {}
     for one in reversed(shape.__mro__):

@@ -111,7 +111,7 @@ class Series:
 
 
 def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float | None = None) -> Picture:
-    """Draws a chart of lines on shared axes, from 0 or below to `top`; the first is blue, the second orange."""
+    """Draws a chart of lines on shared axes, from 0 or below to `top`. The first is blue, the second orange."""
     picture = Picture(title)
     points = [point for one in series for point in one.points if all(map(math.isfinite, point))]
     picture.shapes.append(Label(MARGIN / 2, 18, f"{title}{f' ({unit})' if unit else ''}"))
@@ -161,7 +161,7 @@ class Bar:
 
 
 def bars(title: str, rows: Sequence[Bar]) -> Picture:
-    """Draws a chart of bars from 0 to the right, or to the left if negative, each with interval and figure."""
+    """Draws a chart of bars, each with interval and figure. They go from 0 to the right, or to the left if negative."""
     step, top, names = 24, 34, 170
     picture = Picture(title, height=max(80, top + step * len(rows) + 16))
     picture.shapes.append(Label(MARGIN / 2, 18, title))

@@ -54,7 +54,7 @@ class Layer:
         return variable_of(key) if self.spelling else self.name
 
     def value(self, given: Any, shape: Any) -> Any:
-        """Converts a configuration value as given to the form it has in a file: variables are text, and compound values
+        """Converts a configuration value as given to the form it has in a file. Variables are text, and compound values
         are parsed as TOML."""
         if not (self.spelling.startswith(PREFIX) and isinstance(given, str) and _is_written(shape)):
             return given

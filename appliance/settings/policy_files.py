@@ -33,8 +33,8 @@ def in_force_file(data: Path) -> Path:
 
 
 def written_policy(data: Path) -> tuple[bytes, str]:
-    """Returns the content of the owner's policy file as it is now, else of the packaged one, and its name for messages.
-    Raises PolicyError."""
+    """Returns the owner's policy file as it is now, else the packaged one, with its name for messages. Raises
+    PolicyError."""
     return read_content(policy_file(data))
 
 

@@ -201,7 +201,7 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Returns the first of these columns that has a value, as stripped text; a list of one item counts as that item.
+    """Returns the first of these columns that has a value, as stripped text. A list of one item counts as that item.
     Empty for values other than texts, numbers and dates."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:

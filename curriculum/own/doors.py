@@ -17,7 +17,7 @@ Door = Callable[[OwnRow], str]
 
 
 def not_there(known: Collection[str]) -> Door:
-    """Returns a filter that rejects a row whose question key is in `known` at call time; the caller adds keys of
+    """Returns a filter that rejects a row whose question key is in `known` at call time. The caller adds keys of
     accepted rows."""
 
     def door(row: OwnRow) -> str:
@@ -43,7 +43,7 @@ def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
 
 
 def _too_near(match: Match) -> str:
-    """Returns the reason for rejecting a question that matches a sealed one; it differs for the same question and a
+    """Returns the reason for rejecting a question that matches a sealed one. It differs for the same question and a
     close one."""
     if match.check in (Check.KEY, Check.EXACT):
         return "its question is sealed: models are evaluated on it"

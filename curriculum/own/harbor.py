@@ -36,7 +36,7 @@ class HarborRow(NamedTuple):
 
 
 def folders_in(place: Path) -> list[Path]:
-    """Returns the Harbor task folders at a path: the path itself if it has a task.toml, else all subfolders if any has
+    """Returns the Harbor task folders at a path. The path itself if it has a task.toml, else all subfolders if any has
     one."""
     if not place.is_dir():
         return []

@@ -43,8 +43,7 @@ class OwnRow(FrozenModel):
 
     @model_serializer(mode="wrap")
     def _without_what_nobody_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Serializes a row without its world fields if it has no world, so that older rows keep their content and
-        digests."""
+        """Serializes a row, without world fields if it has no world. So older rows keep their content and digests."""
         found: dict[str, Any] = dump(self)
         if self.environment == "python":
             for name in ("environment", "world", "tools", "turns"):

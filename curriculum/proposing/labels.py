@@ -69,7 +69,7 @@ _LABELS: WeakSet[ProvenLabel] = WeakSet()
 
 
 def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
-    """Makes the label of a proposed task; only for modules that execute and prove, with a result they have just
+    """Makes the label of a proposed task. Only for modules that execute and prove, with a result they have just
     obtained."""
     label = object.__new__(ProvenLabel)
     for name, value in (("basis", basis), ("of", of), ("answer", answer)):

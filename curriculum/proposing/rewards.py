@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 def azr(p: float, _similarity: float) -> float:
-    """Returns the reward 1 - p if some rollouts solved the proposal and some did not, else 0 (Absolute Zero 2505.03335,
-    section 3.1)."""
+    """Returns the reward 1 - p if some rollouts solved the proposal and some did not, else 0. From Absolute Zero
+    (2505.03335, section 3.1)."""
     return 1.0 - p if 0.0 < p < 1.0 else 0.0
 
 
@@ -51,7 +51,7 @@ def reward(name: str, passed: int, judged: int, similarity: float = 0.0) -> floa
 
 
 def advantages(rewards: Sequence[float]) -> list[float]:
-    """Returns (r - mean) / std for the reward r of each proposal of a step, across problems; zeros if all rewards are
+    """Returns (r - mean) / std for the reward r of each proposal of a step, across problems. Zeros if all rewards are
     equal."""
     if not rewards:
         return []

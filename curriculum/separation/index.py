@@ -64,8 +64,8 @@ class SeparationIndex:
         return frozenset(self._keys)
 
     def met_by(self, task: Task, *, written: bool) -> Match | None:
-        """Returns the evaluation question that a task copies, by the rules for a text `written` by a person, or
-        generated; None if none."""
+        """Returns the evaluation question that a task copies, or None. Tasks `written` by a person have other rules
+        than generated ones."""
         return self.met_by_text(text_of(task), task.key) if written else self.met_by_task(task)
 
     def met_by_task(self, task: Task) -> Match | None:

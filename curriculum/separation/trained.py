@@ -22,8 +22,7 @@ class TrainedQuestions:
         self._marks = {mark for task in tasks for mark in _marks_of(task)}
 
     def meets(self, task: Task) -> bool:
-        """True if a task trained on before has the same numbers and check as this one, and differs in at most one
-        word."""
+        """True if a question trained on before has the same numbers and check, and differs in at most one word."""
         return bool(self._marks) and not self._marks.isdisjoint(_marks_of(task))
 
 

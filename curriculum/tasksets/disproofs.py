@@ -119,8 +119,7 @@ def _equalities(level: int, rng: Random) -> Claim:
 
 
 def _sequences(level: int, rng: Random) -> Claim:
-    """Makes a true or false Lean statement about a sequence with a first term and a rule: is a later term the given
-    number?"""
+    """Makes a true or false Lean statement that a term of a sequence, given by first term and rule, has some value."""
     start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
     true = rng.random() < 0.5
     value = start + at * step

@@ -100,8 +100,8 @@ def _equations(level: int, rng: Random) -> Theorem:
 
 
 def _recurrence(level: int, rng: Random) -> Theorem:
-    """Makes a Lean theorem on a sequence with constant growth: one value, then its closed form, then two to four equal
-    sequences."""
+    """Makes a Lean theorem on a sequence with constant growth. It asks for one value, then for the closed form, then
+    for two to four equal sequences."""
     f = rng.choice("fgsu")
     start, step = rng.randint(1, 99), rng.randint(2, 99)
     key = f"{level} {start} {step}"

@@ -36,8 +36,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def schema_fault(schema: dict[str, Any]) -> str:
-    """Returns the fault of a foreign tool's JSON Schema, as the end of a sentence about its parameters; empty if
-    valid."""
+    """Returns the fault of a foreign tool's JSON Schema, to end a sentence about its parameters; empty if valid."""
     text = json.dumps(schema)
     if len(text) > CHARS:
         return f"must have at most {CHARS} characters"

@@ -140,7 +140,7 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Requests the world's submission, without waiting; None if it is too large, or if a command of the model's
+        """Requests the world's submission, without waiting. None if it is too large, or if a command of the model's
         ended the world."""
         if self._ended:
             nothing: Future[str | None] = Future()
@@ -300,8 +300,7 @@ class World(ClosesOnExit):
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """Returns the line that follows the mark in a call's output, with the call's result; an empty line without a
-    mark."""
+    """Returns the line that follows the mark in a call's output, with the call's result. An empty line without a mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 

@@ -50,8 +50,8 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
 
 
 def accept(data: Path, kept: Sequence[Path]) -> Head:
-    """Checks every line of the audit log, then writes its head into the files outside the data folder and returns it.
-    Raises LedgerError while a daemon uses the folder, AssayError for an invalid log."""
+    """Checks the audit log, then writes its head into the files outside the data folder and returns it. Raises
+    LedgerError while a daemon uses the folder, AssayError for an invalid log."""
     checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
     head = checked.found.head
     if not checked.holds or head is None:

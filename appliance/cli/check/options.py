@@ -50,7 +50,7 @@ def missing(flag: str, metavar: str) -> UsageError:
 
 
 def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
-    """Raises AssayError unless exactly one of a file of pairs and a single check is given; `single` are flags of the
+    """Raises AssayError unless exactly one of a file of pairs and a single check is given. `single` are flags of the
     latter."""
     if run.pairs is not None and single:
         raise UsageError(f"{single[0]} and --pairs cannot be combined", "give one of them")
@@ -71,8 +71,8 @@ def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
 
 
 def key_option(kind: Kind) -> KindOption | None:
-    """Returns the option of a kind of check that each line of a pairs file gives under its own name, such as `gold`;
-    None if it has none."""
+    """Returns the option that each line of a pairs file gives under its own name, such as `gold`. None if this kind of
+    check has none."""
     required = kind.spec.load().model_fields
     return next(
         (
@@ -97,8 +97,8 @@ def require_toolchain(folder: Path | None) -> None:
 
 
 def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges the fields of a check's spec: from a text file itself, then --spec, then the options; `values` are by
-    flag. Raises AssayError, SpecError."""
+    """Merges the fields of a check's spec from its sources. A text file itself comes first, then --spec, then the
+    options; `values` are by flag. Raises AssayError, SpecError."""
     read: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for option in kind.options:

@@ -216,7 +216,7 @@ def _id(found: dict[str, Any]) -> str | int:
 
 
 def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
-    """Returns the text of a key in a line of pairs, or a number as written; with `empty`, `null` is the empty text.
+    """Returns the text of a key in a line of pairs, or a number as written. With `empty`, `null` is the empty text.
     Raises _FaultError if it is neither."""
     if key not in found:
         raise _FaultError(f"`{key}` is missing")

@@ -138,8 +138,8 @@ class Results:
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
-    """Converts an error in writing the result file to a usage error (2), except for faults of the machine such as a
-    full disk."""
+    """Converts an error in writing the result file to a usage error (2). Keeps faults of the machine, such as a full
+    disk."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
     return UsageError(f"{path}: {error.strerror}", "name another, writable --out")
@@ -150,7 +150,7 @@ def about_path(path: Path) -> Path:
 
 
 def _result(line: bytes) -> dict[str, Any] | None:
-    """Parses a line of a result file; None for an incomplete line, or zeros that the disk has not replaced yet."""
+    """Parses a line of a result file. None for an incomplete line, or zeros that the disk has not replaced yet."""
     try:
         found = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):

@@ -77,7 +77,7 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
 
 
 def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
-    """Prints how many pairs of a file passed and failed: on standard output if the results are in a file, else on
+    """Prints how many pairs of a file passed and failed. On standard output if the results are in a file, else on
     standard error."""
     checked = counts.total() - before
     if out is not None and as_json:

@@ -102,7 +102,7 @@ SECONDS = 120.0
 def assess_spec(
     target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
 ) -> ExitCode:
-    """Tests a check with wrong submissions and a right one, and prints the findings; returns 1 if it accepts a wrong
+    """Tests a check with wrong submissions and a right one, and prints the findings. Returns 1 if it accepts a wrong
     one. Raises SpecError if it is unusable or rejects the right one."""
     assert kind.assess is not None
     if kind.runs:
@@ -278,7 +278,7 @@ def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Yields a file of pairs as a stream that can be read twice; a copy if the source cannot be rewound."""
+    """Yields a file of pairs as a stream that can be read twice. A copy if the source cannot be rewound."""
     with _file(path) as stream:
         if stream.seekable():
             yield stream

@@ -46,7 +46,7 @@ ENOUGH = 0.02
 
 
 class RemainingTime:
-    """Estimates the remaining time of a demonstration: phases have fixed shares, and the pace of the last minutes gives
+    """Estimates the remaining time of a demonstration. Phases have fixed shares, and the pace of the last minutes gives
     the speed."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

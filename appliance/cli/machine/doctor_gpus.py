@@ -64,8 +64,8 @@ class Probed:
 
 
 def probe(command: Sequence[str] = PROBE_COMMAND, seconds: float = PROBE_SECONDS) -> Probed:
-    """Counts the GPUs that torch can use, and tries copies between each two of them, in a process that is killed at the
-    timeout."""
+    """Counts the GPUs that torch can use, and tries copies between each two of them. Runs in a process that is killed
+    at the timeout."""
     try:
         tried = subprocess.run(
             list(command), capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
@@ -157,7 +157,7 @@ def driver() -> str:
 
 
 def others(table: str | None, own: Collection[int]) -> DoctorCheck:
-    """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown); those in
+    """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown). Those in
     `own` are skipped. A table of None means that the driver's tool did not answer."""
     if table is None:
         return warning("gpu users", "nvidia-smi did not list their users", "run `nvidia-smi` to see why")

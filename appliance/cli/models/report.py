@@ -168,7 +168,7 @@ def new_folder(folder: Path, *pages: Path) -> None:
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
-    """Writes pictures as PNG files by name, and returns the files; without Pillow, reports that on standard error and
+    """Writes pictures as PNG files by name, and returns the files. Without Pillow, reports that on standard error and
     writes none."""
     try:
         import PIL  # noqa: F401

@@ -32,12 +32,12 @@ class Blocks:
 
     @property
     def between(self) -> bool:
-        """True if a shell command may come now: at a prompt for a new block, or after a complete one in a file."""
+        """True if a shell command may come now. That is at a prompt for a new block, or after a complete one in a file."""
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
-        """Takes one more line of Python; returns the blocks that end with it: none, one, or two (the previous one and
-        itself)."""
+        """Takes one more line of Python and returns the blocks that end with it. None, one, or two: the previous one
+        and itself."""
         ended = []
         if self._lines and not GOES_ON.match(line) and _whole(self._source()):
             ended.append(self._take())

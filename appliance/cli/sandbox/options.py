@@ -38,8 +38,8 @@ GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
 def for_hours(known: Limits, rules: ResourceRules) -> Limits:
-    """Returns sandbox limits widened, within the policy, for a person at a prompt: each line is a call and a snapshot,
-    and the person can stop slow ones."""
+    """Widens sandbox limits, within the policy, for a person at a prompt. There each line is a call and a snapshot, and
+    the person can stop slow ones."""
     most = places.most_of(rules)
     wider = {name: max(getattr(known, name), min(least, most.get(name, least))) for name, least in AT_A_PROMPT.items()}
     return known.model_copy(update=wider)

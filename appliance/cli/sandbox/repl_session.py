@@ -37,7 +37,7 @@ class ReplSession:
         self._keeps = True
 
     def run(self, code: str, show: Callable[[CallResult], None]) -> None:
-        """Runs a block of Python in the sandbox and shows its result; reports the sandbox's state if the call was
+        """Runs a block of Python in the sandbox and shows its result. Reports the sandbox's state if the call was
         stopped. Raises SandboxError if no replacement sandbox is available."""
         self._keep()
         try:
@@ -66,7 +66,7 @@ class ReplSession:
             self._forget()
 
     def _interruptible(self, code: str) -> CallResult:
-        """Runs code in the sandbox on another thread, so that this one receives Ctrl-C; an interrupted call ends with
+        """Runs code in the sandbox on another thread, so that this one receives Ctrl-C. An interrupted call ends with
         its sandbox."""
         answer: Future[CallResult] = Future()
 

@@ -83,7 +83,7 @@ def cli_page() -> str:
 
 
 def _helps(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
-    """Yields the words and the help text of a program, and of each of its commands that is not a group."""
+    """Yields name and help text of a program, and of each of its commands that is not a group."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     context.terminal_width = context.max_content_width = 110
     names = command.list_commands(context) if hasattr(command, "list_commands") else []

@@ -55,7 +55,7 @@ def _model(output: JsonOutput) -> type[BaseModel]:
 
 
 def fields() -> list[str]:
-    """Lists everything printed with `--json`: one line per command and document, per field with its type, and per value
+    """Lists everything printed with `--json`. One line per command and document, per field with its type, and per value
     of an enumeration."""
     printed = [
         f"{command}: {said_of(output)}".rstrip() for command, outputs in sorted(OUTPUTS.items()) for output in outputs

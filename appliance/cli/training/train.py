@@ -125,8 +125,8 @@ def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """Resumes the unfinished cycle of this recipe, which a daemon also does by itself, or else the newest one that was
-    set aside."""
+    """Resumes the unfinished cycle of this recipe, or else the newest one that was set aside. A daemon also resumes the
+    unfinished one by itself."""
     from appliance.errors import AssayError, ExitCode
     from appliance.records.cycles import CycleState
 

@@ -66,8 +66,7 @@ def drawn(
     rng: Random, obstacles: Sequence[str], *, rooms: int, height: int, width: int, walls: float, pits: int, wrap: bool,
     falls: bool,
 ) -> str | None:  # fmt: skip
-    """Draws a map of a game's level, with that many rooms and each of these obstacles; None if something did not
-    fit."""
+    """Draws a map of a game's level with these rooms and obstacles; None if something did not fit."""
     made = Drawing(rng, rooms, height, [rng.randint(width - 1, width + 1) for _ in range(rooms)], wrap=wrap)
     put: list[object] = []
     in_way = [obstacle for obstacle in obstacles if obstacle not in ("tokens", "boxes")]

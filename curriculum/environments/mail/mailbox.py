@@ -43,8 +43,7 @@ def day_number(number: int) -> str:
 
 
 def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
-    """Returns the setup of a mailbox world: its seed, the number of other messages, the reserved names and the task's
-    own messages."""
+    """Returns the setup of a mailbox world: seed, number of other messages, reserved names and the task's own messages."""
     return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
 
 

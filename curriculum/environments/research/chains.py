@@ -96,7 +96,7 @@ def value_of(graph: FactGraph, chain: FactChain) -> int:
 
 
 def end_of(chain: FactChain) -> str:
-    """Returns the kind of value at the end of a chain of facts, for example year, count or a kind of entity."""
+    """Returns the kind of value at the end of a chain of facts: year, count, or a kind of entity."""
     row = RELATIONS[chain.hops[-1].relation]
     return row.subject if chain.hops[-1].back else row.value
 

@@ -191,8 +191,8 @@ class Tested:
 
 
 def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
-    """Draws a program of `steps` steps, plus an end if the topic has ends, with tests that distinguish it from simpler
-    programs."""
+    """Draws a program of `steps` steps with tests that distinguish it from simpler ones. If the topic has ends, one is
+    added."""
     for _ in range(ATTEMPTS):
         chain = drawn_chain(topic, steps, rng)
         arguments = [*topic.edges, *(topic.draw(rng) for _ in range(SHOWN + HIDDEN - len(topic.edges)))]

@@ -49,7 +49,7 @@ def program_taskset(
 
 
 def _made(name: str, level: int, rng: Random) -> Item:
-    """Makes a task to write a Python function of `level + 2` steps, plus an end if its topic has ends."""
+    """Makes a task to write a Python function of `level + 2` steps. If its topic has ends, one is added."""
     topic = TOPICS[name]
     tested = tested_chain(topic, level + 2, rng)
     end = "" if topic.ends else "It returns what is there then.\n"

@@ -125,7 +125,7 @@ class TestedBlock:
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """Draws a program of that level, from 0, with test calls that detect at least NOTICED of TRIED programs with one
+    """Draws a program of that level, from 0, with test calls. They detect at least NOTICED of TRIED programs with one
     change."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)

@@ -142,7 +142,7 @@ _TURNS = (
 
 
 def _magic(level: int, rng: Random) -> Item:
-    """Makes a puzzle of a magic square, in which all lines of three have equal sums; a few known numbers determine the
+    """Makes a puzzle of a magic square, in which all lines of three have equal sums. A few known numbers determine the
     rest."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
@@ -223,7 +223,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> set[int]:
-    """Returns up to `count` cells of a square whose digits are determined by the row and column sums and the others."""
+    """Returns up to `count` cells of a square that its row and column sums and the other cells determine."""
     hidden: set[int] = set()
     for cell in rng.sample(range(size * size), size * size):
         if len(hidden) < count and _count_sums(size, sorted({*hidden, cell}), list(full), 2) == 1:

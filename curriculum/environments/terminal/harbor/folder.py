@@ -282,8 +282,8 @@ def _foreign(
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
-    """Returns the paths of the files to judge: the listed artifacts, else files of the working folder that the texts
-    name."""
+    """Returns the paths of the files to judge. They are the listed artifacts, else files of the working folder that the
+    texts name."""
     listed = settings.get("artifacts", [])
     if isinstance(listed, list):
         listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
