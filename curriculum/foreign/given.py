@@ -36,7 +36,8 @@ SCORED = "the server scores it, so it is never trained on: add such tasks from a
 
 
 class GivenTask(NamedTuple):
-    """Task for an MCP server as its owner gave it. `values` is None if the row is unreadable, and `problem` says why."""
+    """Task for an MCP server as its owner gave it. `values` is None if the row is unreadable, and `problem` says
+    why."""
 
     origin: str
     values: Mapping[str, Any] | None
@@ -150,7 +151,8 @@ def _scored(task: GivenTask) -> OwnRow:
 
 
 def _listed(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerListing | str:
-    """Starts an MCP server twice and returns its tool list if both agree. Else the reason why its tasks cannot be made."""
+    """Lists the tools of an MCP server twice, each time started anew. Returns the list if both agree, else the reason
+    why no tasks can be made."""
     try:
         first, second = (_ask(pool, package, arguments) for _ in range(2))
     except CurriculumError as error:

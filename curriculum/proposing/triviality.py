@@ -91,6 +91,7 @@ def _others(value: Value) -> list[Value]:
 
 
 def _more(items: list[Value]) -> list[Value]:
-    """Returns a one-item list to append to `items`. The item has the type of the last one, or is 3 if none can be made."""
+    """Returns a one-item list to append to `items`. The item has the type of the last one, or is 3 if none can be
+    made."""
     others = _others(items[-1]) if items else []
     return others[:1] or [3]

@@ -70,7 +70,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _groups(level: int, rng: Random) -> Item:
-    """Asks which customer, town or article ranks at some place by value in a CSV file of orders, and its total."""
+    """Asks which customer, town or article of a CSV file's orders has some rank by value, and its total."""
     rows = _orders(level, rng)
     by, what = rng.choice(((1, "customer"), (2, "town"), (3, "article")))
     totals: Counter[str] = Counter()

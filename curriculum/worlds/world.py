@@ -300,7 +300,8 @@ class World(ClosesOnExit):
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """Returns the line that follows the mark in a call's output, with the call's result. An empty line without a mark."""
+    """Returns the line that follows the mark in a call's output, with the call's result. An empty line without a
+    mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 

@@ -99,7 +99,8 @@ def verify(
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """Collects the log warnings of verifiers and runtime within the block, for a bundle's report instead of the screen."""
+    """Collects the log warnings of verifiers and runtime within the block, for a bundle's report instead of the
+    screen."""
     notes: list[str] = []
 
     class VerifyListener(logging.Handler):

@@ -112,7 +112,8 @@ def show_job(detail: JobDetail) -> None:
 
 
 def _meaning(job: Job) -> str | None:
-    """Describes a person's validation of a job's check, or how to validate it. None if it can no longer be validated."""
+    """Describes a person's validation of a job's check, or how to validate it. None if it can no longer be
+    validated."""
     if job.validation is not None:
         verb = "means" if job.validation.verdict == "meant" else "does not mean"
         return f"the check {verb} what was asked: {job.validation.person}, {job.validation.created}"

@@ -126,14 +126,15 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def daemon_processes(data: Path) -> frozenset[int]:
-    """Returns the process ids of the daemon that owns this data folder and of all its children. Empty without an owner."""
+    """Returns the process ids of the daemon that owns this data folder and of all its children. Empty without an
+    owner."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 
 
 def handed_over(settings: Settings) -> int:
-    """Returns the size in bytes of the weights passed to a learner or an engine. 0 without a readable model, which has
-    its own check."""
+    """Returns the size in bytes of the weights passed to a learner or an engine. Returns 0 without a readable model,
+    which has its own check."""
     try:
         _, shape = shape_named(settings, "")
     except HintedError:
@@ -243,8 +244,8 @@ def policy(data: Path) -> DoctorCheck:
 
 
 def _least_room(data: Path) -> float:
-    """Returns the free disk space in GiB that the policy requires. 0 without a readable policy, which has its own
-    check."""
+    """Returns the free disk space in GiB that the policy requires. Returns 0 without a readable policy, which has its
+    own check."""
     try:
         return policy_files.load_policy(data).resources.min_free_gib
     except PolicyError:

@@ -32,7 +32,8 @@ class Blocks:
 
     @property
     def between(self) -> bool:
-        """True if a shell command may come now. That is at a prompt for a new block, or after a complete one in a file."""
+        """True if a shell command may come now. That is at a prompt for a new block, or after a complete one in a
+        file."""
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
