@@ -58,7 +58,7 @@ class Catalog:
         return {}
 
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
-        """Returns a catalog in which these tasksets replace the given domain."""
+        """Returns a copy of the catalog in which these tasksets replace the given domain."""
         return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
 
     def named(self, name: str) -> Taskset:

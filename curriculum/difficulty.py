@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Result of one group: passed rollouts, of those that were judged."""
+    """Result of one group of rollouts at a place: how many passed, of those that were judged."""
 
     place: Place
     passed: int

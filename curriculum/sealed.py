@@ -48,7 +48,7 @@ class SealedSet:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the task ids in order."""
+        """SHA-256 of the ids of the sealed tasks, in order."""
         return hashlib.sha256("\n".join(task.id for task in self.tasks).encode()).hexdigest()
 
     @cached_property
@@ -181,7 +181,7 @@ class TaskStream:
         return replace(self, exclude=self.exclude | more) if more else self
 
     def _used_up(self, seen: AbstractSet[str]) -> Iterator[str]:
-        """Yields finite tasksets whose items are all `seen`."""
+        """Yields the stream's finite tasksets whose items are all in `seen`."""
         for name in self.tasksets:
             finite = self.catalog.finite(name)
             if finite is not None and finite.keys(self.split) <= seen:

@@ -47,7 +47,7 @@ def split_of_question(key: str) -> Split:
 
 
 def seeds(split: Split, start: int = 0) -> Iterator[int]:
-    """Yields all seeds of the split, ascending, from the `start`-th on."""
+    """Yields all seeds that belong to the split, ascending, from the `start`-th on."""
     if start < 0:
         raise SeedError(f"invalid start {start}", hint="count seeds from 0")
     return iter(range(_RESIDUE[split] + start * len(_SPLIT), LIMIT, len(_SPLIT)))

@@ -59,7 +59,8 @@ def _missing(shipped: dict[str, Any]) -> str:
 
 
 def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
-    """Yields the missing requirements of these checks and this environment."""
+    """Yields what these kinds of checks and this environment need and this machine lacks. Yields empty texts for what
+    it has."""
     from curriculum.adapters import ADAPTERS
     from verifiers.registry import kind_named
 

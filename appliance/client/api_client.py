@@ -105,7 +105,7 @@ class ApiClient(ApiConnection):
         return self.get("/v1/machine", MachineView)
 
     def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditLine]:
-        """Returns audit log entries below the number `before`, newest first."""
+        """Returns entries of the audit log below the number `before`, newest first."""
         return self.get("/v1/audit", list[AuditLine], before=before, limit=limit)
 
     def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
@@ -136,11 +136,12 @@ class ApiClient(ApiConnection):
 
     # what a person can do
     def start_cycle(self, request: StartCycle | None = None) -> Cycle:
-        """Starts a cycle now; returns the unfinished one instead if there is one."""
+        """Starts a cycle now and returns it; if one is unfinished, returns that one instead."""
         return self.post("/v1/cycles", request or StartCycle(), Cycle)
 
     def start_training(self, request: StartTraining) -> Cycle:
-        """Starts a training in stages; ApiError with exit code 4 while another cycle is unfinished."""
+        """Starts a training in stages and returns its cycle; ApiError with exit code 4 while another cycle is
+        unfinished."""
         return self.post("/v1/trainings", request, Cycle)
 
     def put_traces(self, content: bytes) -> StoredFile:
@@ -177,7 +178,7 @@ class ApiClient(ApiConnection):
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/resume", {}, b"{}"), Job)
 
     def retry(self, job: str) -> Job:
-        """Creates a new job with the same question and the next seed."""
+        """Submits a new job with the same question and the next seed, and returns it."""
         return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/retry", {}, b"{}"), Job)
 
     def judge(self, verdict: Literal["approve", "reject"], candidate: str, envelope: bytes) -> Approved:
@@ -235,7 +236,7 @@ class ApiClient(ApiConnection):
         return self.post("/v1/policy", change, PolicyInForce)
 
     def shutdown(self) -> None:
-        """Asks the daemon to stop; the answer comes before it does."""
+        """Asks the daemon to stop; returns before it has stopped."""
         self.request("POST", "/v1/shutdown", {}, b"{}")
 
 

@@ -122,7 +122,7 @@ class FamilyComparison(FrozenModel):
 
 
 class ModelComparison(FrozenModel):
-    """Two models on the same sealed items, from an evaluation in the ledger."""
+    """Results of two models on the same sealed items, from an evaluation in the ledger."""
 
     a: str
     b: str
@@ -303,7 +303,7 @@ class CandidateEvidence(FrozenModel):
 
 
 class BudgetView(FrozenModel):
-    """The rest of the quarter's promotion budget."""
+    """State of the quarter's promotion budget, which bounds the chance of a false promotion."""
 
     quarter: str
     alpha: float

@@ -64,5 +64,5 @@ def block(rate: float | None) -> str:
 
 
 def zone(rate: float) -> str:
-    """Rates a pass rate as "hard" or "easy"; empty if worth training on."""
+    """Returns "hard" for a low pass rate, "easy" for a high one; empty if worth training on."""
     return "hard" if rate < LOW else "easy" if rate > HIGH else ""

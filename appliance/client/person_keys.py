@@ -50,7 +50,7 @@ class KeyFileError(HintedError):
 
 
 class WrongPassphraseError(KeyFileError):
-    """The passphrase does not open the key; another one may."""
+    """The passphrase does not open the person's key; another one may."""
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class SandboxSettings(Limits):
     """Processes forked ahead in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
-        """Returns the limits of one sandbox."""
+        """Returns the limits of one sandbox, without the broker's settings."""
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 

@@ -76,7 +76,7 @@ def cluster_folder(settings: Settings, data: Path) -> Path:
 
 
 def cluster_token(settings: Settings, data: Path) -> Path:
-    """Returns the file of the cluster's secret."""
+    """Returns the path of the file with the cluster's secret."""
     return settings.cluster.token or data / "cluster-token"
 
 

@@ -147,7 +147,8 @@ def score_of(counts: Sequence[tuple[int, int]], k: int) -> EvaluationScore | Non
 
 
 def score(values: Sequence[float], attempts: int) -> EvaluationScore | None:
-    """Returns the mean of per-question values with its interval, from `attempts` in total; None without values."""
+    """Returns the mean of per-question values with its interval; None without values. `attempts` is the total number
+    behind them."""
     if not values:
         return None
     count, mean = len(values), math.fsum(values) / len(values)

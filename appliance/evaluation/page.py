@@ -60,7 +60,7 @@ def cells(row: EvaluationRow, ks: Sequence[str]) -> list[str]:
 
 
 def shown_score(found: EvaluationScore | None) -> str:
-    """Formats a score and its interval in percent."""
+    """Formats an evaluation's score and its interval in percent; `-` for None."""
     if found is None:
         return "-"
     return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"

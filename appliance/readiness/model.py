@@ -62,7 +62,7 @@ class UnusableModelError(ModelError):
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Properties of a model read from its folder."""
+    """Properties of a model, read from its folder."""
 
     parameters: int
     entries: int
@@ -104,8 +104,8 @@ class ConfiguredModel:
         self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
 
     def require(self, tokens: int) -> ModelFacts | None:
-        """Returns the model's properties, or None for the embedded model. Raises ConfigError if no night with
-        conversations of `tokens` tokens can use it."""
+        """Checks that nights with conversations of `tokens` tokens can use the configured model. Returns its
+        properties, or None for the embedded model. Raises ConfigError."""
         if self._engine not in ENGINES:
             raise ConfigError(
                 f"model.engine: unknown engine {self._engine!r}",
@@ -188,7 +188,7 @@ class ConfiguredModel:
             return _unreadable(error)
 
     def _require_room(self, facts: ModelFacts) -> ModelFacts:
-        """Raises ModelError if this machine cannot train the model as configured."""
+        """Returns the model's properties if this machine can train it as configured. Raises ModelError otherwise."""
         visible = os.environ.get(VISIBLE)
         found = () if self._device == "cpu" else find_gpus()
         gpus = shown(found, visible)
@@ -373,7 +373,7 @@ def _try_text(folder: Path) -> tuple[int, str]:
 
 
 def _state(folder: Path) -> object:
-    """Returns a fingerprint that changes with any file of the folder."""
+    """Returns a fingerprint of a model folder that changes with any of its files."""
     try:
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]

@@ -18,7 +18,7 @@ from runtime.profile import BackendName
 
 
 class BrokerAwayError(RefusedError):
-    """The broker does not answer now; it may after a restart."""
+    """The sandbox broker does not answer now; it may after a restart."""
 
 
 def require_isolation(settings: Settings, policy: Policy | None = None) -> str:

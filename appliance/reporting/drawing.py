@@ -185,5 +185,5 @@ def bars(title: str, rows: Sequence[Bar]) -> Picture:
 
 
 def shown(value: float) -> str:
-    """Formats a value with at most three significant digits."""
+    """Formats a figure with at most three significant digits."""
     return f"{value:.3g}"

@@ -40,7 +40,7 @@ TIMES = (
 
 @dataclass(frozen=True)
 class FamilyChange:
-    """Results of both models on one taskset, over the questions that both answered."""
+    """Results of champion and candidate on one taskset, over the questions that both answered."""
 
     name: str
     items: int
@@ -62,14 +62,14 @@ class FamilyChange:
         return 100 * low, 100 * high
 
     def share(self, passed: int) -> str:
-        """Formats a pass rate in percent, with its Wilson interval."""
+        """Formats the share of questions passed in percent, with its Wilson interval."""
         low, high = wilson(passed, self.items, alpha=ALPHA)
         return f"{100 * passed / self.items:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 @dataclass(frozen=True)
 class ChangedTask:
-    """A sealed question on which the models differ, with their recorded rollouts if any."""
+    """A sealed question on which champion and candidate differ, with their recorded rollouts if any."""
 
     task: str
     family: str

@@ -53,7 +53,7 @@ class AuditSettings(FrozenModel):
 
 
 class ClientSettings(FrozenModel):
-    """Settings shared by all commands. `load` reads the layers; the constructor reads nothing."""
+    """Settings shared by all commands. `load` reads the configuration layers; the constructor reads nothing."""
 
     data: AbsolutePath
     """Data folder with ledger, models and artifacts; used by one daemon at a time."""

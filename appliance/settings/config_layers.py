@@ -36,7 +36,7 @@ Origins = dict[str, str]
 
 
 class ConfigError(HintedError):
-    """The configuration is unusable; the message names place and key."""
+    """The configuration is unusable; the message names the key, and the file, variable or flag that set it."""
 
     exit_code = 2
 

@@ -21,7 +21,7 @@ KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job
 
 
 def policy_file(data: Path) -> Path | None:
-    """Returns the owner's policy file; None if only the packaged policy exists."""
+    """Returns the path of the owner's policy file; None if only the packaged policy exists."""
     path = data / "policy.toml"
     return path if path.exists() else None
 

@@ -17,7 +17,7 @@ STALL_SECONDS = 20.0
 
 
 class _StalledReader(Exception):
-    """The client took no data for too long."""
+    """The client took no data of an answer for too long."""
 
 
 async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:

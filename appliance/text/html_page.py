@@ -43,12 +43,12 @@ def section(title: str, content: str) -> str:
 
 
 def shown_text(text: str) -> str:
-    """Returns any text escaped for HTML."""
+    """Escapes any text for HTML; control characters become visible and a long text is cut."""
     return escape(printable(text, limit=SHOWN, lines=True))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns an HTML table; cells are escaped."""
+    """Returns an HTML table with these headings and rows; cells are escaped."""
     head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headings)}</tr>" if headings else ""
     cells = "".join(f"<tr>{''.join(f'<td>{shown_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table>{head}{cells}</table>"

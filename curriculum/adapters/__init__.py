@@ -47,7 +47,7 @@ class Adapter(NamedTuple):
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
     def set_name(self, package: str = "") -> str:
-        """Returns the name of the package set, with the owner's package if one is given."""
+        """Returns the name of the adapter's package set, with the owner's package if one is given."""
         return f"{self.name}-{package}" if package else self.name
 
     def installed(self, package: str = "") -> PackageSet | None:

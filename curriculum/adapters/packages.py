@@ -31,7 +31,8 @@ class OwnerPackage(NamedTuple):
 
 
 def package_at(place: Path) -> OwnerPackage:
-    """Reads the one package in a folder or wheel. Raises CurriculumError if it is invalid, too large or unreadable."""
+    """Reads the one Python package in an owner's folder or wheel, without running it. Raises CurriculumError if it is
+    invalid, too large or unreadable."""
     try:
         found = dict(_of_wheel(place) if place.suffix == ".whl" else _of_folder(place))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:

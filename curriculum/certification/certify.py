@@ -107,7 +107,8 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """Returns one draft per seed for the first `seeds` seeds; for a finite taskset, each drawn item once."""
+    """Returns a taskset's drafts of one level, for the first `seeds` seeds. For a finite taskset, each drawn item
+    occurs once."""
     found: dict[str, TaskDraft] = {}
     finite = catalog.finite(name) is not None
     for seed in range(seeds):

@@ -118,7 +118,7 @@ SMALL = 3
 
 @dataclass
 class InProgress:
-    """Instruction under construction, with the text that will satisfy it."""
+    """Writing instruction under construction, with the text that will satisfy it."""
 
     level: int
     subject: str
@@ -129,7 +129,7 @@ class InProgress:
 
 @dataclass(frozen=True)
 class Constraint:
-    """One point of an instruction."""
+    """One point of a writing instruction: its sentence, and the items that check it."""
 
     said: str
     """Sentences of the constraint in the instruction."""
@@ -209,7 +209,7 @@ def figures(work: InProgress) -> Constraint:
 
 
 def citations(work: InProgress) -> Constraint:
-    """Requires cited sources; from level 3 on, one quoted word for word."""
+    """Requires cited sources from the instruction's notes; from level 3 on, one quoted word for word."""
     notes = [one.format(s=work.subject) for one in work.rng.sample(NOTES, 4 + work.level // 2)]
     keys = [f"{letter}{work.rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
     least, quoted = 2 + work.level // 2, int(work.level >= 3)

@@ -68,7 +68,7 @@ class WrittenList:
 
 
 def request(instruction: str) -> str:
-    """Returns the prompt that asks a model for a checklist of this instruction."""
+    """Returns the prompt that asks a model for a checklist of this user's instruction."""
     kinds = "\n".join(f'- {{"item": "{name}", ...}} with {", ".join(fields)}' for name, fields in FIELDS.items())
     return (
         "Write the checklist by which a text for the instruction below can be judged: about five points, those that it "
@@ -80,7 +80,8 @@ def request(instruction: str) -> str:
 
 
 def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
-    """Reads a model's checklist for an instruction. Raises WrittenListError if too little of it is usable."""
+    """Reads a checklist that a model wrote for a user's instruction. Raises WrittenListError if too little of it is
+    usable."""
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):

@@ -87,7 +87,7 @@ class Task(FrozenModel):
 
     @cached_property
     def id(self) -> str:
-        """First 20 hex digits of the SHA-256 of the question, its working conditions and its check."""
+        """First 20 hex digits of the SHA-256 of the task's question, its working conditions and its check."""
         fields = {"messages", "form", "tools", "files", "environment", "spec"} | ({"world"} if self.world else set())
         asked = self.model_dump(mode="json", include=fields)
         content = json.dumps(asked, sort_keys=True, separators=(",", ":"))

@@ -57,11 +57,11 @@ class Taskset(Protocol):
 
     @property
     def version(self) -> int:
-        """Version number. Changes whenever the same level and generator give another question."""
+        """Version number of the taskset. Changes whenever the same level and generator give another question."""
 
     @property
     def level_count(self) -> int:
-        """Number of levels; 0 is the easiest."""
+        """Number of the taskset's levels; level 0 is the easiest."""
 
     @property
     def topics(self) -> Sequence[str]:
@@ -105,7 +105,8 @@ class SaysWhoScores(Protocol):
 
     @property
     def foreign(self) -> bool:
-        """True if only a foreign program decides answers: its score is a foreign reward, never trained on."""
+        """True if only a foreign program decides the taskset's answers. Its score is a foreign reward, never trained
+        on."""
 
 
 @runtime_checkable

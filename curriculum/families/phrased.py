@@ -42,7 +42,7 @@ class Operation:
 
     @property
     def arity(self) -> int:
-        """Number of operands."""
+        """Number of operands of the calculator operation."""
         return len(set(_SLOT.findall(self.code)))
 
 
@@ -85,7 +85,7 @@ class PhrasedTaskset:
         return tuple(question.operation.name for question in self.questions)
 
     def draft(self, level: int, rng: Random) -> PhrasedDraft:
-        """Makes one question, its operation drawn uniformly. Raises LevelError."""
+        """Makes one calculator question, its operation drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
         question = rng.choice(self.questions)
         numbers = question.draw(self.levels[level], rng)

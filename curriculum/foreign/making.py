@@ -280,7 +280,8 @@ def _items(
 
 
 def read_items(text: str, first: int) -> list[MadeItem]:
-    """Parses a guest's list of items. Raises CurriculumError if it is invalid or does not continue at `first`."""
+    """Parses a guest's JSON list of generated items. Raises CurriculumError if it is invalid or does not continue at
+    index `first`."""
     try:
         found = _ITEMS.validate_json(text)
     except ValidationError as error:

@@ -214,7 +214,7 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _data(value: Any) -> Any:
-    """Parses a value that may be JSON in a string."""
+    """Parses a table cell's value if it is JSON in a string; returns any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)

@@ -68,8 +68,8 @@ def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
 
 
 def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """Returns spec fields from `inputs` and `outputs` in the format of APPS and TACO. They are calls if a function is
-    named, else standard input and output. Raises ValueError."""
+    """Converts a problem's tests, `inputs` and `outputs` in the format of APPS and TACO, to spec fields. They are calls
+    if a function is named, else standard input and output. Raises ValueError."""
     inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
     if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
         raise ValueError("inputs and outputs differ in number")

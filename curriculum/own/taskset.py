@@ -153,7 +153,7 @@ class OwnTaskset:
         return found
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """Draws a training task. Raises LevelError, ExhaustedError."""
+        """Draws one of the owner's training rows of that level. Raises LevelError, ExhaustedError."""
         return self.draft_of(Split.TRAIN, level, rng)
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
@@ -190,7 +190,7 @@ class OwnTaskset:
         )
 
     def forms(self) -> Iterator[str]:
-        """Yields the texts of a fixed sample of rows of all splits, from which forms are detected
+        """Yields the texts of a fixed sample of the owner's rows, of all splits. Forms are detected from them
         (`curriculum.separation.rules`)."""
         for row in spread(self.content.rows):
             draft = self._draft(row)
@@ -198,7 +198,7 @@ class OwnTaskset:
 
     @property
     def foreign(self) -> bool:
-        """True if only a foreign program decides all answers."""
+        """True if only a foreign program decides the answers of all rows."""
         specs = (row.spec for row in self.content.rows)
         return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 

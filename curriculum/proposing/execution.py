@@ -60,7 +60,7 @@ class Execution:
 
 
 class Executor:
-    """Runs proposals in sessions of a pool, on behalf of one caller."""
+    """Runs proposed programs in sandbox sessions of a pool, on behalf of one caller."""
 
     def __init__(self, sessions: SessionPool, caller: str) -> None:
         self._sessions = sessions
@@ -169,7 +169,7 @@ def _plain(text: str) -> str:
 
 
 def _require_exact(value: Value) -> None:
-    """Raises RefusedProposal for a non-integer number, or a value that is not plain data."""
+    """Raises RefusedProposal for a result with a non-integer number, or with a value that is not plain data."""
     match value:
         case bool() | int() | str() | None:
             return
@@ -185,7 +185,8 @@ def _require_exact(value: Value) -> None:
 
 
 def canonical(arguments: str) -> str:
-    """Returns a call's arguments as Python writes them. Raises RefusedProposal."""
+    """Returns the arguments of a proposed program's call as Python writes them. Raises RefusedProposal if they are not
+    plain data, or too long."""
     if len(arguments) > RESULT_CHARS or "\n" in arguments.strip():
         raise RefusedProposal(Reason.TOO_LARGE, "an input of several lines, or too long")
     try:
@@ -199,7 +200,7 @@ def canonical(arguments: str) -> str:
 
 
 def values_of(arguments: str) -> tuple[Value, ...]:
-    """Returns the values of canonical arguments."""
+    """Parses a call's canonical arguments into their values."""
     found = read(f"({arguments},)")
     assert isinstance(found, tuple)
     return found

@@ -104,6 +104,6 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
 
 
 def examples_of(references: Sequence[Task], most: int = 2) -> str:
-    """Returns the part of a prompt that shows earlier tasks."""
+    """Returns the part of a proposal prompt that shows up to `most` earlier tasks; empty without any."""
     shown = [f"An earlier task, to differ from:\n{task.question}" for task in references[:most]]
     return "\n\n".join(["", *shown]) if shown else ""

@@ -162,5 +162,5 @@ def proposed_at(task: Task) -> int:
 
 
 def _training_seed(key: str) -> int:
-    """Returns a training seed derived from the key."""
+    """Returns a seed of the training split, derived from a proposed task's key."""
     return seeds.derive(PROPOSED, key) // 4 * 4

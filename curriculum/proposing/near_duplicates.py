@@ -39,7 +39,7 @@ class NearDuplicates:
         self._sketches: list[RMinHash] = []
 
     def add(self, name: str, text: str) -> None:
-        """Stores a text under a name; ignores a name stored before."""
+        """Adds a text to the index under a name; ignores a name stored before."""
         sketch = sketched(text)
         if sketch is not None and name not in self._names:
             self._names.add(name)
@@ -47,7 +47,7 @@ class NearDuplicates:
             self._sketches.append(sketch)
 
     def similarity(self, text: str) -> float:
-        """Returns the largest similarity to a stored text, from 0 to 1; 0 if no candidate is close."""
+        """Returns a text's largest estimated similarity to a stored text, from 0 to 1; 0 if no candidate is close."""
         sketch = sketched(text)
         if sketch is None:
             return 0.0

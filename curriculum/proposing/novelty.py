@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 class NoveltyMemory:
-    """All proposals so far. Not thread-safe."""
+    """Memory of all proposed tasks so far. Not thread-safe."""
 
     def __init__(self, tasks: Iterable[Task] = (), threshold: float = THRESHOLD) -> None:
         self._keys: set[str] = set()
@@ -35,7 +35,7 @@ class NoveltyMemory:
         return key in self._keys
 
     def add(self, task: Task) -> None:
-        """Stores a proposed task; ignores others."""
+        """Remembers a proposed task; ignores tasks that no model proposed."""
         if is_proposed(task) and task.key not in self._keys:
             self._keys.add(task.key)
             self._near.add(task.key, substance(task))

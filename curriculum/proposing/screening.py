@@ -118,7 +118,7 @@ def _plain(tree: ast.Module) -> str:
 
 
 class _Silenced(ast.NodeTransformer):
-    """Removes statements that are a constant, such as docstrings."""
+    """Removes statements that are only a constant, such as docstrings, from a syntax tree."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if isinstance(node.value, ast.Constant) else node

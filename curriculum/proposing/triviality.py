@@ -33,7 +33,8 @@ def probes(arguments: str) -> list[tuple[int, str]]:
 def require_work(
     program: ScreenedProgram, arguments: str, own: ProgramCall, found: Sequence[tuple[int, str, ProgramCall]]
 ) -> None:
-    """Raises RefusedProposal for a trivial program. `found` has each probe's position, input and result."""
+    """Raises RefusedProposal for a proposed program that does no work, by its results for similar inputs. `found` has
+    each probe's position, input and result."""
     if own.raised:
         raise RefusedProposal(Reason.RAISES, "it raises an exception")
     if program.looks_up:

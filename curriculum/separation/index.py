@@ -281,7 +281,7 @@ def check_of(task: Task) -> str:
 
 
 def features_of(tokens: Sequence[str]) -> frozenset[str]:
-    """Returns the features that MinHash compares: tokens, and pairs of neighbours."""
+    """Returns the features of a text that MinHash compares: tokens, and pairs of neighbours."""
     return frozenset([*tokens, *(f"{one} {other}" for one, other in pairwise(tokens))])
 
 

@@ -16,7 +16,7 @@ from curriculum.separation.tokens import shortened, tokens_of
 
 
 class TrainedQuestions:
-    """Hashes of trained tasks, without their text."""
+    """Set of tasks trained on before, kept as hashes without their text."""
 
     def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self._marks = {mark for task in tasks for mark in _marks_of(task)}

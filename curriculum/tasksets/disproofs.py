@@ -119,7 +119,7 @@ def _equalities(level: int, rng: Random) -> Claim:
 
 
 def _sequences(level: int, rng: Random) -> Claim:
-    """Makes a true or false Lean statement on the value of a term of a sequence, given by first term and rule."""
+    """Makes a true or false Lean statement on the value of a later term of a sequence with constant growth."""
     start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
     true = rng.random() < 0.5
     value = start + at * step

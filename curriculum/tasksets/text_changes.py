@@ -76,7 +76,7 @@ _ROMAN = (
 
 
 def roman(number: int) -> str:
-    """Returns a Roman numeral, from 1 to 3999."""
+    """Returns a number from 1 to 3999 as a Roman numeral."""
     found = ""
     for value, letters in _ROMAN:
         found += letters * (number // value)

@@ -104,8 +104,8 @@ class World(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> World:
-        """Opens a world, without waiting for its start. Raises CurriculumError for a wrong setup or if its worlds
-        cannot be made, and what `SessionPool.open` raises."""
+        """Opens a world in a new sandbox, without waiting for its start. Raises CurriculumError for a wrong setup or if
+        its worlds cannot be made, and what `SessionPool.open` raises."""
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
         files, tools = environment.files(setup), tools_in(environment, setup)
@@ -175,12 +175,12 @@ class World(ClosesOnExit):
 
     @property
     def state(self) -> str:
-        """State from which a view of the same task's world continues where this one is."""
+        """World's `STATE`, from which a view of the same task's world continues."""
         return self._state
 
     @property
     def state_kept(self) -> str:
-        """World state before the last `keep=True` call."""
+        """World's `STATE` before the last `keep=True` call."""
         return self._state if self._keeps_next else self._kept
 
     # waiting

@@ -67,8 +67,8 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
 
 
 def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:
-    """Accepts the log of a restored data folder and records the restore in it. Revokes the gateway's tokens, some of
-    which may have been revoked since the backup, and returns their names. Raises as `accept`."""
+    """Accepts the audit log of a restored data folder and records the restore in it. Revokes the gateway's tokens, some
+    of which may have been revoked since the backup, and returns their names. Raises as `accept`."""
     accept(data, kept)
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")

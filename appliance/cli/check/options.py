@@ -20,7 +20,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class CheckRun(FrozenModel):
-    """Options shared by all kinds of checks."""
+    """Options of `assay check` shared by all kinds of checks."""
 
     spec: Path | None = Field(
         None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
@@ -115,7 +115,7 @@ def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[
 
 
 def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
-    """Reads the fields of a --spec file, whose kind must match if given. Raises AssayError, SpecError."""
+    """Reads the spec fields in a --spec file, whose kind of check must match if given. Raises AssayError, SpecError."""
     if file is None:
         return {}
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
@@ -137,7 +137,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
 
 
 def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
-    """Reads spec fields with a kind's own parser. Raises SpecError that names the file."""
+    """Reads spec fields from text with a kind's own parser. Raises SpecError that names the file."""
     from verifiers.contract.errors import SpecError
 
     try:

@@ -43,14 +43,14 @@ class PairItem(NamedTuple):
 
 
 class PairsScan(NamedTuple):
-    """Number of pairs, and SHA-256 of the file."""
+    """Number of pairs in a file, and SHA-256 of the file."""
 
     total: int
     digest: str
 
 
 class _FaultError(Exception):
-    """A fault in one line."""
+    """A fault in one line of a file of pairs."""
 
 
 class _Written(float):
@@ -65,7 +65,8 @@ class _Written(float):
 
 
 class PairsFile:
-    """The pairs of a stream that can be read twice. `base` are spec fields for every line."""
+    """File of pairs of spec and submission, as a stream that can be read twice. `base` are spec fields for every
+    line."""
 
     def __init__(self, stream: BinaryIO, name: str, kind: Kind, base: dict[str, Any]) -> None:
         self._stream = stream

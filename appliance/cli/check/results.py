@@ -46,7 +46,7 @@ class Results:
             raise
 
     def add(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Appends results. Raises OSError if the disk rejects them; then none is partly written."""
+        """Appends result lines to the file. Raises OSError if the disk rejects them; then none is partly written."""
         data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
         place = self._end
         try:

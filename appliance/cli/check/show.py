@@ -103,7 +103,7 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
 
 
 class CheckProgress:
-    """A progress line on standard error, redrawn in place on a terminal."""
+    """A progress line of checked pairs on standard error, redrawn in place on a terminal."""
 
     def __init__(self, count: int, before: int) -> None:
         self._count, self._before = count, before

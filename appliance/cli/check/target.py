@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckTarget:
-    """The broker or process for submissions; `settings` are a broker's, or None without one."""
+    """The broker or process that verifies submissions; `settings` are a broker's, or None without one."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class CheckTarget:
 
     @property
     def broker(self) -> RuntimeSettings:
-        """Settings of the broker. Raises AssayError without one."""
+        """Settings of the sandbox broker for submissions. Raises AssayError without one."""
         if self._settings is None:
             raise AssayError("no broker is available", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
         return self._settings

@@ -71,8 +71,8 @@ def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
 
 @contextlib.contextmanager
 def judged(items: Iterable[PairItem], ask: Ask, *, at_once: int, batch: int = 1) -> Iterator[Iterator[Judged]]:
-    """Yields verdicts in item order, `batch` or fewer at a time, with `at_once` concurrent calls of `ask`. Raises what
-    `ask` raises. On exit nothing new is asked and nothing pending is awaited."""
+    """Yields verdicts on pairs in their order, `batch` or fewer at a time, with `at_once` concurrent calls of `ask`.
+    Raises what `ask` raises. On exit nothing new is asked and nothing pending is awaited."""
     pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="check")
     try:
         yield _in_order(pool, batches(items, batch), ask, at_once * AHEAD)
@@ -289,7 +289,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _file(path: Path) -> BinaryIO:
-    """Opens the file of pairs. Raises AssayError (2) if there is nothing to read."""
+    """Opens a file of pairs, or standard input for `-`. Raises AssayError (2) if there is nothing to read."""
     try:
         if str(path) != "-":
             return path.open("rb")

@@ -228,7 +228,7 @@ def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
 def show_added(
     name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
 ) -> None:
-    """Prints accepted and refused rows; `use` explains how a night comes to ask them."""
+    """Prints which of an owner's rows were accepted and refused; `use` explains how a night comes to ask them."""
     from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)

@@ -122,7 +122,7 @@ def _table(path: Path) -> Iterator[ReadRow]:
 
 
 def _require_names(path: Path, names: list[str]) -> None:
-    """Raises UsageError for two columns of one name; unnamed columns do not count."""
+    """Raises UsageError for two columns of one name in a table; unnamed columns do not count."""
     told = [name.strip().casefold() for name in names]
     if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
         raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename or remove one")

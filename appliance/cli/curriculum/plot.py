@@ -23,7 +23,7 @@ LONGEST = 48
 
 
 def require_plots(file: Path) -> None:
-    """Raises UsageError if drawing is impossible, or the file name is unsuitable."""
+    """Raises UsageError if a PNG cannot be drawn here, or the file name is unsuitable."""
     try:
         import PIL  # noqa: F401
     except ImportError as error:

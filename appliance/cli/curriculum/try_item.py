@@ -178,7 +178,8 @@ class TryCommands:
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Parses tool arguments: one JSON object, or `key=value` with JSON values or plain text. Raises BadRequestError."""
+    """Parses tool arguments that a person typed: one JSON object, or `key=value` with JSON values or plain text. Raises
+    BadRequestError."""
     if text.startswith("{"):
         try:
             found = json.loads(text)

@@ -144,7 +144,7 @@ def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
 
 
 def _require_no_wait(core: Core) -> None:
-    """Raises AssayError if work is blocked, since nothing here retries later as the daemon does."""
+    """Raises AssayError if the demonstration's work is blocked, since nothing here retries later as the daemon does."""
     if core.supervisor.waits_for:
         core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
@@ -195,7 +195,7 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
 
 
 def _program() -> str:
-    """Returns the `assay` command as it can be typed here."""
+    """Returns the `assay` command as a person can type it in this folder: its name or its path."""
     installed = Path(sys.executable).with_name("assay")
     found = shutil.which("assay")
     if found is not None and Path(found).resolve() == installed.resolve():
@@ -221,7 +221,8 @@ def _set_aside(settings: Settings, console: Console) -> None:
 
 
 def _require_writable(file: Path | None) -> None:
-    """Raises UsageError before the long run if the file is not writable without root's rights."""
+    """Raises UsageError, before the long run, if the demonstration's result file is not writable without root's
+    rights."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UsageError(f"{file} cannot be written by the current user", hint="choose another file with --json")
 

@@ -130,7 +130,7 @@ class JobFields(FrozenModel):
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """Validates a spec table early, where messages name its file. Programs are validated later, with their
+        """Validates a job's spec table early, where messages name its file. Programs are validated later, with their
         values."""
         if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
@@ -283,7 +283,7 @@ def table_of(content: bytes, name: str) -> dict[str, Any]:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Formats the first validation error as `where: what`, without the value."""
+    """Formats pydantic's first validation error as `where: what`, without the value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
     what = PLAIN.get(fault["type"]) or str(fault["msg"])

@@ -20,8 +20,8 @@ MAX_SPEC_BYTES = 4 << 20
 
 
 def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
-    """Returns the spec fields that an option sets, read from the file it names if it takes one. Raises UsageError, or
-    SpecError that names the file."""
+    """Returns the spec fields that an option of a job sets. They are read from a file if the option names one. Raises
+    UsageError, or SpecError that names the file."""
     if option.takes != "file":
         return {option.field: value}
     text = text_in(folder, value, option.flag)

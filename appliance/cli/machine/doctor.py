@@ -253,7 +253,7 @@ def _least_room(data: Path) -> float:
 
 
 def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
-    """Measures free space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
+    """Checks free disk space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"

@@ -210,7 +210,7 @@ def ptrace(file: Path) -> DoctorCheck:
 
 
 def peers(probed: Probed) -> DoctorCheck:
-    """Checks that copies between each two GPUs arrived intact."""
+    """Checks that the tried copies between each two GPUs arrived intact."""
     if probed.hung:
         return warning("peer access", f"a copy between two GPUs: {probed.trouble}", NO_PEERS)
     if probed.trouble:

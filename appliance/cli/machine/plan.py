@@ -232,7 +232,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
 
 
 def _length(hours: float) -> str:
-    """Formats hours; minutes below one hour."""
+    """Formats a duration in hours, or in minutes below one hour."""
     return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 

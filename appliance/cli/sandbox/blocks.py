@@ -86,7 +86,7 @@ def _complete(source: str) -> bool:
 
 
 def shown_value(source: str) -> str:
-    """Returns the code changed so that a single expression shows its value, as at Python's prompt."""
+    """Returns Python code changed so that a single expression shows its value, as at Python's prompt."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -100,7 +100,7 @@ def shown_value(source: str) -> str:
 
 
 def as_typed(traceback: str, block: str) -> str:
-    """Returns a traceback with the lines as typed, instead of those that `shown_value` sent."""
+    """Replaces the code lines in a traceback by those that the person typed, which `shown_value` had changed."""
     lines = block.splitlines()
 
     def typed(found: re.Match[str]) -> str:

@@ -46,7 +46,7 @@ def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, fi
 
 
 class ShellCommands(Protocol):
-    """Handler of lines that begin with a colon, and owner of the Python session."""
+    """Handler of the sandbox shell's lines that begin with a colon, and owner of the Python session."""
 
     @property
     def now(self) -> ReplSession:
@@ -127,7 +127,7 @@ class Shell:
 
 
 def read_line(prompt: str) -> str:
-    """Reads a line, with editing and history if readline is available."""
+    """Reads a line from the terminal, with editing and history if readline is available."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it is what makes input() edit
     return input(prompt)

@@ -32,7 +32,7 @@ def parameter_name(flag: str) -> str:
 
 
 def parameter(name: str, kind: Any, *, default: Any = None, **settings: Any) -> inspect.Parameter:
-    """Returns one option as a command parameter. `settings` are those of `typer.Option`; `flag` is its name."""
+    """Builds the command parameter of one option. `settings` are those of `typer.Option`; `flag` is its name."""
     flag = settings.pop("flag", f"--{name.replace('_', '-')}")
     annotation = Annotated[kind, typer.Option(flag, **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
@@ -46,7 +46,7 @@ def parameters_of(model: type[BaseModel], *, leave_out: Iterable[str] = ()) -> l
 def with_options(
     options: Iterable[inspect.Parameter], *, doc: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds options to a command, which receives them as `**values`."""
+    """Returns a decorator that adds options to a command, which receives them as `**values`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True)

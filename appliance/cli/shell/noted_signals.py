@@ -46,7 +46,7 @@ CHILD_SECONDS = 20.0
 
 @contextmanager
 def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
-    """Turns SIGTERM and SIGHUP into SystemExit within the block; main thread only."""
+    """Turns SIGTERM and SIGHUP into SystemExit within the block, so that it is left in order. Main thread only."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def leave(number: int, _: object) -> None:

@@ -35,8 +35,8 @@ class MoreSignersError(Exception):
 
 
 def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
-    """Sends a signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError after
-    saving the statement to `file` for other signers."""
+    """Sends a person's signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError
+    after saving the statement to `file` for other signers."""
     try:
         answer = send(envelope)
     except ApiError as error:
@@ -49,7 +49,7 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
 
 
 class SigningOptions(FrozenModel):
-    """Options of every command that signs."""
+    """Options of every command with which a person signs."""
 
     name: str | None = Field(
         None,

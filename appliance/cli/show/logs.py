@@ -88,7 +88,7 @@ def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iter
 
 
 def event_line(event: Event) -> str:
-    """Formats an event as a line; a training step shows only its main figures, the screen *Learning* all."""
+    """Formats a daemon event as a line; a training step shows only its main figures, the screen *Learning* all."""
     if event.kind == "step":
         told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
     else:

@@ -66,7 +66,7 @@ def age_text(seconds: float) -> str:
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Prints aligned `name  value` lines; skips None and ""."""
+    """Prints aligned `name value` lines; skips fields that are None or empty."""
     rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
     width = max((len(name) for name, _ in rows), default=0)
     columns = columns_of(sys.stdout)

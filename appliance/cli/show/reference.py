@@ -41,7 +41,7 @@ _FORMS = {"document": "", "list": "a list of ", "lines": "a line each: "}
 
 
 def definitions() -> dict[str, Any]:
-    """Returns the JSON Schema of every printed model and of the models inside, by name."""
+    """Returns the JSON Schema of every model printed with `--json`, and of the models inside, by name."""
     models = {output.place: _model(output) for outputs in OUTPUTS.values() for output in outputs}
     _, found = models_json_schema([(one, "serialization") for one in models.values()])
     return dict(sorted(found["$defs"].items()))

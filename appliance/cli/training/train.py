@@ -151,8 +151,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
 
 
 def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
-    """Reports scaling by free memory, and stages that do not fit, on standard error. The daemon may read models that
-    this user cannot."""
+    """Reports on standard error how free memory scaled a recipe, and which stages do not fit. The daemon may read
+    models that this user cannot."""
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.planning.training_recipes import too_large

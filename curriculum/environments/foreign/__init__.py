@@ -75,7 +75,7 @@ STATE = ToolSchema(
 
 
 class ForeignItem(FrozenModel):
-    """Item that a world plays."""
+    """Item of a foreign environment that a world plays."""
 
     name: str = Field(min_length=1, max_length=80)
     level: int = Field(ge=0, le=4)
@@ -95,7 +95,7 @@ class ForeignSetup(FrozenModel):
 
 @dataclass(frozen=True)
 class ForeignEnvironment:
-    """Worlds of one adapter; the guest's program is a file beside this one."""
+    """Environment that runs the worlds of one adapter; the guest's program is a file beside this one."""
 
     name: str
     version: int

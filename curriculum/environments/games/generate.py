@@ -38,7 +38,7 @@ WALKS = 24
 
 
 def game(topic: str, level: int, rng: Random) -> GameSpec:
-    """Makes a game about a topic, with its solution."""
+    """Makes a game with hidden rules about a topic, with its solution."""
     while True:
         made = _attempt(topic, level, rng)
         if made is not None:
@@ -109,7 +109,8 @@ def _level(
 
 
 def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
-    """True if trivial play wins within the limit: one action, two or all in turn, or a random walk."""
+    """True if trivial play wins the game's first level within its limit. Tries one action, two or all in turn, and
+    random walks."""
     names, most = sorted(game.actions), game.limits[0]
     steps: Steps = {}
     in_turn = [(name,) for name in names] + [*permutations(names, 2), tuple(names)]

@@ -10,7 +10,8 @@ MOST_STATES = 4_000
 
 
 def shortest(game: Game, level: Level, most_states: int = MOST_STATES) -> list[str] | None:
-    """Returns the actions of one shortest solution; None if none is found within `most_states` states."""
+    """Returns the actions of one shortest solution of a game's level; None if none is found within `most_states`
+    states."""
     if not _may_be_won(level):
         return None
     names = {effect: name for name, effect in reversed(game.actions.items()) if effect != "nothing" or game.period}

@@ -83,7 +83,7 @@ class McpEnvironment:
         return ADAPTERS[self.name].installed(self.read(setup).package)
 
     def missing(self) -> str:
-        """Returns an empty reason: each world checks its own package."""
+        """Returns an empty reason, so never refuses: each world checks its own package."""
         return ""
 
 

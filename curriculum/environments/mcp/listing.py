@@ -59,7 +59,7 @@ class _Said(FrozenModel):
 
 
 class ListedPage(FrozenModel):
-    """Page of a tool list as the guest reports it: hostile text."""
+    """Page of an MCP server's tool list as the guest reports it: hostile text."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     count: int = Field(ge=1, le=MOST_TOOLS)

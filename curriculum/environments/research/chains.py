@@ -46,7 +46,7 @@ class ResearchCorpus:
 
     @property
     def first_quiz(self) -> int:
-        """Number of the first quiz page; the others follow."""
+        """Page number of the corpus's first quiz page; the other quiz pages follow."""
         return len(self.graph.entities) + len(self.graph.lists)
 
 
@@ -187,11 +187,9 @@ def drawn_chain(
     start: int | None = None,
     tries: int = _TRIES,
 ) -> FactChain:
-    """Draws a chain of `length` hops; in a corpus without quizzes, all are proved necessary.
-
+    """Draws a chain of `length` hops over the corpus's facts; in a corpus without quizzes, all are proved necessary.
     Its value is a number of the kind `end`, or an entity with a unique name that its question does not contain; with
-    `plain` the page of each hop's start states it. Raises LookupError if none is found.
-    """
+    `plain` the page of each hop's start states it. Raises LookupError if none is found."""
     graph = corpus.graph
     for _ in range(tries):
         first = rng.randrange(len(graph.entities)) if start is None else start

@@ -35,7 +35,7 @@ def wrong_tests(draft: TaskDraft, number: int) -> Spec:
 def program_taskset(
     name: str, version: int, makers: dict[str, Callable[[int, Random], Item]], null_answers: tuple[str, ...] = IDLE
 ) -> TopicTaskset:
-    """Makes a taskset whose answers are programs in a fenced block, with their usual budget."""
+    """Makes a taskset whose answers are programs in a fenced block, with the usual budget of turns and tokens."""
     return TopicTaskset(
         name=name,
         version=version,

@@ -81,7 +81,7 @@ def _statement(depth: int, rng: Random, *, looped: bool) -> Statement:
 
 @dataclass(frozen=True)
 class Notation:
-    """Syntax in which programs are written."""
+    """Syntax in which programs of the small language are written."""
 
     name: str
     expression: Callable[[Expression], str]

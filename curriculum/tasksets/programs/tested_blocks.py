@@ -143,7 +143,8 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
 
 
 def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
-    """True if these calls distinguish enough of the tried programs from the one with these results."""
+    """True if these calls give other results for enough of the tried programs; `results` are those of the right
+    program."""
     may_miss = len(tried) - NOTICED * len(tried)
     missed = 0
     for other in tried:

@@ -145,10 +145,8 @@ _SORTS = (
 
 
 def _grid(level: int, rng: Random) -> Item:
-    """Makes a puzzle in which each person has one thing of each kind.
-
-    Sizes range from four people and one kind to four people and three kinds.
-    """
+    """Makes a puzzle in which each person has one thing of each kind. Depending on the level there are three to five
+    people and one to three kinds."""
     count, sorts = ((4, 1), (3, 2), (4, 2), (5, 2), (4, 3))[level]
     names = sorted(rng.sample(PEOPLE, count))
     chosen = rng.sample(_SORTS, sorts)

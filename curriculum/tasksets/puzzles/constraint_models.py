@@ -76,7 +76,7 @@ def _placed(size: int, rng: Random) -> list[int]:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Asks for different numbers with given sums and products."""
+    """Asks for different whole numbers with given sums and products."""
     count = 3 + level
     names = list("abcdefgh"[:count])
     values = rng.sample(range(1, 10 + 10 * level), count)
@@ -103,7 +103,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _remainders(level: int, rng: Random) -> Item:
-    """Asks for one or more numbers with given remainders, within bounds."""
+    """Asks for one or more four-digit numbers with given remainders."""
     count = 1 + level // 2
     names = list("xyz"[:count])
     values = [rng.randint(1000, 9999) for _ in names]

@@ -16,7 +16,8 @@ Cells = list[int]
 
 
 def _houses(size: int, width: int, height: int) -> list[list[int]]:
-    """Returns rows, columns, and boxes if they have a width: cells in which each number occurs once."""
+    """Returns the cells of each row, column and, if boxes have a width, box of a square. Each number occurs once in
+    them."""
     rows = [[row * size + column for column in range(size)] for row in range(size)]
     columns = [[row * size + column for row in range(size)] for column in range(size)]
     boxes = [

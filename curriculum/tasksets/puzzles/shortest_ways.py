@@ -154,7 +154,7 @@ def _crossing(level: int, rng: Random) -> Item:
 
 
 def _roads(level: int, rng: Random) -> Item:
-    """Asks for the length of the shortest way between two towns."""
+    """Asks for the length of the shortest way between two towns over given roads."""
     count = 5 + level
     towns = rng.sample(TOWNS, count)
     while True:

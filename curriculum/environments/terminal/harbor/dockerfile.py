@@ -36,7 +36,7 @@ class Image(NamedTuple):
 
 
 def read(text: str) -> Image:
-    """Parses a Dockerfile. Raises HarborError for anything beyond the sandbox's userland."""
+    """Parses a Harbor task's Dockerfile. Raises HarborError for anything that the sandbox's userland cannot replace."""
     base, workdir = "", "/"
     copies: list[Copied] = []
     folders: list[str] = []
@@ -68,7 +68,7 @@ def read(text: str) -> Image:
 
 
 def refuse_network(text: str, what: str) -> None:
-    """Raises HarborError if a script needs a network."""
+    """Raises HarborError if a script calls a program that needs a network; `what` names the script."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     found = next((hit for line in lines if (hit := NETWORK.search(line))), None)
     if found:
