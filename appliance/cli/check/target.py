@@ -82,8 +82,8 @@ def target_for(
     ready: int = 1,
 ) -> CheckTarget:
     """Chooses the broker or process that verifies submissions of these kinds; none means all, as far as possible here.
-    An own broker keeps `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run and there is no
-    broker; PolicyError; ModelError for an unusable judge."""
+    An own broker keeps `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run without a broker;
+    PolicyError; ModelError for an unusable judge."""
     settings = settings_of(context, data)
     socket = places.broker_socket(settings, settings.data)
     runs = any(kind.runs for kind in kinds)

@@ -26,7 +26,7 @@ SECONDS = 0.5
 
 @app.callback()
 def _group() -> None:
-    """Does nothing; without it, `serve` would not be a command of its own below `assay engine`."""
+    """Keeps `serve` a command of its own."""
 
 
 @app.command("serve")

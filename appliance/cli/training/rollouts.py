@@ -101,7 +101,7 @@ def show_detail(detail: RolloutDetail) -> None:
 
 
 def _tokens(one: RolloutView) -> str:
-    """Formats the number of an attempt's tokens; empty if they are no longer kept."""
+    """Formats the number of an attempt's tokens; empty if they were dropped."""
     return f"{one.tokens} tokens, " if one.tokens else ""
 
 
