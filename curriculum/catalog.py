@@ -53,12 +53,12 @@ class Catalog:
 
     @cached_property
     def _finite(self) -> dict[str, Finite | None]:
-        """Cache of `finite`: None for a taskset that generates its items. Protocol checks cost more than making a small
-        task."""
+        """Cache of `finite` by taskset name: None for a taskset that generates its items. Protocol checks cost more
+        than making a small task."""
         return {}
 
     def with_domain(self, domain: str, tasksets: Sequence[Taskset]) -> Catalog:
-        """Returns a catalog in which these tasksets replace the given domain."""
+        """Returns a copy of the catalog in which these tasksets replace the given domain."""
         return Catalog({**self.domains, domain: {taskset.name: taskset for taskset in tasksets}})
 
     def named(self, name: str) -> Taskset:
@@ -84,17 +84,15 @@ class Catalog:
         return self._finite[name]
 
     def draft(self, taskset: str, level: int, seed: int) -> TaskDraft:
-        """Returns the item behind (taskset, level, seed), with its answer: for demonstrations and tests, never for the
-        agent.
-
-        Raises UnknownTasksetError or LevelError, and ExhaustedError if a finite taskset has no item of that split.
-        """
+        """Makes the item of (taskset, level, seed), with its answer: for demonstrations and tests, never for the agent.
+        Raises UnknownTasksetError or LevelError, and ExhaustedError if a finite taskset has no item of that split."""
         found, rng = self.named(taskset), stable_random("problem", taskset, level, seed)
         finite = self.finite(taskset)
         return found.draft(level, rng) if finite is None else finite.draft_of(seeds.split_of(seed), level, rng)
 
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:
-        """Makes the task of (taskset, level, seed). Raises SeedError, and as `draft` does."""
+        """Makes the task of (taskset, level, seed). Raises SeedError if the seed is not of `split`, and as `draft`
+        does."""
         seeds.require(seed, split)
         return self.task_of(self.draft(taskset, level, seed), taskset, level, seed)
 
@@ -129,5 +127,5 @@ class Catalog:
 
 
 def stable_random(*parts: str | int) -> Random:
-    """Returns a generator seeded by these parts alone: no process salt, no clock."""
+    """Returns a random generator seeded by these parts alone: no process salt, no clock."""
     return Random(int.from_bytes(seeds.digest_of(*parts)))

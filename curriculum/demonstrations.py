@@ -24,7 +24,7 @@ from curriculum.separation.index import SeparationIndex
 
 @dataclass(frozen=True)
 class Demonstration:
-    """Training task with calls that work on it."""
+    """Training task with tool calls that work on it."""
 
     task: Task
     calls: tuple[str, ...]
@@ -35,7 +35,7 @@ class Demonstration:
 
 
 def demonstrable(tasksets: Sequence[str], catalog: Catalog = BUILT_IN) -> list[str]:
-    """Returns the tasksets that have demonstrations. Raises CurriculumError if none has."""
+    """Returns those of the named tasksets that have demonstrations. Raises CurriculumError if none has."""
     found = [name for name in tasksets if isinstance(catalog.named(name), Demonstrates)]
     if not found:
         raise CurriculumError(
@@ -55,13 +55,9 @@ def demonstration(
     catalog: Catalog = BUILT_IN,
     kept: SeparationIndex | None = None,
 ) -> Demonstration:
-    """Makes a demonstration on a training task of these tasksets, uniform over their topics.
-
-    The task has no key in `exclude`, and copies no evaluation question in `kept`. With probability `fail_first` one or
-    two failing beginner's calls come first.
-
-    Raises ExhaustedError, and CurriculumError if no taskset has demonstrations.
-    """
+    """Draws a training task of these tasksets, uniform over their topics, with tool calls that demonstrate it. The task
+    has no key in `exclude`, and copies no evaluation question in `kept`. With probability `fail_first` one or two
+    failing beginner's calls come first. Raises ExhaustedError, and CurriculumError if no taskset has demonstrations."""
     task, draft = draw_task(Split.TRAIN, rng, set(exclude), demonstrable(tasksets, catalog), catalog=catalog, kept=kept)
     taskset = catalog.named(task.taskset)
     assert isinstance(taskset, Demonstrates)

@@ -48,7 +48,7 @@ class Place(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """Result of one group: passed rollouts, of those that were judged."""
+    """Result of one group of rollouts at a place: how many passed, of those that were judged."""
 
     place: Place
     passed: int
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 
 
 class LevelState(StrEnum):
-    """Assessment of a place."""
+    """Assessment of one level of a taskset."""
 
     NEW = "new"
     EDGE = "at the edge"
@@ -65,26 +65,26 @@ class LevelState(StrEnum):
 
 
 class PassCounts(FrozenModel):
-    """Fading counts of one place, as of `step`."""
+    """Fading counts of passes and failures at one level of a taskset, as of `step`."""
 
     passed: float = Field(ge=0)
     failed: float = Field(ge=0)
     step: int
 
     def at(self, step: int) -> tuple[float, float]:
-        """Returns the counts as faded at a step."""
+        """Returns the counts of passes and failures, faded to a later step."""
         left = FADING ** max(0, step - self.step)
         return self.passed * left, self.failed * left
 
 
 class Difficulty(FrozenModel):
-    """All observations so far. In JSON, keys are `taskset/level`."""
+    """All observed passes and failures by taskset and level. In JSON, keys are `taskset/level`."""
 
     counts: dict[str, PassCounts] = Field(default_factory=dict)
     step: int = 0
 
     def after(self, seen: Iterable[Seen]) -> Difficulty:
-        """Returns the state after one more step of observations."""
+        """Returns the difficulty state after one more step, with its rollout results added."""
         step = self.step + 1
         counts = dict(self.counts)
         for place, passed, judged in seen:
@@ -101,7 +101,7 @@ class Difficulty(FrozenModel):
         return Difficulty(counts=counts, step=step)
 
     def overnight(self) -> Difficulty:
-        """Returns the state at the start of the next cycle: faded, with steps counted from 0."""
+        """Returns the difficulty state at the start of the next cycle: counts faded, steps counted from 0."""
         left = {key: known.at(self.step + NIGHT) for key, known in self.counts.items()}
         counts = {
             key: PassCounts(passed=round(passed, DIGITS), failed=round(failed, DIGITS), step=0)
@@ -111,19 +111,21 @@ class Difficulty(FrozenModel):
         return Difficulty(counts=counts)
 
     def posterior(self, place: Place, levels: int) -> tuple[float, float]:
-        """Returns the parameters of the Beta distribution of the pass rate; `levels` is the taskset's count."""
+        """Returns the parameters of the Beta distribution of the model's pass rate at a place. `levels` is the
+        taskset's count."""
         known = self.counts.get(_key(place))
         passed, failed = known.at(self.step) if known is not None else (0.0, 0.0)
         guess = self._guess(place, levels)
         return passed + PRIOR * guess, failed + PRIOR * (1 - guess)
 
     def rate(self, place: Place, levels: int) -> float:
-        """Returns the mean of the posterior."""
+        """Returns the model's expected pass rate at a place: the mean of its posterior."""
         a, b = self.posterior(place, levels)
         return a / (a + b)
 
     def state(self, place: Place, levels: int, draws: int = 200) -> LevelState:
-        """Returns the assessment of a place, for people; deterministic for given counts."""
+        """Returns the assessment of a place (new, solved, too hard or between), for people. Deterministic for given
+        counts."""
         if _key(place) not in self.counts:
             return LevelState.NEW
         rng = Random(0)
@@ -138,8 +140,9 @@ class Difficulty(FrozenModel):
     def choose(
         self, levels: Mapping[str, int], weights: Sequence[float], rng: Random, without: Container[Place] = ()
     ) -> Place:
-        """Draws a place. `levels` maps each taskset to its number of levels, `weights` are relative frequencies, and
-        `without` excludes places. Raises ValueError if none is left."""
+        """Draws the taskset and level to ask next, favouring the edge of the model's ability. `levels` maps each
+        taskset to its number of levels, `weights` are relative frequencies, and `without` excludes places. Raises
+        ValueError if none is left."""
         places: list[Place] = []
         chances: list[float] = []
         for (taskset, count), weight in zip(levels.items(), weights, strict=True):
@@ -151,15 +154,16 @@ class Difficulty(FrozenModel):
         return rng.choices(places, chances)[0]
 
     def _promise(self, place: Place, levels: int, rng: Random) -> float:
-        """Returns 1 if all draws from the posterior lie within the band, else little. A place never asked gets one
-        draw."""
+        """Returns a place's weight in the draw of the next task. It is 1 if all pass rates drawn from its posterior lie
+        within the band, else little. A place never asked gets one draw."""
         a, b = self.posterior(place, levels)
         draws = DRAWS if _key(place) in self.counts else 1
         inside = all(LOW <= rng.betavariate(a, b) <= HIGH for _ in range(draws))
         return 1.0 if inside else OUTSIDE
 
     def _guess(self, place: Place, levels: int) -> float:
-        """Returns the prior pass rate: that of the nearest asked levels, lowered above them and raised below."""
+        """Returns the prior pass rate of a place: that of the nearest asked levels, lowered above them and raised
+        below."""
         below = self._nearest(place, range(place.level - 1, -1, -1))
         above = self._nearest(place, range(place.level + 1, levels))
         guesses = []

@@ -18,7 +18,7 @@ from verifiers.contract.kinds import Lazy
 
 
 class LazyDomain(Mapping[str, Taskset]):
-    """Tasksets of one domain by name. Listing, counting and look-up load no other."""
+    """Built-in tasksets of one domain by name. Listing them loads none; a look-up loads only its own."""
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places

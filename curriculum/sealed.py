@@ -41,24 +41,24 @@ WHOLE = 100.0
 
 @dataclass(frozen=True)
 class SealedSet:
-    """Questions that are never trained on. All differ in id, prompt and key."""
+    """Sealed evaluation questions, which are never trained on. All differ in id, prompt and key."""
 
     tasks: tuple[Task, ...]
     seed: int
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the task ids in order."""
+        """SHA-256 of the ids of the sealed tasks, in order."""
         return hashlib.sha256("\n".join(task.id for task in self.tasks).encode()).hexdigest()
 
     @cached_property
     def questions(self) -> frozenset[str]:
-        """Keys of all questions, which streams avoid."""
+        """Keys of the sealed questions, which training streams avoid."""
         return frozenset(key_of(task) for task in self.tasks)
 
     @property
     def description(self) -> dict[str, str | int | float]:
-        """Description for the ledger: how to make the set again, and its contents."""
+        """Description of the sealed set for the ledger: how to make it again, and its contents."""
         counts = Counter(task.taskset for task in self.tasks)
         levels = Counter(task.level for task in self.tasks)
         return {
@@ -176,20 +176,20 @@ class TaskStream:
         return drawn
 
     def without(self, keys: Iterable[str]) -> TaskStream:
-        """Returns the same stream that also avoids these questions."""
+        """Returns the same task stream that also avoids the questions with these keys."""
         more = frozenset(keys)
         return replace(self, exclude=self.exclude | more) if more else self
 
     def _used_up(self, seen: AbstractSet[str]) -> Iterator[str]:
-        """Yields finite tasksets whose items are all `seen`."""
+        """Yields the stream's finite tasksets whose items are all in `seen`."""
         for name in self.tasksets:
             finite = self.catalog.finite(name)
             if finite is not None and finite.keys(self.split) <= seen:
                 yield name
 
     def _open(self, drawn: Sequence[Task], spent: AbstractSet[str] = frozenset()) -> list[str]:
-        """Returns the tasksets that may be drawn next: one more task keeps them within their share, rounded up. The
-        shares of those not `spent` grow to fill a step."""
+        """Returns the tasksets that the next task may come from without exceeding their shares, rounded up. The shares
+        of those not `spent` grow to fill a step."""
         left = [name for name in self.tasksets if name not in spent]
         if self.shares is None:
             return left
@@ -207,7 +207,7 @@ def belongs(catalog: Catalog, key: str, taskset: str, split: Split) -> bool:
 
 
 def is_written(taskset: str, catalog: Catalog = BUILT_IN) -> bool:
-    """True if the taskset's items were given, not generated: it divides them itself."""
+    """True if the taskset's items were given, not generated, so that it divides them among the splits itself."""
     return catalog.finite(taskset) is not None
 
 
@@ -268,8 +268,8 @@ def nothing_new() -> ExhaustedError:
 def _tries(
     catalog: Catalog, tasksets: Sequence[str], known: Difficulty | None, missed: Mapping[Place, int], rng: Random
 ) -> Iterator[Place]:
-    """Yields places to draw from. With `known`, these are its choices while any may have new questions; then any place,
-    `ATTEMPTS` times."""
+    """Yields tasksets and levels to draw a task from. With `known`, these are its choices while any may have new
+    questions; then any place, `ATTEMPTS` times."""
     weights = [len(catalog.named(name).topics) for name in tasksets]
     levels = {name: catalog.named(name).level_count for name in tasksets}
     while known is not None:
@@ -284,7 +284,7 @@ def _tries(
 
 @dataclass(frozen=True)
 class _Place:
-    """Place of one topic in each round of a set, and the levels that it cycles through."""
+    """Topic of a taskset that each round of a sealed set asks once, with the levels that it cycles through."""
 
     taskset: str
     topic: str
@@ -312,7 +312,8 @@ def _fresh(
     *,
     divided: bool,
 ) -> Task | None:
-    """Draws a sealed task for a place, with a question not in `seen`, and adds it; None if exhausted."""
+    """Draws a sealed task of one topic whose question is not in `seen`, and adds its key there. None if exhausted.
+    Redraws what `trained` matches."""
     for further in range(len(place.levels)):
         level = place.levels[(turn + further) % len(place.levels)]
         for _ in range(ATTEMPTS):

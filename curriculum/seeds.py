@@ -47,14 +47,14 @@ def split_of_question(key: str) -> Split:
 
 
 def seeds(split: Split, start: int = 0) -> Iterator[int]:
-    """Yields all seeds of the split, ascending, from the `start`-th on."""
+    """Yields all seeds that belong to the split, ascending, from the `start`-th on."""
     if start < 0:
         raise SeedError(f"invalid start {start}", hint="count seeds from 0")
     return iter(range(_RESIDUE[split] + start * len(_SPLIT), LIMIT, len(_SPLIT)))
 
 
 def draw(split: Split, rng: Random) -> int:
-    """Draws a seed of the split, uniformly."""
+    """Draws a random seed that belongs to the split."""
     return rng.randrange(_RESIDUE[split], LIMIT, len(_SPLIT))
 
 
@@ -68,5 +68,5 @@ def derive(*parts: str | int) -> int:
 
 
 def digest_of(*parts: str | int) -> bytes:
-    """Returns the SHA-256 of the parts, joined by U+001F."""
+    """Returns the SHA-256 of the parts as text, joined by U+001F."""
     return hashlib.sha256("\x1f".join(map(str, parts)).encode()).digest()

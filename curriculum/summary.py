@@ -52,8 +52,8 @@ def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDr
 def training_drafts(
     catalog: Catalog, name: str, level: int, count: int, numbers: Iterator[int]
 ) -> list[tuple[int, TaskDraft]]:
-    """Returns the first `count` of these seeds whose question belongs to training, with their drafts. Returns fewer if
-    the level is exhausted. Otherwise raises as `Catalog.draft`."""
+    """Returns the first `count` of the seeds `numbers` whose question belongs to training, with their drafts. Returns
+    fewer if the level is exhausted. Otherwise raises as `Catalog.draft`."""
     found: list[tuple[int, TaskDraft]] = []
     for seed in islice(numbers, count * TRIES):
         try:

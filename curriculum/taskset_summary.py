@@ -59,7 +59,8 @@ def _missing(shipped: dict[str, Any]) -> str:
 
 
 def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
-    """Yields the missing requirements of these checks and this environment."""
+    """Yields what these kinds of checks and this environment need and this machine lacks. Yields empty texts for what
+    it has."""
     from curriculum.adapters import ADAPTERS
     from verifiers.registry import kind_named
 
@@ -72,6 +73,6 @@ def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
 
 
 def as_shipped(summaries: Iterable[TasksetSummary]) -> str:
-    """Returns the text of the shipped file for these summaries."""
+    """Returns these summaries as JSON text, as in the shipped file."""
     rows = {one.name: one.model_dump(mode="json", exclude=set(DERIVED)) for one in summaries}
     return json.dumps({name: rows[name] for name in sorted(rows)}, indent=1, ensure_ascii=False) + "\n"

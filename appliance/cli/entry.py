@@ -24,8 +24,8 @@ def open_closed_streams() -> None:
 
 
 def main() -> None:
-    """Runs the command. While modules load and at interpreter exit Ctrl-C exits immediately; in between it raises
-    KeyboardInterrupt. An ignored SIGINT, as in background jobs, stays ignored."""
+    """Runs the `assay` command. While modules load and at interpreter exit Ctrl-C exits immediately; in between it
+    raises KeyboardInterrupt. An ignored SIGINT, as in background jobs, stays ignored."""
     heard = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
     if heard:
         signal.signal(signal.SIGINT, leave)

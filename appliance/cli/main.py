@@ -123,7 +123,7 @@ def _root(
 
 
 def main() -> None:
-    """Runs the command line and exits."""
+    """Runs the `assay` command line and exits."""
     hear_again()
     gc.set_threshold(COLLECT_AFTER, 20, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # looking for some takes longer than a command
@@ -152,7 +152,7 @@ def main() -> None:
 
 
 def _mistyped(error: Any) -> int:
-    """Reports a command-line syntax error as JSON."""
+    """Prints a command-line syntax error as JSON; returns the exit code."""
     hint = f"`{error.ctx.command_path} --help` lists the options" if getattr(error, "ctx", None) else ""
     return _told(error.format_message(), hint, error.exit_code)
 
@@ -174,10 +174,8 @@ def _nobody_reads() -> bool:
 
 
 def complain(error: Exception) -> int:
-    """Prints message and hint on standard error, as JSON with --json; returns the exit code.
-
-    ASSAY_LOG__LEVEL=debug adds the traceback of an unforeseen error.
-    """
+    """Prints an error's message and hint on standard error, as JSON with --json; returns the exit code.
+    ASSAY_LOG__LEVEL=debug adds the traceback of an unforeseen error."""
     from appliance.cli.shell.live_line import columns_of
     from appliance.cli.shell.wrapping import wrapped
     from appliance.errors import explain

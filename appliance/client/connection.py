@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Failure(FrozenModel):
-    """Body of every error answer."""
+    """Body of every error answer of the control API."""
 
     message: str
     hint: str
@@ -36,7 +36,7 @@ class Failure(FrozenModel):
 
 
 class ApiConnection:
-    """Transport of all control API calls. `shape` is the required type of the answer."""
+    """Transport of all control API calls, over the daemon's Unix socket. `shape` is the required type of the answer."""
 
     def __init__(self, socket_path: Path, *, timeout_seconds: float = 10.0) -> None:
         self._socket_path = socket_path

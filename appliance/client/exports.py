@@ -53,7 +53,7 @@ from verifiers.registry.spec import SPEC, Spec
 
 @lru_cache(maxsize=256)
 def explain_check(spec: Spec) -> tuple[str, ...]:
-    """Returns a one-line summary of the check, then its explanation by line; hostile text, to be escaped."""
+    """Explains in words what a check accepts: a one-line summary, then lines of detail. Hostile text, to be escaped."""
     kind = kind_of(spec)
     try:
         return spec.summary(), *kind.explain.load()(spec)

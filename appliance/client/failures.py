@@ -10,8 +10,8 @@ from runtime.errors import HintedError
 
 
 class ApiError(HintedError):
-    """The daemon refused or failed. `exit_code` is the command's; `refusal` says why a signed statement has no
-    effect."""
+    """The daemon refused a request or failed. `exit_code` is the command's; `refusal` says why a signed statement has
+    no effect."""
 
     def __init__(self, message: str, *, hint: str = "", exit_code: int = 5, refusal: Refusal | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -20,7 +20,7 @@ class ApiError(HintedError):
 
 
 class DaemonNotRunning(ApiError):
-    """No process listens on the socket."""
+    """No process listens on the daemon's socket."""
 
     def __init__(self, socket_path: Path, owner: LockOwner | None = None) -> None:
         found = f"no process listens on {socket_path}"
@@ -32,7 +32,7 @@ class DaemonNotRunning(ApiError):
 
 
 class DaemonUnreachable(ApiError):
-    """The socket exists, but this user may not open it."""
+    """The daemon's socket exists, but this user may not open it."""
 
     def __init__(self, socket_path: Path) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class DaemonUnreachable(ApiError):
 
 
 class DaemonSilent(ApiError):
-    """A process listens on the socket but does not answer."""
+    """A process listens on the daemon's socket but does not answer."""
 
     def __init__(self, socket_path: Path, seconds: float) -> None:
         super().__init__(

@@ -15,7 +15,7 @@ BOUND = "hacks"
 
 
 def figure_in_words(finding: GateFinding) -> str:
-    """Formats a figure: `+31.2 points [+25.0, +37.1]`, `at most 2.0 %`, `5 minutes`, `none wrong`; empty without
+    """Formats a gate's figure: `+31.2 points [+25.0, +37.1]`, `at most 2.0 %`, `5 minutes`, `none wrong`; empty without
     one."""
     figure = finding.figure
     if figure is None:

@@ -17,7 +17,7 @@ class NewToken(FrozenModel):
 
 
 class TokenView(FrozenModel):
-    """A token without its hash."""
+    """Access token of the gateway, without its hash."""
 
     name: str
     consent: bool
@@ -26,14 +26,14 @@ class TokenView(FrozenModel):
 
 
 class MadeToken(FrozenModel):
-    """A new token; its secret is shown only once."""
+    """New access token of the gateway; its secret is shown only once."""
 
     token: TokenView
     secret: str
 
 
 class SessionRow(FrozenModel):
-    """Summary of a kept session."""
+    """Summary of a gateway session that is kept."""
 
     id: str
     token: str
@@ -51,7 +51,8 @@ class SessionRow(FrozenModel):
 
 
 def becomes_task(row: SessionRow, otherwise: str) -> str:
-    """Describes a session's way to a task; returns `otherwise` while it may still become one."""
+    """Describes how a kept session became a task, or why it cannot; returns `otherwise` while it may still become
+    one."""
     return row.no_task or (f"is one of {row.task_of}" if row.task_of else otherwise)
 
 
@@ -65,7 +66,7 @@ class DeletedSessions(FrozenModel):
 
 
 class GatewayClient:
-    """The gateway's part of the control API, over any connection."""
+    """Client of the gateway's part of the control API, over any connection."""
 
     def __init__(self, connection: ApiConnection) -> None:
         self._api = connection
@@ -81,13 +82,13 @@ class GatewayClient:
         return self._api.read(self._api.request("POST", path, {}, b"{}"), TokenView)
 
     def sessions(self, limit: int) -> list[SessionRow]:
-        """Newest first."""
+        """Returns the kept gateway sessions, newest first."""
         return self._api.get("/v1/gateway/sessions", list[SessionRow], limit=limit)
 
     def session(self, name: str) -> SessionDetail:
         return self._api.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
 
     def delete_session(self, name: str) -> DeletedSessions:
-        """Deletes a session; `all` deletes every session."""
+        """Deletes a kept gateway session; the name `all` deletes every session."""
         path = f"/v1/gateway/sessions/{quote(name, safe='')}/delete"
         return self._api.read(self._api.request("POST", path, {}, b"{}"), DeletedSessions)

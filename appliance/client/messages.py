@@ -79,7 +79,7 @@ class TurnText(FrozenModel):
 
 
 class TreeRollout(FrozenModel):
-    """An attempt, or one of its branches."""
+    """An attempt at a task, or one of its branches."""
 
     id: str
     leaves_at: int | None
@@ -122,7 +122,7 @@ class FamilyComparison(FrozenModel):
 
 
 class ModelComparison(FrozenModel):
-    """Two models on the same sealed items, from an evaluation in the ledger."""
+    """Results of two models on the same sealed items, from an evaluation in the ledger."""
 
     a: str
     b: str
@@ -154,7 +154,7 @@ class NumberedEvent(FrozenModel):
 
 
 class Approved(FrozenModel):
-    """Result of a person's decision."""
+    """Result of a person's approval or rejection."""
 
     approval: Approval
     decision: Decision
@@ -232,7 +232,7 @@ class ValidationEnvelope(FrozenModel):
 
 
 class Keys(FrozenModel):
-    """Known keys, and the signing rules of the policy in force."""
+    """Persons' keys known to the daemon, and the signing rules of the policy in force."""
 
     keys: tuple[KnownKey, ...]
     machines: dict[str, str]
@@ -303,7 +303,7 @@ class CandidateEvidence(FrozenModel):
 
 
 class BudgetView(FrozenModel):
-    """The rest of the quarter's promotion budget."""
+    """State of the quarter's promotion budget, which bounds the chance of a false promotion."""
 
     quarter: str
     alpha: float

@@ -76,7 +76,7 @@ def schedule(api: ApiConnection, limit: int = 7) -> ScheduleView:
 
 
 def pause_schedule(api: ApiConnection, until: str = "") -> ScheduleView:
-    """Pauses all nights until the given time."""
+    """Pauses all nights until the given time, or indefinitely if it is empty; returns the schedule."""
     return api.post("/v1/schedule/pause", PauseSchedule(until=until), ScheduleView)
 
 
@@ -85,10 +85,10 @@ def resume_schedule(api: ApiConnection) -> ScheduleView:
 
 
 def promotions(api: ApiConnection, limit: int = 100) -> list[PromotionView]:
-    """Returns promotions, newest first."""
+    """Returns promotions of models, newest first, with gains and losses by taskset."""
     return api.get("/v1/promotions", list[PromotionView], limit=limit)
 
 
 def try_notices(api: ApiConnection) -> dict[str, str]:
-    """Sends a test notice each configured way; returns the reason of each failure, empty on success."""
+    """Sends a test notice each configured way; returns the reason of each failure by way, empty on success."""
     return api.read(api.request("POST", "/v1/notices/try", {}, b"{}"), NoticesTried).failed

@@ -23,8 +23,8 @@ class TaskCandidate(FrozenModel):
 
 
 class CollectedRows(FrozenModel):
-    """Keys of the accepted candidates, and reasons for the refused ones. Row contents always come from the daemon's own
-    records, never from the caller."""
+    """Keys of the candidates accepted as tasks, and reasons for the refused ones. Row contents always come from the
+    daemon's own records, never from the caller."""
 
     taskset: Literal["jobs", "sessions"]
     keys: tuple[str, ...] = Field(max_length=10_000)
@@ -33,7 +33,7 @@ class CollectedRows(FrozenModel):
 
 
 class OwnTasksClient(ApiConnection):
-    """The part of the control API that collects tasks."""
+    """Client of the part of the control API that collects the owner's work as tasks."""
 
     def candidates(self) -> list[TaskCandidate]:
         return self.get("/v1/own/candidates", list[TaskCandidate])

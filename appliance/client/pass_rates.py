@@ -36,7 +36,7 @@ class RateLine:
 
 
 def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
-    """Returns a line for each taskset and level, sorted by name; `counts` start with the oldest cycle."""
+    """Sums pass counts into a line for each taskset and level, sorted by name; `counts` start with the oldest cycle."""
     found: dict[tuple[str, int], RateLine] = {}
     for one in counts:
         if one.rollouts:
@@ -50,7 +50,7 @@ def lines_of(counts: Sequence[PassCount]) -> list[RateLine]:
 
 
 def rates_of(counts: Sequence[PassCount]) -> dict[str, AttemptSums]:
-    """Returns a training's attempts by taskset, summed over levels."""
+    """Sums the training attempts and passes of each taskset over its levels."""
     found: dict[str, AttemptSums] = {}
     for one in counts:
         if one.purpose is Purpose.TRAIN:
@@ -59,10 +59,10 @@ def rates_of(counts: Sequence[PassCount]) -> dict[str, AttemptSums]:
 
 
 def block(rate: float | None) -> str:
-    """Returns one character for a pass rate: the lowest block for 0, a dot without rollouts."""
+    """Returns one character that shows a pass rate: the lowest block for 0, a dot without rollouts."""
     return NONE if rate is None else BLOCKS[min(int(rate * len(BLOCKS)), len(BLOCKS) - 1)]
 
 
 def zone(rate: float) -> str:
-    """Rates a pass rate as "hard" or "easy"; empty if worth training on."""
+    """Returns "hard" for a low pass rate, "easy" for a high one; empty if worth training on."""
     return "hard" if rate < LOW else "easy" if rate > HIGH else ""

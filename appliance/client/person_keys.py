@@ -50,12 +50,12 @@ class KeyFileError(HintedError):
 
 
 class WrongPassphraseError(KeyFileError):
-    """The passphrase does not open the key; another one may."""
+    """The passphrase does not open the person's key; another one may."""
 
 
 @dataclass(frozen=True)
 class PersonKey:
-    """A key on disk, still locked."""
+    """A person's signing key on disk, still locked."""
 
     path: Path
     """File of the private key; `<path>.pub` is the public one."""
@@ -65,14 +65,15 @@ class PersonKey:
 
 
 def keys_folder(environ: Mapping[str, str]) -> Path:
-    """Returns `$XDG_CONFIG_HOME/assay/keys`, or the same below `~/.config`."""
+    """Returns the folder of a person's keys: `$XDG_CONFIG_HOME/assay/keys`, or the same below `~/.config`."""
     named = environ.get("XDG_CONFIG_HOME", "")
     config = Path(named) if Path(named).is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
     return config / "assay" / "keys"
 
 
 def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
-    """Creates a person's key. Raises KeyFileError for an invalid name, a short passphrase or an existing file."""
+    """Creates a person's key, encrypted with the passphrase, as a new file. Raises KeyFileError for an invalid name, a
+    short passphrase or an existing file."""
     if not re.fullmatch(NAME, person):
         raise KeyFileError(
             f"invalid name {person!r}", hint="give --as NAME with at most 64 letters, digits and . _ @ -"
@@ -103,13 +104,13 @@ def make_key(folder: Path, person: str, passphrase: str) -> PersonKey:
 
 
 def own_keys(folder: Path) -> list[PersonKey]:
-    """Returns the keys in the folder, sorted by name."""
+    """Returns the persons' keys in a folder, sorted by name, still locked."""
     found = sorted(folder.glob("*.pub")) if folder.is_dir() else []
     return [key_at(path.with_suffix("")) for path in found]
 
 
 def key_at(path: Path) -> PersonKey:
-    """Loads a key by the path of its private or public file. Raises KeyFileError."""
+    """Returns a person's key, still locked, by the path of its private or public file. Raises KeyFileError."""
     private = path.with_suffix("") if path.suffix == ".pub" else path
     try:
         text = public_path(private).read_text(encoding="utf-8").strip()
@@ -124,7 +125,8 @@ def key_at(path: Path) -> PersonKey:
 
 
 def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
-    """Returns the key to sign with: the named file's, the person's, or the only one. Raises KeyFileError."""
+    """Returns the key to sign with: the named file's, the person's, or the only one in the folder. Raises
+    KeyFileError."""
     if named is not None:
         return key_at(named)
     if person is not None:
@@ -141,8 +143,8 @@ def find_key(folder: Path, named: Path | None, person: str | None) -> PersonKey:
 
 
 def unlock(key: PersonKey, passphrase: str) -> Signer:
-    """Unlocks a key. Raises KeyFileError for a wrong passphrase, or a file that is unencrypted or readable by
-    others."""
+    """Decrypts a person's private key, and returns a signer that uses it. Raises KeyFileError for a wrong passphrase,
+    or a file that is unencrypted or readable by others."""
     try:
         content = key.path.read_bytes()
         mode = key.path.stat().st_mode

@@ -19,7 +19,7 @@ class TakingBack:
 
     @property
     def effects(self) -> tuple[str, str]:
-        """Two sentences: the change of service, and the fate of the withdrawn model."""
+        """Effects of a rollback in two sentences: the change of service, and the fate of the withdrawn model."""
         then = "the champion stays" if self.back is None else f"{_short(self.back)} comes back"
         return (
             f"{_short(self.going)} goes out of service, and {then}.",
@@ -28,7 +28,8 @@ class TakingBack:
 
 
 def taking_back(aliases: Mapping[str, str | None]) -> TakingBack | None:
-    """Plans a rollback of the canary, or else of the champion; None if nothing can be rolled back."""
+    """Returns the model that a rollback withdraws, the canary or else the champion, and the one that comes back. None
+    if nothing can be rolled back."""
     canary, champion, previous = (aliases.get(name) for name in ("canary", "champion", "previous"))
     if canary is not None:
         return TakingBack(canary, None)

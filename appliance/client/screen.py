@@ -17,7 +17,7 @@ class GpuUse(FrozenModel):
 
 
 class ProcessUse(FrozenModel):
-    """One of the appliance's own processes."""
+    """Load caused by one of the appliance's own processes."""
 
     name: str
     pid: int

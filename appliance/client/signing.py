@@ -23,8 +23,9 @@ from policies.validation import VALIDATION_TYPE, Page, SignedValidation
 def signed_approval(
     decision: Decision, verdict: Literal["approve", "reject"], keys: Keys, signer: Signer, *, hours: float | None = None
 ) -> bytes:
-    """Returns the envelope for `ApiClient.judge`, valid for `hours` or as long as the policy allows. Raises
-    StatementRefused for a key unknown to the daemon, before a passphrase is asked for."""
+    """Signs a person's approval or rejection of a decision. Returns the envelope for `ApiClient.judge`, valid for
+    `hours` or as long as the policy allows. Raises StatementRefused for a key unknown to the daemon, before a
+    passphrase is asked for."""
     statement = SignedApproval.valid_for(
         keys.valid_hours if hours is None else hours,
         made_at=utc_now(),
@@ -41,7 +42,8 @@ def signed_approval(
 def signed_validation(
     verdict: Literal["meant", "not_meant"], *, job: str, content: str, page: Page, keys: Keys, signer: Signer
 ) -> bytes:
-    """Returns the envelope for `ApiClient.validate` about the page shown. Raises as `signed_approval`."""
+    """Signs a person's verdict on what a job's check means, about the page shown. Returns the envelope for
+    `ApiClient.validate`. Raises as `signed_approval`."""
     statement = SignedValidation.valid_for(
         keys.valid_hours,
         made_at=utc_now(),
@@ -56,7 +58,7 @@ def signed_validation(
 
 
 def person_behind(keys: Keys, public: PublicKey) -> str:
-    """Returns the owner of a key in the daemon's register. Raises StatementRefused if unknown or revoked."""
+    """Returns the owner of a key among the keys known to the daemon. Raises StatementRefused if unknown or revoked."""
     known = next((key for key in keys.keys if key.fingerprint == public.fingerprint), None)
     if known is None:
         raise StatementRefused(
@@ -81,8 +83,8 @@ def revocation(person: str, key: PublicKey, reason: str, signer: Signer) -> byte
 
 
 def policy_edit(content_digest: str, in_force: PolicyInForce, signer: Signer, before: bytes | None) -> bytes:
-    """Returns a signed edit from the policy in force to a file's digest; adds the signature to `before` if that is the
-    same edit, signed by others."""
+    """Signs the change from the policy in force to a file with that digest. Adds the signature to `before` if that is
+    the same edit, signed by others."""
     if before is not None:
         try:
             edit = read_edit(before)

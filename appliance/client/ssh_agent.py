@@ -25,8 +25,8 @@ SECONDS = 60.0
 
 
 def agent_signer(public: PublicKey, environ: Mapping[str, str]) -> Signer:
-    """Returns a signer that uses `$SSH_AUTH_SOCK`. Raises KeyFileError without an agent; signing raises it if the agent
-    lacks the key or refuses."""
+    """Returns a signer that uses the ssh-agent at `$SSH_AUTH_SOCK`. Raises KeyFileError without an agent; signing
+    raises it if the agent lacks the key or refuses."""
     place = environ.get("SSH_AUTH_SOCK", "")
     if not place:
         raise KeyFileError("no ssh-agent: SSH_AUTH_SOCK is not set", hint="start one, or omit --agent")
@@ -57,7 +57,8 @@ def _sign(place: str, public: PublicKey, message: bytes) -> bytes:
 
 
 def _signature_in(answer: bytes) -> bytes:
-    """Returns the 64 bytes of a sign response. Raises ValueError or struct.error for any other answer."""
+    """Returns the signature, 64 bytes, from an ssh-agent's answer. Raises ValueError or struct.error for any other
+    answer."""
     if answer[:1] != bytes([_SIGN_RESPONSE]):
         raise ValueError("the agent failed")
     blob, rest = _split(answer[1:])

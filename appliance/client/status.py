@@ -44,7 +44,7 @@ class CanaryView(FrozenModel):
 
     @property
     def summary(self) -> str:
-        """One-sentence state of the trial."""
+        """State of the canary's trial, in one sentence."""
         rules, counts = self.canary.rules, self.counts
         if self.canary.state is CanaryState.REPLAY:
             doing = f"replays earlier jobs, {counts.to_replay} to go"
@@ -57,7 +57,7 @@ class CanaryView(FrozenModel):
 
 
 class GatewayStatus(FrozenModel):
-    """The endpoint for the owner's own agent."""
+    """State of the gateway, the endpoint for the owner's own agent."""
 
     enabled: bool
     """True if the daemon runs it."""
@@ -69,7 +69,7 @@ class GatewayStatus(FrozenModel):
 
     @property
     def summary(self) -> str:
-        """State of the endpoint, with advice if it does not answer."""
+        """State of the gateway in words, with advice if it does not answer."""
         if self.answers:
             used = f"tokens in use: {self.tokens}" if self.tokens else "no token yet: `assay gateway token new NAME`"
             return f"at {self.base_url}, {used}"

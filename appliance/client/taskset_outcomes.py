@@ -62,7 +62,7 @@ class TasksetOutcome(FrozenModel):
 
 
 def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence[Evaluation]) -> list[TasksetOutcome]:
-    """Returns the outcome of each taskset in the cycle's recipe; empty if nothing is trained, or before the tasksets
+    """Returns the outcome of each taskset in the cycle's recipe. Empty if nothing is trained, or before the tasksets
     are chosen."""
     plan = cycle.plan
     if cycle.kind == "evaluation" or "tasksets" not in plan:
@@ -89,7 +89,7 @@ def outcomes_of(cycle: Cycle, counts: Sequence[PassCount], evaluations: Sequence
 
 
 def _none_asked(cycle: Cycle) -> tuple[OutcomeState, str]:
-    """Outcome of a taskset without any asked task; only an ended training gives a reason."""
+    """Returns the outcome and reason for a taskset without any asked task; only an ended training gives a reason."""
     if "candidate" in cycle.plan or cycle.state is CycleState.DONE:
         return OutcomeState.NOT_ASKED, (
             "none of its tasks was drawn: the policy's [data] and recipe.training set their number, "
@@ -146,7 +146,7 @@ def _outcome(
 
 
 def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
-    """Names the most frequent ends of these rollouts, none of which passed."""
+    """Names the most frequent ways in which rollouts ended without passing, such as too many tool calls."""
     rollouts = sum(one.rollouts for one in counts)
     tokens, cut, calls = limits
     ways = {
@@ -164,7 +164,7 @@ def why_unsolved(counts: Sequence[PassCount], limits: Limits) -> str:
 
 
 def _sealed(evaluations: Sequence[Evaluation]) -> dict[str, dict[str, int]]:
-    """Counts by taskset, from the newest evaluation: sealed questions, and those that champion and candidate have
+    """Counts by taskset, from the newest evaluation, the sealed questions and those that champion and candidate have
     right."""
     if not evaluations:
         return {}

@@ -47,7 +47,7 @@ class ModelSettings(FrozenModel):
 
     @property
     def written(self) -> str:
-        """The path as configured; empty if not set."""
+        """Path of the model as configured; empty if not set."""
         return self._written
 
     @model_validator(mode="wrap")
@@ -84,7 +84,7 @@ class SandboxSettings(Limits):
     """Processes forked ahead in each sandbox that sessions of pure computation share."""
 
     def limits(self) -> Limits:
-        """Returns the limits of one sandbox."""
+        """Returns the limits of one sandbox, without the broker's settings."""
         return Limits.model_validate({name: getattr(self, name) for name in Limits.model_fields})
 
 
@@ -141,7 +141,7 @@ class GatewaySettings(FrozenModel):
 
     @property
     def base_url(self) -> str:
-        """The `base_url` for OpenAI clients."""
+        """URL of the gateway, as `base_url` for OpenAI clients."""
         address = f"[{self.address}]" if ":" in self.address else self.address
         return f"http://{address}:{self.port}/v1"
 
@@ -198,11 +198,13 @@ class Settings(ClientSettings):
     """CPU cores for the model; default: all that the process may use."""
 
     def origins(self) -> dict[str, str]:
-        """Returns the origin of every dotted key: `default`, or the file, variable or flag that set it."""
+        """Returns the origin of every configuration key, dotted: `default`, or the file, variable or flag that set
+        it."""
         return {key: self._origins.get(key, "default") for key in self.leaves()}
 
     def render(self, *, origins: bool = False) -> str:
-        """Returns one `key = value` line per key in TOML syntax; `origins` adds each origin as an aligned comment."""
+        """Returns the configuration as one `key = value` line per key in TOML syntax. `origins` adds each origin as an
+        aligned comment."""
         lines = {
             key: f"{key} = {'(not set)' if value is None else json.dumps(value)}"
             for key, value in self.leaves().items()
@@ -213,12 +215,12 @@ class Settings(ClientSettings):
         return "\n".join(f"{lines[key]:<{width}}  # {source}" for key, source in self.origins().items())
 
     def render_json(self) -> str:
-        """Returns `{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`."""
+        """Returns the configuration as JSON: `{"sandbox.pids": {"value": 128, "origin": "default"}, ...}`."""
         leaves = self.leaves()
         return json.dumps({key: {"value": leaves[key], "origin": one} for key, one in self.origins().items()}, indent=2)
 
     def leaves(self) -> dict[str, Any]:
-        """Returns every dotted key with its JSON value."""
+        """Returns every configuration key, dotted, with its JSON value."""
         return dict(_flat(self.model_dump(mode="json")))
 
 

@@ -29,7 +29,7 @@ APART = Path("/var/lib/assay-broker")
 
 
 def broker_folder(settings: Settings, data: Path) -> Path:
-    """Returns the folder of the daemon's own broker; only its socket is for others."""
+    """Returns the folder with the files of the daemon's own sandbox broker; only its socket is for others."""
     if settings.sandbox.folder is not None:
         return settings.sandbox.folder
     if settings.service.user is None and not _is_another_s(data):
@@ -45,12 +45,12 @@ def _is_another_s(data: Path) -> bool:
 
 
 def broker_socket(settings: Settings, data: Path) -> Path:
-    """Returns the broker's socket: the configured one, or the daemon's own."""
+    """Returns the path of the sandbox broker's socket: the configured one, or the daemon's own."""
     return settings.sandbox.broker or broker_folder(settings, data) / "broker.sock"
 
 
 def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSettings:
-    """Returns the settings of the daemon's own broker."""
+    """Builds the settings of the daemon's own sandbox broker, from configuration and policy."""
     from verifiers.tools import programs
 
     sandbox, folder = settings.sandbox, broker_folder(settings, data)
@@ -71,17 +71,17 @@ def broker_settings(settings: Settings, data: Path, policy: Policy) -> BrokerSet
 
 
 def cluster_folder(settings: Settings, data: Path) -> Path:
-    """Returns the folder of this machine's cluster state."""
+    """Returns the folder of this machine's state in the cluster."""
     return settings.cluster.folder or data / "cluster"
 
 
 def cluster_token(settings: Settings, data: Path) -> Path:
-    """Returns the file of the cluster's secret."""
+    """Returns the path of the file with the cluster's secret."""
     return settings.cluster.token or data / "cluster-token"
 
 
 def cluster_settings(settings: Settings, data: Path) -> ClusterSettings | None:
-    """Returns the cluster that sessions run on; None to run them on this machine."""
+    """Returns the settings to reach the cluster that sandboxes run on; None to run them on this machine."""
     cluster = settings.cluster
     if cluster.address is None:
         return None

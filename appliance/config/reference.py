@@ -29,7 +29,8 @@ from runtime.model import UnitName
 
 @cache
 def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
-    """Returns the docstring of each documented field by name; a class's own docstring wins over its parents'."""
+    """Returns the docstring of each documented field of a settings model, by name. A class's own docstring wins over
+    its parents'."""
     found: dict[str, str] = {}
     for one in reversed(shape.__mro__):
         if issubclass(one, BaseModel) and one is not BaseModel:
@@ -39,7 +40,7 @@ def docstrings(shape: type[BaseModel]) -> Mapping[str, str]:
 
 @cache
 def _bodies(module: str) -> Mapping[str, list[ast.stmt]]:
-    """Returns the statements of each class of a module by class name."""
+    """Parses a module's source, and returns the statements of each class by class name."""
     source = inspect.getsource(sys.modules[module])
     return {one.name: one.body for one in ast.parse(source).body if isinstance(one, ast.ClassDef)}
 
@@ -89,19 +90,20 @@ class ConfigKey:
 
 
 def keys() -> dict[str, ConfigKey]:
-    """Returns all keys by name, in the order of the model."""
+    """Describes every configuration key, by name, in the order of the settings model."""
     home = read_layers(environ={"HOME": "~"}, etc_dir=_NOWHERE, xdg_dir=_NOWHERE)[0].values
     defaults = {**Settings(data=Path("/")).leaves(), **home}
     return {name: _key(name, field, defaults[name], docstrings(shape)) for name, field, shape in _fields(Settings)}
 
 
 def as_written(value: Any) -> str:
-    """Returns a value in TOML notation."""
+    """Formats a configuration value in TOML notation, or as not set."""
     return NOT_SET if value is None else json.dumps(value)
 
 
 def explained(wanted: str) -> list[ConfigKey]:
-    """Returns the key of that name, or the keys of a section. Raises ConfigError with the nearest names."""
+    """Returns the description of the configuration key of that name, or those of a section's keys. Raises ConfigError
+    with the nearest names."""
     known = keys()
     found = [key for name, key in known.items() if name == wanted or name.startswith(f"{wanted}.")]
     if found:
@@ -113,7 +115,7 @@ def explained(wanted: str) -> list[ConfigKey]:
 
 
 def page() -> str:
-    """Returns the Markdown page: a table for each section, a line for each key."""
+    """Returns the Markdown page on the configuration: a table for each section, a line for each key."""
     sections: dict[str, list[str]] = {"": []}
     for key in keys().values():
         counted = f"{key.type} ({key.unit})" if key.unit else key.type

@@ -35,7 +35,7 @@ API_TOGETHER = 8
 
 
 class Answerer(Protocol):
-    """Context manager that answers questions."""
+    """Context manager that answers questions with a model."""
 
     together: int
     """Preferred batch size."""
@@ -45,18 +45,19 @@ class Answerer(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
     def refuses(self, task: Task) -> str:
-        """Returns the reason why the task cannot be asked; empty if it can."""
+        """Returns the reason why this answerer cannot be asked the task; empty if it can."""
 
     def answer(self, asked: Sequence[Assignment]) -> list[Rollout]:
-        """Returns a rollout for each assignment, in order. Raises RefusedError without isolation, RenderingError."""
+        """Lets the model answer each assignment; returns a rollout for each, in order. Raises RefusedError without
+        isolation, RenderingError."""
 
     @property
     def last_failure(self) -> str:
-        """The most recent infrastructure error."""
+        """Text of the most recent infrastructure error."""
 
 
 def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]], policy: Policy) -> list[Assignment]:
-    """Builds assignments for questions and repeats; each has its own seed, equal in every run of the plan."""
+    """Builds an assignment for each question and repeat; each has its own seed, equal in every run of the plan."""
     name = f"evaluation-{plan.digest[:12]}"
     return [
         Assignment(
@@ -75,7 +76,7 @@ def assignments(plan: EvaluationPlan, asked: Sequence[tuple[OpenQuestion, int]],
 
 
 class EngineAnswerer:
-    """Answers with a loaded engine; closes the engine."""
+    """Answers an evaluation's questions with a loaded engine; closes the engine."""
 
     def __init__(self, engine: Engine, renderer: Renderer, sessions: SessionPool, budget: AgentBudget) -> None:
         self._engine = engine
@@ -100,7 +101,7 @@ class EngineAnswerer:
 
 
 class ApiAnswerer:
-    """Answers with a model behind an API, which reports no tokens: they are not counted."""
+    """Answers an evaluation's questions with a model behind an API, which reports no tokens: they are not counted."""
 
     def __init__(self, api: LocalApi, sessions: SessionPool, sampling: ApiSampling) -> None:
         self._api, self._sessions, self._sampling = api, sessions, sampling

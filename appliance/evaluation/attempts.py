@@ -26,7 +26,7 @@ PLAN, ATTEMPTS = "plan.json", "attempts.jsonl"
 
 
 class EvaluationAttempt(FrozenModel):
-    """One answer to one question."""
+    """One judged attempt at one question of an evaluation."""
 
     question: str
     """Id of the task."""
@@ -47,7 +47,7 @@ class EvaluationAttempt(FrozenModel):
 
 
 def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> EvaluationAttempt:
-    """Converts a judged rollout to an attempt."""
+    """Converts a judged rollout to an attempt of an evaluation, without question and answer."""
     lost = judged.verdict.outcome is Outcome.INFRA_ERROR
     return EvaluationAttempt(
         question=judged.rollout.task,
@@ -65,11 +65,11 @@ def attempt_of(judged: Judged, *, level: int, seed: int, tokens: int) -> Evaluat
 
 
 class AttemptFile:
-    """Context manager for the attempts of one run; a folder has one writer at a time."""
+    """Context manager for the file of one evaluation's attempts; a folder has one writer at a time."""
 
     def __init__(self, folder: Path, plan: EvaluationPlan, *, resume: bool) -> None:
-        """Raises OSError, and UsageError if the folder is in use, exists although `resume` is false, or has another
-        plan."""
+        """Opens an evaluation's folder, writes its plan and reads earlier attempts. Raises OSError, and UsageError if
+        the folder is in use, exists although `resume` is false, or has another plan."""
         self._path = folder / ATTEMPTS
         if (folder / PLAN).exists() and not resume:
             raise UsageError(f"{folder} already contains a run", "continue it with --resume, or name another folder")
@@ -90,7 +90,7 @@ class AttemptFile:
         self._out.close()
 
     def add(self, attempts: Iterable[EvaluationAttempt]) -> None:
-        """Appends attempts and syncs them to disk."""
+        """Appends attempts of an evaluation to its file and syncs them to disk."""
         made = list(attempts)
         self._out.write("".join(f"{one.model_dump_json()}\n" for one in made).encode())
         self._out.flush()
@@ -114,7 +114,8 @@ class AttemptFile:
             raise UsageError(f"{path} belongs to a different run", "give the same options, or name another folder")
 
     def _read(self) -> dict[tuple[str, int], EvaluationAttempt]:
-        """Reads all attempts; the last line of each counts. Raises UsageError for an invalid line."""
+        """Reads all attempts of an evaluation, by question and repeat; the last line of each counts. Truncates a
+        partial last line. Raises UsageError for an invalid line."""
         self._out.seek(0)
         content = self._out.read()
         whole = content[: content.rfind(b"\n") + 1]

@@ -23,7 +23,7 @@ INTERVAL = "95 %, Wilson with the effective number of questions; clustered by qu
 
 
 class EvaluationScore(FrozenModel):
-    """Mean over questions with its interval; all three from 0 to 1."""
+    """Mean of an evaluation's pass@k over questions with its interval; all three from 0 to 1."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ class EvaluationScore(FrozenModel):
 
 
 class EvaluationRow(FrozenModel):
-    """Figures of a group of attempts."""
+    """Figures of a group of an evaluation's attempts."""
 
     name: str
     questions: int
@@ -81,7 +81,7 @@ def results(
     domain_of: Callable[[str], str],
     created: str,
 ) -> EvaluationResults:
-    """Computes all figures of these attempts."""
+    """Computes all figures of an evaluation from its attempts: in total, by domain and by taskset."""
     made = sorted(attempts, key=lambda one: (one.taskset, one.question, one.repeat))
     ks = [k for k in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024) if k <= plan.repeats]
     ks += [plan.repeats] if plan.repeats not in ks else []
@@ -107,7 +107,7 @@ def results(
 
 
 def row(name: str, attempts: Sequence[EvaluationAttempt], ks: Sequence[int]) -> EvaluationRow:
-    """Computes the figures of attempts, which must be sorted by question."""
+    """Computes the figures of a group of attempts, which must be sorted by question."""
     judged = [one for one in attempts if one.outcome != "lost"]
     counts = [
         (len(members), sum(one.outcome == "right" for one in members))
@@ -140,13 +140,15 @@ def pass_at(attempts: int, right: int, k: int) -> float:
 
 
 def score_of(counts: Sequence[tuple[int, int]], k: int) -> EvaluationScore | None:
-    """Returns pass@k over questions with at least k attempts, given as (attempts, right); None without any."""
+    """Returns the mean pass@k over questions with at least k attempts; None without any. `counts` has (attempts, right)
+    of each question."""
     enough = [(made, right) for made, right in counts if made >= k]
     return score([pass_at(made, right, k) for made, right in enough], sum(made for made, _ in enough))
 
 
 def score(values: Sequence[float], attempts: int) -> EvaluationScore | None:
-    """Returns the mean of per-question values with its interval, from `attempts` in total; None without values."""
+    """Returns the mean of per-question values with its interval; None without values. `attempts` is the total number
+    behind them."""
     if not values:
         return None
     count, mean = len(values), math.fsum(values) / len(values)

@@ -14,7 +14,7 @@ NOTE = (
 
 
 def page(found: EvaluationResults) -> str:
-    """Returns the results as one HTML file."""
+    """Returns an evaluation's results as one HTML file."""
     plan = found.plan
     title = f"Evaluation of {plan.model[:40]}"
     facts = [
@@ -43,7 +43,7 @@ def page(found: EvaluationResults) -> str:
 
 
 def figures(rows: Sequence[EvaluationRow]) -> str:
-    """Renders rows as an HTML table."""
+    """Renders rows of an evaluation's figures as an HTML table."""
     ks = list(dict.fromkeys(k for row in rows for k in row.pass_at))
     return table(headings(ks), [cells(row, ks) for row in rows])
 
@@ -53,14 +53,14 @@ def headings(ks: Sequence[str]) -> list[str]:
 
 
 def cells(row: EvaluationRow, ks: Sequence[str]) -> list[str]:
-    """Formats one row as cell texts."""
+    """Formats one row of an evaluation's figures as cell texts."""
     counts = [row.questions, row.right, row.wrong, row.lost]
     scores = [shown_score(row.pass_at.get(k)) for k in ks]
     return [row.name, *scores, *map(str, counts), f"{row.tokens:.0f}", f"{row.calls:.2f}"]
 
 
 def shown_score(found: EvaluationScore | None) -> str:
-    """Formats a score and its interval in percent."""
+    """Formats an evaluation's score and its interval in percent; `-` for None."""
     if found is None:
         return "-"
     return f"{100 * found.value:.1f} ({100 * found.low:.1f} to {100 * found.high:.1f})"

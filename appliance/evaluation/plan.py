@@ -45,24 +45,25 @@ class EvaluationPlan(FrozenModel):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the plan's canonical JSON."""
+        """SHA-256 of the evaluation plan's canonical JSON."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Tasksets without versions."""
+        """Names of the plan's tasksets, without versions."""
         return tuple(name.partition("@")[0] for name in self.tasksets)
 
 
 class OpenQuestion(FrozenModel):
-    """A task of the plan, with the seed it was drawn for."""
+    """A task of an evaluation's plan, with the seed it was drawn for."""
 
     task: Task
     seed: int
 
 
 def questions(plan: EvaluationPlan) -> list[OpenQuestion]:
-    """Returns the plan's distinct questions. Raises ExhaustedError if there are too few, UnknownTasksetError."""
+    """Draws the distinct questions of an evaluation's plan. Raises ExhaustedError if there are too few,
+    UnknownTasksetError."""
     seen: set[str] = set()
     return [
         OpenQuestion(task=task, seed=seed)
@@ -96,5 +97,5 @@ def _drawn(name: str, count: int, seed: int, seen: set[str]) -> list[Task]:
 
 
 def versioned(names: Sequence[str]) -> tuple[str, ...]:
-    """Adds the taskset's version to each name. Raises UnknownTasksetError."""
+    """Returns the taskset names with their versions, `name@version`, each once. Raises UnknownTasksetError."""
     return tuple(f"{name}@{taskset_named(name).version}" for name in dict.fromkeys(names))

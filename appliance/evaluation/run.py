@@ -18,7 +18,7 @@ MOST_LOST = 64
 
 @dataclass(frozen=True)
 class EvaluationWork:
-    """A plan with everything needed to run it."""
+    """An evaluation's plan with everything needed to run it."""
 
     plan: EvaluationPlan
     asked: Sequence[OpenQuestion]
@@ -28,13 +28,13 @@ class EvaluationWork:
 
     @property
     def planned(self) -> int:
-        """Total number of attempts."""
+        """Total number of attempts that the evaluation makes."""
         return len(self.asked) * self.plan.repeats
 
 
 def carry_out(work: EvaluationWork, file: AttemptFile, told: Callable[[int], None]) -> None:
-    """Makes the attempts that the file lacks or has as lost; calls `told` with the number judged. Raises
-    InfrastructureError after many consecutive lost attempts, RefusedError without isolation."""
+    """Makes the evaluation's attempts that its file lacks or has as lost, and records them. Calls `told` with the
+    number judged. Raises InfrastructureError after many consecutive lost attempts, RefusedError without isolation."""
     by_id = {one.task.id: one for one in work.asked}
     left = [
         (one, repeat)

@@ -62,7 +62,7 @@ class UnusableModelError(ModelError):
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """Properties of a model read from its folder."""
+    """Properties of a model, read from its folder."""
 
     parameters: int
     entries: int
@@ -75,7 +75,7 @@ class ModelFacts:
 
 
 class ConfiguredModel:
-    """The configured model; thread-safe. `memory` is this machine's, in bytes."""
+    """The configured model, checked for use in a night; thread-safe. `memory` is this machine's, in bytes."""
 
     def __init__(
         self,
@@ -87,8 +87,8 @@ class ConfiguredModel:
         placement: PlacementSettings = PlacementSettings(),  # noqa: B008 - frozen
         clustered: bool = False,
     ) -> None:
-        """`training` defaults to the recipe's defaults. `clustered`: this machine is in a cluster; parts placed there
-        need no GPU, memory or environment here."""
+        """Prepares checks of the configured model; examines nothing yet. `training` defaults to the recipe's defaults.
+        `clustered`: this machine is in a cluster; parts placed there need no GPU, memory or environment here."""
         self._training = training or TrainingRecipe()
         self._settings = settings
         self._path = settings.path
@@ -104,8 +104,8 @@ class ConfiguredModel:
         self._found: ModelFacts | ModelError = ModelError("nothing was looked at")
 
     def require(self, tokens: int) -> ModelFacts | None:
-        """Returns the model's properties, or None for the embedded model. Raises ConfigError if no night with
-        conversations of `tokens` tokens can use it."""
+        """Checks that nights with conversations of `tokens` tokens can use the configured model. Returns its
+        properties, or None for the embedded model. Raises ConfigError."""
         if self._engine not in ENGINES:
             raise ConfigError(
                 f"model.engine: unknown engine {self._engine!r}",
@@ -163,7 +163,7 @@ class ConfiguredModel:
             raise ConfigError(str(error), hint=error.hint) from error
 
     def refuse(self, tokens: int, fault: str) -> None:
-        """Remembers a fault found by a worker, until a file of the model changes."""
+        """Remembers a fault of the model that a worker found, until a file of the model changes."""
         if self._path is not None:
             with self._lock:
                 self._seen = (_state(self._path), tokens)
@@ -188,7 +188,7 @@ class ConfiguredModel:
             return _unreadable(error)
 
     def _require_room(self, facts: ModelFacts) -> ModelFacts:
-        """Raises ModelError if this machine cannot train the model as configured."""
+        """Returns the model's properties if this machine can train it as configured. Raises ModelError otherwise."""
         visible = os.environ.get(VISIBLE)
         found = () if self._device == "cpu" else find_gpus()
         gpus = shown(found, visible)
@@ -203,7 +203,8 @@ class ConfiguredModel:
 
 
 def fault_of(folder: Path) -> str:
-    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete."""
+    """Returns the reason why `folder` cannot be a model; empty if its files are present and complete. Loads no
+    weights."""
     try:
         _read(folder)
     except ModelError as error:
@@ -214,7 +215,7 @@ def fault_of(folder: Path) -> str:
 
 
 def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe, layout: Layout = ONE) -> None:
-    """Raises ModelError if the machine cannot train the model, even with short conversations."""
+    """Raises ModelError if the machine's memory is too small to train the model, even with short conversations."""
     found = least(facts.shape, machine, training, layout)
     place = next((name for name, (needed, there) in found.items() if needed > there), None)
     if place is None:
@@ -246,8 +247,8 @@ def require_room(facts: ModelFacts, machine: Hardware, training: TrainingRecipe,
 
 
 def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFacts:
-    """Examines a model folder for conversations of `tokens` tokens, regardless of the machine. Raises ModelError and
-    OSError."""
+    """Examines a model folder for conversations of `tokens` tokens, regardless of the machine; returns the model's
+    properties. Raises ModelError and OSError."""
     config, shapes = _read(folder)
     require_positions(config, tokens)
     files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
@@ -268,7 +269,8 @@ def examine(folder: Path, training: TrainingRecipe, tokens: int = 1) -> ModelFac
 
 
 def shape_in(folder: Path) -> Shape:
-    """Reads the model's shape for a plan. Raises UnusableModelError, which names the folder."""
+    """Reads the shape of the model in a folder, for a memory plan. Raises UnusableModelError, which names the
+    folder."""
     try:
         config, shapes = _read(folder)
         files = sum(entry.stat().st_size for entry in folder.iterdir() if WEIGHT_FILE.fullmatch(entry.name))
@@ -298,13 +300,13 @@ def require_positions(config: Mapping[str, Any], tokens: int) -> None:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """Reads a folder's config.json. Raises ModelError and OSError."""
+    """Reads config.json in a model folder. Raises ModelError and OSError."""
     path = folder / "config.json"
     return _table({path.name: path} if path.is_file() else {}, path.name)
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
-    """Returns config.json and tensor shapes of a complete folder. Raises ModelError and OSError."""
+    """Returns the config.json and the tensor shapes of a complete model folder. Raises ModelError and OSError."""
     if not folder.is_dir():
         raise ModelError("no such folder", hint=COMPLETE)
     files = {entry.name: entry for entry in folder.iterdir() if entry.is_file()}
@@ -349,7 +351,8 @@ def _table(files: Mapping[str, Path], name: str) -> dict[str, Any]:
 
 
 def _try_text(folder: Path) -> tuple[int, str]:
-    """Returns the size of the vocabulary and the name of the format. Raises ModelError."""
+    """Tries a model's tokenizer in a child process. Returns the size of its vocabulary and the name of the conversation
+    format. Raises ModelError."""
     command = [*_PROBE, str(folder)]
     tried = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if tried.returncode < 0:
@@ -370,7 +373,7 @@ def _try_text(folder: Path) -> tuple[int, str]:
 
 
 def _state(folder: Path) -> object:
-    """Returns a fingerprint that changes with any file of the folder."""
+    """Returns a fingerprint of a model folder that changes with any of its files."""
     try:
         with os.scandir(folder) as entries:
             found = [(entry.name, entry.stat()) for entry in entries if entry.is_file()]

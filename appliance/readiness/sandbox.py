@@ -18,13 +18,13 @@ from runtime.profile import BackendName
 
 
 class BrokerAwayError(RefusedError):
-    """The broker does not answer now; it may after a restart."""
+    """The sandbox broker does not answer now; it may after a restart."""
 
 
 def require_isolation(settings: Settings, policy: Policy | None = None) -> str:
-    """Returns name and version of the policy's backend for model code. Raises RefusedError if unavailable,
-    BrokerAwayError if the configured broker does not answer. Without a configured broker, tests the backend directly.
-    """
+    """Returns name and version of the sandbox backend that the policy names for model code. Raises RefusedError if
+    unavailable, BrokerAwayError if the configured broker does not answer. Without a configured broker, tests the
+    backend directly."""
     runtime = runtime_settings(settings, settings.data, policy)
     if runtime.broker is not None:
         return _of_broker(runtime.broker, runtime.backend)
@@ -35,7 +35,7 @@ def require_isolation(settings: Settings, policy: Policy | None = None) -> str:
 
 
 def is_served(socket: Path) -> bool:
-    """True if a broker that we may use answers there."""
+    """True if a sandbox broker that we may use answers on the socket."""
     try:
         ask(socket)
     except SandboxError:

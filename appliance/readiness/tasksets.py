@@ -17,7 +17,7 @@ from curriculum.registry import BUILT_IN
 
 
 def require_tasksets(data: Path, names: Iterable[str], where: str = "recipe.tasksets names") -> None:
-    """Raises ConfigError for a name that is neither built in nor the owner's, with the nearest match."""
+    """Raises ConfigError for a taskset name that is neither built in nor the owner's, with the nearest match."""
     own = names_in(data)
     unknown = [name for name in dict.fromkeys(names) if name not in own and name not in BUILT_IN.tasksets]
     if not unknown:

@@ -37,7 +37,7 @@ class HappenedFigures(FrozenModel):
 
 
 class ReportFigures(FrozenModel):
-    """The report without the examples' conversations, which `assay rollouts show` prints."""
+    """Night report as JSON, without the examples' conversations, which `assay rollouts show` prints."""
 
     cycle: Cycle
     rollouts: dict[str, int]
@@ -52,7 +52,7 @@ class ReportFigures(FrozenModel):
 
 
 def as_figures(made: NightReport) -> ReportFigures:
-    """Converts a report to its JSON form."""
+    """Converts a night report to its JSON form."""
     return ReportFigures(
         cycle=made.cycle,
         rollouts=dict(made.rollouts),

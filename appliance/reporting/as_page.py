@@ -19,7 +19,7 @@ NOTE = (
 
 
 def as_page(report: NightReport) -> str:
-    """Returns the report as one HTML file."""
+    """Returns a night report as one HTML file."""
     title = f"Report on {report.cycle.id}"
     body = [f"<h1>{shown_text(title)}</h1><p>{shown_text(report.headline)}</p>"]
     drawn = report_pictures(report)

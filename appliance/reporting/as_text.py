@@ -23,7 +23,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 def as_text(report: NightReport) -> str:
-    """Formats the report for a terminal of about 100 columns."""
+    """Formats a night report for a terminal of about 100 columns."""
     lines = [printable(report.headline)]
     curves = [f"{name:<34} {_spark(points)}  {points[-1][1]:.3g}" for name, points in report.curves.items() if points]
     lines += ["", *curves] if curves else []
@@ -60,7 +60,7 @@ def as_text(report: NightReport) -> str:
 
 
 def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
-    """Formats the report as Markdown; `pictures` are names of files beside it."""
+    """Formats a night report as Markdown; `pictures` are names of files beside it."""
     lines = [f"# {_escaped(report.cycle.id)}", "", _escaped(report.headline), ""]
     lines += [f"![{_escaped(name)}]({name})" for name in pictures]
     if report.families:
@@ -101,12 +101,12 @@ def as_markdown(report: NightReport, pictures: Sequence[str] = ()) -> str:
 
 
 def rollouts_text(report: NightReport) -> str:
-    """Lists the number of rollouts by purpose."""
+    """Lists the number of a report's rollouts by purpose, in one line."""
     return ", ".join(f"{printable(name)} {count:,}" for name, count in report.rollouts.items())
 
 
 def happened_lines(report: NightReport) -> list[tuple[str, str]]:
-    """Returns minute and text of each event; the number of omitted events comes last."""
+    """Returns minute and text of each event in a report; the number of omitted events comes last."""
     lines = [(one.created[11:16], printable(one.text, limit=LONGEST)) for one in report.happened]
     left = report.more_happened
     return [*lines, ("", f"and {left} more: `assay logs daemon`")] if left else lines
@@ -119,7 +119,8 @@ def _sorts(changed: Sequence[ChangedTask]) -> list[tuple[str, list[ChangedTask]]
 
 
 def _told(task: ChangedTask) -> list[str]:
-    """Lines for a changed task: the question, and each side's answer with the model's turns indented below."""
+    """Formats a question on which two models differ: the question, and each side's answer with the model's turns
+    indented below."""
     asked = [printable(f"asked: {task.question}", limit=LONGEST)] if task.question else []
     return [*asked, *_side("champion", task.before), *_side("candidate", task.after)]
 

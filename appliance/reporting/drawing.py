@@ -51,7 +51,7 @@ Shape = Line | Box | Label
 
 @dataclass
 class Picture:
-    """Shapes on a sheet; sizes in pixels."""
+    """Picture made of shapes on a sheet; sizes in pixels."""
 
     title: str
     width: int = WIDTH
@@ -59,7 +59,7 @@ class Picture:
     shapes: list[Shape] = field(default_factory=list)
 
     def svg(self) -> str:
-        """Returns one SVG element for a page."""
+        """Returns the picture as one SVG element for a page."""
         drawn = "".join(_svg(shape) for shape in self.shapes)
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img" '
@@ -68,7 +68,7 @@ class Picture:
         )
 
     def png(self, file: Path) -> None:
-        """Writes a PNG file. Raises OSError; ImportError without Pillow."""
+        """Writes the picture as a PNG file. Raises OSError; ImportError without Pillow."""
         from PIL import Image, ImageDraw, ImageFont
 
         font = ImageFont.load_default(LETTER)
@@ -111,7 +111,7 @@ class Series:
 
 
 def curves(title: str, series: Sequence[Series], *, unit: str = "", top: float | None = None) -> Picture:
-    """Draws lines on shared axes, from 0 or below to `top`; the first is blue, the second orange."""
+    """Draws a chart of lines on shared axes, from 0 or below to `top`. The first is blue, the second orange."""
     picture = Picture(title)
     points = [point for one in series for point in one.points if all(map(math.isfinite, point))]
     picture.shapes.append(Label(MARGIN / 2, 18, f"{title}{f' ({unit})' if unit else ''}"))
@@ -161,7 +161,7 @@ class Bar:
 
 
 def bars(title: str, rows: Sequence[Bar]) -> Picture:
-    """Draws bars from 0 to the right, or to the left if negative, each with interval and figure."""
+    """Draws a chart of bars, each with interval and figure. They go from 0 to the right, or to the left if negative."""
     step, top, names = 24, 34, 170
     picture = Picture(title, height=max(80, top + step * len(rows) + 16))
     picture.shapes.append(Label(MARGIN / 2, 18, title))
@@ -185,5 +185,5 @@ def bars(title: str, rows: Sequence[Bar]) -> Picture:
 
 
 def shown(value: float) -> str:
-    """Formats a value with at most three significant digits."""
+    """Formats a figure with at most three significant digits."""
     return f"{value:.3g}"

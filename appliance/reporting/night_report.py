@@ -40,7 +40,7 @@ TIMES = (
 
 @dataclass(frozen=True)
 class FamilyChange:
-    """Results of both models on one taskset, over the questions that both answered."""
+    """Results of champion and candidate on one taskset, over the questions that both answered."""
 
     name: str
     items: int
@@ -52,24 +52,24 @@ class FamilyChange:
 
     @property
     def change(self) -> float:
-        """Change in percentage points."""
+        """Change of the pass rate from champion to candidate, in percentage points."""
         return 100 * (self.gained - self.lost) / self.items
 
     @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the change (Tango)."""
+        """95 % interval of the pass rate's change (Tango), in percentage points."""
         low, high = paired_difference(self.gained, self.lost, self.items, alpha=ALPHA)
         return 100 * low, 100 * high
 
     def share(self, passed: int) -> str:
-        """Formats a pass rate in percent, with its Wilson interval."""
+        """Formats the share of questions passed in percent, with its Wilson interval."""
         low, high = wilson(passed, self.items, alpha=ALPHA)
         return f"{100 * passed / self.items:.0f} % [{100 * low:.0f}, {100 * high:.0f}]"
 
 
 @dataclass(frozen=True)
 class ChangedTask:
-    """A sealed question on which the models differ, with their recorded rollouts if any."""
+    """A sealed question on which champion and candidate differ, with their recorded rollouts if any."""
 
     task: str
     family: str
@@ -79,7 +79,7 @@ class ChangedTask:
 
     @property
     def question(self) -> str:
-        """Text of the question; empty if not kept."""
+        """Text of the question on which the models differ; empty if not kept."""
         return next((one.rollout.question for one in (self.before, self.after) if one and one.rollout.question), "")
 
 
@@ -104,7 +104,7 @@ class NightReport:
 
     @property
     def headline(self) -> str:
-        """One-sentence summary: state, failure, decision."""
+        """One-sentence summary of a cycle: state, failure, decision."""
         state = self.cycle.state.value if self.cycle.state.ended else f"unfinished, in {self.cycle.phase}"
         said = f"{self.cycle.id} is {state}"
         if self.cycle.failure:
@@ -115,7 +115,7 @@ class NightReport:
 
 
 def changed_items(evaluation: Evaluation) -> list[PairedItem]:
-    """Returns the first few gained items, then the first few lost ones."""
+    """Returns the first few questions that only the candidate has right, then those that only the champion has."""
     items = [item for item in paired(evaluation.champion.items, evaluation.candidate.items) if item.counts]
     gained, lost = ([item for item in items if item.gained], [item for item in items if item.lost])
     return [*gained[:EXAMPLES], *lost[:EXAMPLES]]
@@ -131,8 +131,8 @@ def night_report(
     changed: Sequence[ChangedTask] = (),
     events: Sequence[Event] = (),
 ) -> NightReport:
-    """Builds the report. `figures` are those of the cycle's training steps in ascending order, each with its `step`;
-    `events` are those during the cycle."""
+    """Builds the report on a cycle. `figures` are those of the cycle's training steps in ascending order, each with its
+    `step`; `events` are those during the cycle."""
     happened = [event for event in events if event.kind in MACHINES]
     evaluation, steps = evaluation_of(detail), _together(detail.steps, figures)
     own = [one for one in detail.decisions if evaluation is not None and one.evaluation == evaluation.id]
@@ -159,7 +159,7 @@ def _unmeasured(cycle: Cycle, evaluation: Evaluation | None) -> str:
 
 
 def family_changes(evaluation: Evaluation) -> tuple[FamilyChange, ...]:
-    """Returns the changes over all tasksets, then by taskset."""
+    """Returns the changes from champion to candidate over all tasksets, then for each taskset."""
     items = [item for item in paired(evaluation.champion.items, evaluation.candidate.items) if item.counts]
     if not items:
         return ()
@@ -181,7 +181,7 @@ def _family(name: str, items: Sequence[PairedItem]) -> FamilyChange:
 def _together(
     recorded: Sequence[Mapping[str, float]], said: Sequence[Mapping[str, float]]
 ) -> list[Mapping[str, float]]:
-    """Merges the recorded figures of each step with the reported ones."""
+    """Merges the recorded figures of each training step with the reported ones, in the order of steps."""
     found: dict[float, dict[str, float]] = defaultdict(dict)
     for one in (*recorded, *said):
         if "step" in one:

@@ -13,7 +13,8 @@ SHORT = {"tool errors in correct rollouts": "tool errors"}
 
 
 def report_pictures(report: NightReport) -> dict[str, Picture]:
-    """Draws curves, time spent, and change by taskset, as far as there are figures."""
+    """Draws a night report's pictures, by file name. They show curves, time spent, and change by taskset, as far as
+    there are figures."""
     found: dict[str, Picture] = {}
 
     def lines(name: str, title: str, keys: Sequence[str], **more: float) -> None:
@@ -44,7 +45,8 @@ def report_pictures(report: NightReport) -> dict[str, Picture]:
 
 
 def history_pictures(promotions: Sequence[PromotionView]) -> dict[str, Picture]:
-    """Draws one picture per promotion, oldest first: gains to the right, losses to the left."""
+    """Draws the gains and losses of each promotion as a picture, oldest first. Gains go to the right, losses to the
+    left."""
     found = {}
     for number, one in enumerate(sorted(promotions, key=lambda made: made.at), 1):
         rows = [

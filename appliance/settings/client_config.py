@@ -53,7 +53,7 @@ class AuditSettings(FrozenModel):
 
 
 class ClientSettings(FrozenModel):
-    """Settings shared by all commands. `load` reads the layers; the constructor reads nothing."""
+    """Settings shared by all commands. `load` reads the configuration layers; the constructor reads nothing."""
 
     data: AbsolutePath
     """Data folder with ledger, models and artifacts; used by one daemon at a time."""
@@ -71,12 +71,12 @@ class ClientSettings(FrozenModel):
         etc_dir: Path = ETC,
         xdg_dir: Path | None = None,
     ) -> Self:
-        """Returns the settings merged from all layers (see `read_layers`). Raises ConfigError."""
+        """Returns the settings merged from all configuration layers (see `read_layers`). Raises ConfigError."""
         return cls.of_layers(read_layers(flags, environ, etc_dir, xdg_dir))
 
     @classmethod
     def of_layers(cls, layers: Iterable[Layer]) -> Self:
-        """Returns the settings merged from these layers. Raises ConfigError."""
+        """Returns the settings merged and validated from these configuration layers. Raises ConfigError."""
         values, origins = merged(layers, cls)
         try:
             settings = cls(**values)
@@ -91,12 +91,13 @@ class ClientSettings(FrozenModel):
 
     @property
     def socket_path(self) -> Path:
-        """Socket of the control API."""
+        """Path of the control API's socket."""
         return self.api.socket or self.data / "run" / "assay.sock"
 
 
 def _endless(settings: BaseModel, prefix: str = "") -> Iterator[str]:
-    """Yields keys with an infinite value, which is never meaningful and cannot be passed to workers as JSON."""
+    """Yields the configuration keys with an infinite value, which is never meaningful and cannot be passed to workers
+    as JSON."""
     for key in type(settings).model_fields:
         value = getattr(settings, key)
         if isinstance(value, BaseModel):

@@ -36,7 +36,7 @@ Origins = dict[str, str]
 
 
 class ConfigError(HintedError):
-    """The configuration is unusable; the message names place and key."""
+    """The configuration is unusable; the message names the key, and the file, variable or flag that set it."""
 
     exit_code = 2
 
@@ -54,7 +54,8 @@ class Layer:
         return variable_of(key) if self.spelling else self.name
 
     def value(self, given: Any, shape: Any) -> Any:
-        """Converts a value to the form of a file: variables are text, and compound values are parsed as TOML."""
+        """Converts a configuration value as given to the form it has in a file. Variables are text, and compound values
+        are parsed as TOML."""
         if not (self.spelling.startswith(PREFIX) and isinstance(given, str) and _is_written(shape)):
             return given
         try:
@@ -65,7 +66,7 @@ class Layer:
 
 
 def variable_of(key: str) -> str:
-    """Returns the environment variable that sets a key."""
+    """Returns the name of the environment variable that sets a configuration key."""
     return PREFIX + key.replace(".", "__").upper()
 
 
@@ -75,11 +76,8 @@ def read_layers(
     etc_dir: Path = ETC,
     xdg_dir: Path | None = None,
 ) -> list[Layer]:
-    """Reads all layers, the weakest first. Raises ConfigError.
-
-    `flags` may be nested or have dotted keys; None values count as not given. `etc_dir` and `xdg_dir` are the folders
-    of config.toml.
-    """
+    """Reads all configuration layers, the weakest first. Raises ConfigError. `flags` may be nested or have dotted keys;
+    None values count as not given. `etc_dir` and `xdg_dir` are the folders of config.toml."""
     environ = os.environ if environ is None else environ
     return [
         Layer("default", {"data": str(_home(environ, "XDG_DATA_HOME", ".local/share") / "assay")}),
@@ -91,12 +89,12 @@ def read_layers(
 
 
 def user_file(environ: Mapping[str, str] | None = None) -> Path:
-    """Returns the configuration file of the current user."""
+    """Returns the path of the current user's configuration file."""
     return _home(os.environ if environ is None else environ, "XDG_CONFIG_HOME", ".config") / "assay" / FILE
 
 
 def file_layer(path: Path) -> Layer:
-    """Reads a TOML file; a missing file is empty. Raises ConfigError if unreadable."""
+    """Reads a TOML file as a configuration layer; a missing file is empty. Raises ConfigError if unreadable."""
     try:
         content = beginning(path, MOST_BYTES)
         if len(content) > MOST_BYTES:
@@ -119,7 +117,8 @@ def file_layer(path: Path) -> Layer:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """Reads ASSAY_* variables; an empty one counts as not set."""
+    """Reads ASSAY_* environment variables as a configuration layer; an empty one counts as not set. Raises ConfigError
+    if two contradict."""
     tree: dict[str, Any] = {}
     for name in sorted(environ):
         if not name.startswith(PREFIX) or name in INSTALLER | SECRETS or not environ[name]:
@@ -141,7 +140,7 @@ def _nested(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _put(tree: dict[str, Any], key: Sequence[str], value: Any, clash: ConfigError) -> None:
-    """Sets a nested key. Raises `clash` if a parent of the key is already a value."""
+    """Sets a nested key of a configuration tree. Raises `clash` if a parent of the key is already a value."""
     for section in key[:-1]:
         tree = tree.setdefault(section, {})
         if not isinstance(tree, dict):
@@ -157,7 +156,8 @@ def _home(environ: Mapping[str, str], variable: str, otherwise: str) -> Path:
 
 
 def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, Any], Origins]:
-    """Returns the merged values, later layers over earlier ones, and the place of each. Raises ConfigError."""
+    """Merges configuration layers, later ones over earlier ones. Returns the values and the origin of each. Raises
+    ConfigError."""
     values: dict[str, Any] = {}
     origins: Origins = {}
     for layer in layers:
@@ -166,7 +166,7 @@ def merged(layers: Iterable[Layer], shape: type[BaseModel]) -> tuple[dict[str, A
 
 
 def refused(error: ValidationError, origins: Origins) -> ConfigError:
-    """Converts the first validation error of the merged values to a message with its place."""
+    """Converts the first validation error of the configuration to a ConfigError that names the key and its origin."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     reason = str(first["msg"]).removeprefix("Value error, ").replace("valid tuple", 'list, such as ["a", "b"]')
@@ -210,7 +210,7 @@ def _lay(
 
 
 def _is_written(shape: Any) -> bool:
-    """True if a value is a list or one of some numbers, which a plain word never is."""
+    """True if values of this type are lists or one of some numbers, which a plain word never is."""
     origin, inner = get_origin(shape), get_args(shape)
     if origin in (Union, UnionType):
         return any(_is_written(one) for one in inner)

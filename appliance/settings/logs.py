@@ -22,7 +22,7 @@ PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers"
 
 
 def configure(level: Level = "info", form: Form = "console", stream: TextIO | None = None) -> None:
-    """Sets up structlog for this process; `stream` defaults to standard error."""
+    """Sets up this process's log, by structlog; `stream` defaults to standard error."""
     import structlog
 
     stream = sys.stderr if stream is None else stream
@@ -48,7 +48,7 @@ def configure(level: Level = "info", form: Form = "console", stream: TextIO | No
 
 
 def configure_when_needed(level: Level, form: Form) -> None:
-    """Calls `configure` on the first log record, since most commands log nothing."""
+    """Sets up this process's log when its first record arrives, since most commands log nothing."""
     _listen(_OnFirstRecord(level, form), level)
 
 
@@ -97,7 +97,7 @@ class _ToStructlog(logging.Handler):
 
 
 def _made_printable(_logger: Any, _method: str, entry: MutableMapping[str, Any]) -> Mapping[str, Any]:
-    """Escapes all values; a traceback keeps its lines, indented below its event."""
+    """Escapes all values of a log record; a traceback keeps its lines, indented below its event."""
     return {
         printable(key): _indented(str(value)) if key == "exception" else _shown(value) for key, value in entry.items()
     }

@@ -22,18 +22,19 @@ KNOWN_CHECKS = frozenset(name for kind in KINDS for name in (kind.name, kind.job
 
 
 def policy_file(data: Path) -> Path | None:
-    """Returns the owner's policy file; None if only the packaged policy exists."""
+    """Returns the path of the owner's policy file; None if only the packaged policy exists."""
     path = data / "policy.toml"
     return path if path.exists() else None
 
 
 def in_force_file(data: Path) -> Path:
-    """Returns the file of the signed policy, or of the one present at the first start; written by the daemon."""
+    """Returns the path of the policy in force: the signed one, or the one present at the first start. Written by the
+    daemon."""
     return data / "policy" / "in-force.toml"
 
 
 def written_policy(data: Path) -> tuple[bytes, str]:
-    """Returns the owner's policy as written now, else the packaged one, and its name for messages. Raises
+    """Returns the owner's policy file as it is now, else the packaged one, with its name for messages. Raises
     PolicyError."""
     return read_content(policy_file(data))
 

@@ -30,8 +30,9 @@ def seconds_between(start: str, end: str) -> float:
 
 
 class RunningClock:
-    """Counts the seconds this process ran: a pause of more than `most` seconds (stopped process, sleeping machine)
-    counts as `most`, so nothing seems overdue after it. Must be read more often than that; threads may share it."""
+    """Counts the seconds that this process ran, so that nothing seems overdue after a pause. A pause of more than
+    `most` seconds (stopped process, sleeping machine) counts as `most`. Must be read more often than that; threads may
+    share it."""
 
     def __init__(self, source: Callable[[], float] = time.monotonic, most: float = 15.0) -> None:
         self._source, self._most = source, most

@@ -18,7 +18,7 @@ CANNOT_EXCHANGE = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replaces a file atomically and syncs it. Raises OSError."""
+    """Replaces a file's content atomically, through a new file that is synced to disk first. Raises OSError."""
     beside = path.with_name(f".{path.name}.new")
     with beside.open("wb") as out:
         out.write(content)
@@ -28,7 +28,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Writes a new file that only its owner may read. Raises OSError; FileExistsError if it exists."""
+    """Writes a new file, complete or not at all, that only its owner may read. Raises OSError; FileExistsError if it
+    exists."""
     beside = path.with_name(f".{path.name}.new")
     beside.unlink(missing_ok=True)
     write_new(beside, content)
@@ -39,7 +40,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def write_new(path: Path, content: bytes, mode: int = 0o600) -> None:
-    """Writes a new file, following no link. Raises OSError; FileExistsError if it exists."""
+    """Writes a new file and syncs it, following no link. Raises OSError; FileExistsError if it exists."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     with os.fdopen(handle, "wb") as out:
         out.write(content)
@@ -57,8 +58,8 @@ def sync_folder(folder: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> None:
-    """Exchanges two names atomically (renameat2, Linux). Raises OSError, with a number in `CANNOT_EXCHANGE` if the file
-    system does not support it."""
+    """Exchanges two files or folders atomically (renameat2, Linux). Raises OSError, with a number in `CANNOT_EXCHANGE`
+    if the file system does not support it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
         number = ctypes.get_errno()

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Disables collection inside, then freezes all objects, so that they are never scanned or copied in forked
-    processes."""
+    """Disables garbage collection within the block, then freezes all objects. They are then never scanned or copied in
+    forked processes."""
     collects = gc.isenabled()
     gc.disable()
     try:

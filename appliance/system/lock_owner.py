@@ -29,7 +29,7 @@ class LockOwner(NamedTuple):
 
 
 def owner_of(path: Path) -> LockOwner | None:
-    """Returns the holder of a lock, or None. Creates nothing and does not block."""
+    """Returns the process that holds a lock file's lock, or None. Creates nothing and does not block."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -44,12 +44,12 @@ def owner_of(path: Path) -> LockOwner | None:
 
 
 def owner_in(descriptor: int) -> LockOwner:
-    """Parses the owner's entry in an open lock file."""
+    """Parses the owner's process id and purpose from an open lock file."""
     pid, _, purpose = os.pread(descriptor, 64, 0).decode(errors="replace").partition("\n")
     known = DEMONSTRATION if purpose.strip() == DEMONSTRATION else ""
     return LockOwner(int(pid) if pid.isascii() and pid.isdigit() else None, known)
 
 
 def written(purpose: str) -> bytes:
-    """Returns the entry that this process writes into its lock."""
+    """Returns the bytes that this process writes into its lock file: process id and purpose."""
     return f"{os.getpid()}\n{purpose}\n".encode() if purpose else f"{os.getpid()}\n".encode()

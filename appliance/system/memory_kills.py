@@ -16,20 +16,21 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class MemoryKills:
-    """Kernel's count of out-of-memory kills in one process's group, at one moment."""
+    """Number of out-of-memory kills that the kernel counted in one process's control group, at one moment."""
 
     counter: Path | None
     count: int
 
     @classmethod
     def seen_from(cls, pid: int) -> Self:
-        """Reads the count of a live process; an ended process no longer shows its group."""
+        """Reads the number of out-of-memory kills in a live process's control group; an ended process no longer shows
+        its group."""
         counter = _counter(pid)
         return cls(counter, 0 if counter is None else _count(counter))
 
     @property
     def more(self) -> bool:
-        """True if the count has grown since."""
+        """True if the kernel has killed for lack of memory in the control group since."""
         return self.counter is not None and _count(self.counter) > self.count
 
 

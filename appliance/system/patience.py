@@ -19,7 +19,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Patience:
-    """Limits for processes that do not answer."""
+    """Limits of waiting for processes that do not answer."""
 
     idle_seconds: float = 180.0
     """Maximum seconds without CPU use; even a loaded machine gives a busy process some time."""
@@ -30,7 +30,7 @@ class Patience:
 
 
 class Effort(NamedTuple):
-    """Work done by processes so far."""
+    """CPU time, reads and disk waits of processes so far."""
 
     seconds: float = 0.0
     """CPU time."""
@@ -41,7 +41,7 @@ class Effort(NamedTuple):
 
 
 def effort_of(groups: Collection[int]) -> Effort:
-    """Sums the work of all processes in these process groups."""
+    """Sums the CPU time, reads and disk waits of all processes in these process groups."""
     seconds, read, on_disk = 0.0, 0, False
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
@@ -54,7 +54,7 @@ def effort_of(groups: Collection[int]) -> Effort:
 
 
 class Wait:
-    """One wait for one answer."""
+    """One wait for one answer of a process, given up when the process does nothing for too long."""
 
     def __init__(
         self, effort: Callable[[], Effort], patience: Patience, clock: Callable[[], float] = time.monotonic
@@ -66,7 +66,7 @@ class Wait:
         self._moved = clock()
 
     def over(self) -> str:
-        """Returns the reason to stop waiting; empty to continue."""
+        """Returns the reason to stop waiting for a process's answer; empty to continue."""
         now, effort = self._clock(), self._effort()
         nothing = self._patience.idle_share * (now - self._moved)
         if effort.seconds - self._last.seconds > nothing or effort.read != self._last.read or effort.on_disk:

@@ -17,7 +17,7 @@ HINT = (
 
 
 def is_read_only(path: Path) -> bool:
-    """True if the file system of our file or folder rejects writes."""
+    """True if the file system of our file or folder rejects writes. Tried by a write that changes only a timestamp."""
     try:
         os.utime(path)
     except OSError as error:

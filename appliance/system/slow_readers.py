@@ -17,11 +17,11 @@ STALL_SECONDS = 20.0
 
 
 class _StalledReader(Exception):
-    """The client took no data for too long."""
+    """The client took no data of an answer for too long."""
 
 
 async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, seconds: float) -> None:
-    """Runs an ASGI application with a time limit in seconds for each part of the answer."""
+    """Runs an ASGI application, and ends its answer if the client takes longer than `seconds` for one part of it."""
 
     async def send_in_time(message: Message) -> None:
         try:
@@ -35,7 +35,7 @@ async def answer_in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Sen
 
 
 class TimedStream(StreamingResponse):
-    """Streaming response with a time limit for each part."""
+    """Streaming response that ends if the client takes too long for one part."""
 
     stall_seconds: float = STALL_SECONDS
 

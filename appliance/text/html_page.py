@@ -27,7 +27,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def document(title: str, body: str, note: str) -> str:
-    """Returns the whole file. `title` is text; `body` and `note` are trusted HTML."""
+    """Builds a whole HTML file. `title` is text; `body` and `note` are trusted HTML."""
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -38,17 +38,17 @@ def document(title: str, body: str, note: str) -> str:
 
 
 def section(title: str, content: str) -> str:
-    """Returns a heading with its content; `content` is HTML."""
+    """Returns an HTML heading with its content; `content` is trusted HTML."""
     return f"<h2>{escape(title)}</h2>{content}"
 
 
 def shown_text(text: str) -> str:
-    """Returns any text escaped for HTML."""
+    """Escapes any text for HTML; control characters become visible and a long text is cut."""
     return escape(printable(text, limit=SHOWN, lines=True))
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns an HTML table; cells are escaped."""
+    """Returns an HTML table with these headings and rows; cells are escaped."""
     head = f"<tr>{''.join(f'<th>{escape(name)}</th>' for name in headings)}</tr>" if headings else ""
     cells = "".join(f"<tr>{''.join(f'<td>{shown_text(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table>{head}{cells}</table>"

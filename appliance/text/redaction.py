@@ -31,7 +31,8 @@ class Redaction:
     """Redaction rules, as Python regular expressions."""
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Raises ValueError for an invalid regular expression, or one that matches empty text."""
+        """Compiles the redaction rules. Raises ValueError for an invalid regular expression, or one that matches empty
+        text."""
         self._rules: list[re.Pattern[str]] = []
         for pattern in patterns:
             try:

@@ -42,16 +42,16 @@ class Adapter(NamedTuple):
 
     @property
     def pins(self) -> tuple[str, ...]:
-        """Exact versions of all packages, dependencies included."""
+        """Exact versions of all packages that the adapter's guests have, dependencies included: `name==version`."""
         lines = Path(__file__).with_name(f"{self.name}.txt").read_text(encoding="utf-8").splitlines()
         return tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
 
     def set_name(self, package: str = "") -> str:
-        """Returns the name of the package set, with the owner's package if one is given."""
+        """Returns the name of the adapter's package set, with the owner's package if one is given."""
         return f"{self.name}-{package}" if package else self.name
 
     def installed(self, package: str = "") -> PackageSet | None:
-        """Returns the package set for a sandbox; None until it is installed here."""
+        """Returns the adapter's package set for a sandbox; None if it is not installed on this machine."""
         digest = set_named(self.set_name(package))
         return PackageSet(digest=digest, preload=self.imports, memory_mib=self.memory_mib) if digest else None
 
@@ -68,7 +68,7 @@ class Adapter(NamedTuple):
 
     @property
     def stand_in_files(self) -> Mapping[str, bytes]:
-        """Files of the placeholder modules, by path in the package set."""
+        """Source files of the adapter's placeholder modules, by path in the package set."""
         return {f"{name}.py": STAND_IN for name in self.stand_ins}
 
 
@@ -112,7 +112,7 @@ ADAPTERS = {row.name: row for row in _ROWS}
 
 
 def adapter_named(name: str) -> Adapter:
-    """Returns an adapter. Raises CurriculumError with the valid names."""
+    """Returns the adapter of that name. Raises CurriculumError, with the valid names, for an unknown one."""
     if name in ADAPTERS:
         return ADAPTERS[name]
     raise CurriculumError(f"unknown adapter {name[:80]!r}", hint=f"choose one of {', '.join(ADAPTERS)}")

@@ -31,7 +31,8 @@ class OwnerPackage(NamedTuple):
 
 
 def package_at(place: Path) -> OwnerPackage:
-    """Reads the one package in a folder or wheel. Raises CurriculumError if it is invalid, too large or unreadable."""
+    """Reads the one Python package in an owner's folder or wheel, without running it. Raises CurriculumError if it is
+    invalid, too large or unreadable."""
     try:
         found = dict(_of_wheel(place) if place.suffix == ".whl" else _of_folder(place))
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -46,10 +47,8 @@ def package_at(place: Path) -> OwnerPackage:
 
 
 def guest_package(adapter: Adapter, place: Path) -> OwnerPackage:
-    """Reads a package as guests get it, without given tasks (`TASKS`).
-
-    Their answers could be shown by a server that reads files. Raises as `package_at`.
-    """
+    """Reads an owner's package without its task files (`TASKS`) if the adapter's tasks are given. A server that reads
+    files could show their answers. Raises as `package_at`."""
     owned = package_at(place)
     kept = {path: data for path, data in owned.files.items() if PurePosixPath(path).name != TASKS}
     return OwnerPackage(owned.name, kept) if adapter.tasks_given else owned

@@ -27,7 +27,7 @@ EACH = 4
 
 
 class AgentRate(FrozenModel):
-    """Pass count of one agent, with the limit that it is held to."""
+    """Pass count of one of the certification's agents, with the limit that it is held to."""
 
     passed: int
     of: int

@@ -107,7 +107,8 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """Returns one draft per seed for the first `seeds` seeds; for a finite taskset, each drawn item once."""
+    """Returns a taskset's drafts of one level, for the first `seeds` seeds. For a finite taskset, each drawn item
+    occurs once."""
     found: dict[str, TaskDraft] = {}
     finite = catalog.finite(name) is not None
     for seed in range(seeds):
@@ -120,7 +121,7 @@ def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskD
 
 
 def scored_elsewhere(spec: Spec) -> bool:
-    """True if only a foreign program scores the answer."""
+    """True if only a foreign program scores the answer, so no built-in check decides it."""
     return isinstance(spec, FilesSpec) and spec.only_foreign
 
 
@@ -158,7 +159,8 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
 def agent_answers(
     agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
 ) -> Sequence[str]:
-    """Returns an agent's answers to one task; the agent passes if any of them does."""
+    """Returns the answers that one of the certification's agents gives to a task; the agent passes if any answer
+    does."""
     question = "\n".join(message.text for message in draft.messages)
     match agent:
         case "reference":
@@ -179,7 +181,7 @@ AGENTS = (REFERENCE, NULL, EMPTY, ECHO, RANDOM, HACK)
 
 
 def commonest(drafts: Sequence[TaskDraft]) -> float:
-    """Returns the share of the most common answer: the pass rate of the best guess."""
+    """Returns the share of drafts that have the most common answer: the pass rate of the best guess."""
     return _alike(drafts) / len(drafts)
 
 
@@ -198,6 +200,6 @@ def _fault(agent: str, found: AgentRate) -> str:
 
 
 def _low(passed: int, of: int) -> float:
-    """Returns the lower end of Wilson's interval (JASA 22, 1927)."""
+    """Returns the lower end of the 95 % interval of the pass rate `passed / of` (Wilson, JASA 22, 1927)."""
     share, z = passed / of, Z * Z / of
     return (share + z / 2 - Z * math.sqrt(share * (1 - share) / of + z / (4 * of))) / (1 + z)

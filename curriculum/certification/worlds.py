@@ -24,7 +24,8 @@ HOSTILE: tuple[object, ...] = (None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]
 
 
 def try_worlds(drafts: Sequence[TaskDraft], environments: Mapping[str, Environment], pool: SessionPool) -> list[str]:
-    """Returns the faults of these drafts' worlds, as sentences; drafts without a world have none."""
+    """Attacks and compares the worlds of these drafts in sandboxes. Returns their faults, as sentences; drafts without
+    a world have none."""
     found: list[str] = []
     for draft in drafts:
         if draft.environment in environments:
@@ -62,15 +63,15 @@ def _tried(draft: TaskDraft, environment: Environment, pool: SessionPool) -> lis
 
 
 def flood(parameters: Mapping[str, Any], count: int) -> Iterator[object]:
-    """Yields `count` arguments, alternating schema-valid and hostile: rejected arguments never reach a world, so cannot
-    change it."""
+    """Yields `count` tool arguments to attack a world with, alternating schema-valid and hostile. Rejected arguments
+    never reach a world, so cannot change it."""
     fits = plain_arguments(parameters)
     return islice(chain.from_iterable((fits, other) for other in cycle(HOSTILE)), count)
 
 
 def plain_arguments(parameters: Mapping[str, Any], most: int = BYTES) -> dict[str, Any]:
-    """Returns the simplest arguments that a schema allows, in at most `most` values or characters. References are not
-    followed; a schema that requires more than a call may hold gets less."""
+    """Returns the simplest tool arguments that a schema allows, in at most `most` values or characters. References are
+    not followed; a schema that requires more than a call may hold gets less."""
     properties, required = parameters.get("properties", {}), parameters.get("required", ())
     return {name: _plain(properties.get(name, {}), most // len(required)) for name in required}
 
@@ -96,5 +97,5 @@ def _plain(schema: Any, most: int) -> Any:
 
 
 def tried_in(environments: Mapping[str, Environment], pool: SessionPool) -> Callable[[Sequence[TaskDraft]], list[str]]:
-    """Returns `try_worlds` with its environments and pool bound, for `certify`."""
+    """Returns a function that tests the worlds of drafts in these environments and this pool, for `certify`."""
     return lambda drafts: try_worlds(drafts, environments, pool)

@@ -54,7 +54,8 @@ class DraftText:
     """Sentences that must occur in this order, anywhere in the text."""
 
     def filled(self, target: int, subject: str, rng: Random) -> str:
-        """Returns the whole text: at least `target` words, at most one sentence more."""
+        """Returns the whole text, filled up with sentences about the subject: at least `target` words, at most one
+        sentence more."""
         pool = LongPool(subject, rng)
         share = -(-len(self.planted) // len(self.passages))
         for at, passage in enumerate(self.passages):
@@ -117,7 +118,7 @@ SMALL = 3
 
 @dataclass
 class InProgress:
-    """Instruction under construction, with the text that will satisfy it."""
+    """Writing instruction under construction, with the text that will satisfy it."""
 
     level: int
     subject: str
@@ -128,7 +129,7 @@ class InProgress:
 
 @dataclass(frozen=True)
 class Constraint:
-    """One point of an instruction."""
+    """One point of a writing instruction: its sentence, and the items that check it."""
 
     said: str
     """Sentences of the constraint in the instruction."""
@@ -140,7 +141,7 @@ Maker = Callable[[InProgress], Constraint]
 
 
 def terms(work: InProgress) -> Constraint:
-    """Adds words that must occur."""
+    """Requires words to occur, and adds sentences with them to `work.text`."""
     wanted = work.rng.sample(sorted(TERMS), 2 + (work.level + 1) // 2)
     work.text.planted += [TERMS[word] for word in wanted]
     said = f"Use each of these words at least once: {', '.join(wanted)}."
@@ -148,7 +149,7 @@ def terms(work: InProgress) -> Constraint:
 
 
 def avoided(work: InProgress) -> Constraint:
-    """Adds words that must not occur."""
+    """Forbids some words in the text."""
     words = sorted(work.rng.sample(AVOIDED, 2 + work.level // 2))
     return Constraint(
         f"Do not use any of these words: {', '.join(words)}.",
@@ -164,7 +165,7 @@ def impersonal(_work: InProgress) -> Constraint:
 
 
 def sections(work: InProgress) -> Constraint:
-    """Requires headings in a given order."""
+    """Requires headings in a given order, and divides `work.text` by them."""
     titles = work.rng.sample(TITLES, 2 + (work.level + 1) // 2)
     work.text.passages = [DraftPassage(heading=f"## {title}") for title in titles]
     said = (
@@ -176,7 +177,7 @@ def sections(work: InProgress) -> Constraint:
 
 
 def paragraphs(work: InProgress) -> Constraint:
-    """Requires an exact number of paragraphs."""
+    """Requires an exact number of paragraphs, and gives `work.text` that many."""
     count = 3 + work.level
     work.text.passages = [DraftPassage() for _ in range(count)]
     item = CountItem(name="paragraphs", of="paragraphs", least=count, most=count)
@@ -184,7 +185,7 @@ def paragraphs(work: InProgress) -> Constraint:
 
 
 def order(work: InProgress) -> Constraint:
-    """Requires things to be mentioned in a given order."""
+    """Requires things to be mentioned in a given order, and adds sentences about them to `work.text`."""
     things = work.rng.sample(GOODS, 2 + (work.level + 1) // 2)
     frames = work.rng.sample(THINGS, len(things))
     work.text.planted += [frame.format(thing) for frame, thing in zip(frames, things, strict=True)]
@@ -193,7 +194,7 @@ def order(work: InProgress) -> Constraint:
 
 
 def figures(work: InProgress) -> Constraint:
-    """Allows only figures that are in the notes."""
+    """Allows only figures that are in the instruction's notes, and adds a sentence with one of them to `work.text`."""
     towns = work.rng.sample(TOWNS, 2 + work.level // 2)
     counts = work.rng.sample(range(21, 900), len(towns))
     asked = work.rng.randrange(len(towns))
@@ -208,7 +209,7 @@ def figures(work: InProgress) -> Constraint:
 
 
 def citations(work: InProgress) -> Constraint:
-    """Requires cited sources; from level 3 on, one quoted word for word."""
+    """Requires cited sources from the instruction's notes; from level 3 on, one quoted word for word."""
     notes = [one.format(s=work.subject) for one in work.rng.sample(NOTES, 4 + work.level // 2)]
     keys = [f"{letter}{work.rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
     least, quoted = 2 + work.level // 2, int(work.level >= 3)
@@ -225,7 +226,7 @@ def citations(work: InProgress) -> Constraint:
 
 
 def points(work: InProgress) -> Constraint:
-    """Requires a list with a minimum number of points."""
+    """Requires a Markdown list with a minimum number of points, and gives `work.text` one."""
     count = 3 + work.level
     places = work.rng.sample(TOWNS, count)
     work.text.listed = [f"What the people of {place} asked for" for place in places]
@@ -234,7 +235,7 @@ def points(work: InProgress) -> Constraint:
 
 
 def motto(work: InProgress) -> Constraint:
-    """Requires a line to recur."""
+    """Requires a line to occur an exact number of times, and adds it to `work.text` as often."""
     line, times = work.rng.choice(MOTTOES), 2 + (work.level + 1) // 2
     work.text.planted += [f"{line}."] * times
     item = OccurrencesItem(name="motto", phrase=line, least=times, most=times)
@@ -251,7 +252,7 @@ def spoken(_work: InProgress) -> Constraint:
 
 
 def thanked(work: InProgress) -> Constraint:
-    """Requires a person to be named."""
+    """Requires a person to be thanked by name, and adds such a sentence to `work.text`."""
     name = work.rng.choice(PEOPLE)
     work.text.planted.append(f"Without {name} nothing of this would have begun.")
     said = f"All of it was the idea of {name}, who will read it first and hopes to be thanked by name."
@@ -259,7 +260,7 @@ def thanked(work: InProgress) -> Constraint:
 
 
 def asks_last(work: InProgress) -> Constraint:
-    """Requires a question as the last sentence."""
+    """Requires a question as the last sentence, and closes `work.text` with one."""
     work.text.closing = work.rng.choice(QUESTIONS)
     item = PatternItem(name="last sentence", pattern=r"\?\W*\Z")
     return Constraint("People should go home with a question: the last sentence is one.", (item,))
@@ -281,5 +282,5 @@ def addressed(work: InProgress) -> Constraint:
 
 
 def chosen(first: Sequence[Maker], others: Sequence[Maker], count: int, rng: Random) -> list[Maker]:
-    """Returns `count` makers for one instruction: all of `first`, and a random sample of the others."""
+    """Returns `count` constraint makers for one instruction: all of `first`, and a random sample of the others."""
     return [*first, *rng.sample(list(others), max(0, count - len(first)))]

@@ -64,7 +64,7 @@ GENRES: Mapping[str, Genre] = {
 
 @dataclass(frozen=True)
 class Instruction:
-    """Instruction with its checklist and a text that satisfies it."""
+    """Writing instruction with its checklist and a text that satisfies it."""
 
     text: str
     spec: ChecklistSpec
@@ -73,13 +73,14 @@ class Instruction:
 
     @property
     def key(self) -> str:
-        """Identity of the question, independent of wording: subject via sources and items, without voice and reader."""
+        """Identity of the writing instruction, independent of wording, voice and reader: its hard items and sources, as
+        JSON."""
         asked = [item.model_dump(mode="json") for item in self.spec.hard]
         return json.dumps([asked, [source.model_dump() for source in self.spec.sources]], sort_keys=True)
 
 
 def instruction(genre: str, level: int, rng: Random) -> Instruction:
-    """Composes an instruction of a genre and level. Raises KeyError for an unknown genre."""
+    """Composes a writing instruction of a genre and level, with its checklist. Raises KeyError for an unknown genre."""
     kind = GENRES[genre]
     subject = rng.choice(SUBJECTS)
     (persona, voice), (reader, follows) = rng.choice(PERSONAS), rng.choice(READERS)
@@ -109,7 +110,7 @@ def instruction(genre: str, level: int, rng: Random) -> Instruction:
 def listed_spec(
     question: str, target: int, hard: Sequence[HardItem], points: Sequence[str], sources: Sequence[CitedSource] = ()
 ) -> ChecklistSpec:
-    """Returns the checklist of an instruction; its length weighs as much as all other hard items together."""
+    """Builds the checklist of a writing instruction; its length weighs as much as all other hard items together."""
     length = LengthItem(name="length", target=target, weight=max(1, len(hard)))
     soft = [SoftItem(name=f"judged {number}", point=point) for number, point in enumerate(points, 1)]
     return ChecklistSpec(

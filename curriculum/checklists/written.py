@@ -68,7 +68,7 @@ class WrittenList:
 
 
 def request(instruction: str) -> str:
-    """Returns the prompt that asks a model for a checklist of this instruction."""
+    """Returns the prompt that asks a model for a checklist of this user's instruction."""
     kinds = "\n".join(f'- {{"item": "{name}", ...}} with {", ".join(fields)}' for name, fields in FIELDS.items())
     return (
         "Write the checklist by which a text for the instruction below can be judged: about five points, those that it "
@@ -80,7 +80,8 @@ def request(instruction: str) -> str:
 
 
 def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
-    """Reads a model's checklist for an instruction. Raises WrittenListError if too little of it is usable."""
+    """Reads a checklist that a model wrote for a user's instruction. Raises WrittenListError if too little of it is
+    usable."""
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):
@@ -118,7 +119,7 @@ def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = (
 
 
 def _object(text: str) -> dict[str, Any]:
-    """Parses the text's one JSON object: the whole text, or its only fenced block."""
+    """Parses the one JSON object in a model's text: the whole text, or its only fenced block."""
     if len(text) > MOST_CHARACTERS:
         raise _unusable(f"it is longer than {MOST_CHARACTERS} characters")
     blocks = FENCED.findall(text)
@@ -143,7 +144,7 @@ def _no_constant(name: str) -> Any:
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:
-    """Parses an item. Raises ValueError, with a reason, if a model may not write it."""
+    """Parses a checklist item that a model wrote. Raises ValueError, with a reason, if a model may not write it."""
     kind = raw.get("item") if isinstance(raw, dict) else None
     if not isinstance(kind, str) or kind not in FIELDS:
         raise ValueError(f"a model may not write the kind {escaped(str(kind))[:40]!r}")

@@ -48,14 +48,14 @@ class ToolSchema(FrozenModel):
 
 
 class Environment(Protocol):
-    """Makes worlds of one kind."""
+    """Makes worlds of one kind, whose tools a task offers."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def version(self) -> int:
-        """Version number. Changes whenever the same setup and calls give another answer."""
+        """Version number of the environment. Changes whenever the same setup and calls give another answer."""
 
     @property
     def tools(self) -> Sequence[ToolSchema]:
@@ -63,7 +63,7 @@ class Environment(Protocol):
 
     @property
     def shareable(self) -> bool:
-        """True if calls change nothing but a world's `STATE`; a task's rollouts may then share one."""
+        """True if tool calls change nothing but a world's `STATE`; a task's rollouts may then share one world."""
 
     @property
     def program(self) -> str:
@@ -74,7 +74,7 @@ class Environment(Protocol):
         setup."""
 
     def missing(self) -> str:
-        """Returns the reason why its worlds cannot be made on this machine; empty if they can."""
+        """Returns the reason why the environment's worlds cannot be made on this machine; empty if they can."""
 
 
 @runtime_checkable
@@ -87,7 +87,7 @@ class NeedsUserland(Protocol):
 
 @runtime_checkable
 class NeedsPackages(Protocol):
-    """Environment whose guests use their own package set instead of the usual one."""
+    """Environment whose worlds use their own package set instead of the usual one."""
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
         """Returns the package set of the world made from `setup`; None if not installed here."""
@@ -98,7 +98,7 @@ class BringsTools(Protocol):
     """Environment whose worlds have tools that their setup declares."""
 
     def brought(self, setup: Mapping[str, Any]) -> Sequence[ToolSchema]:
-        """Returns the tools that `setup` declares. Pure; raises CurriculumError for a wrong setup."""
+        """Returns the tools that a world's `setup` declares. Pure; raises CurriculumError for a wrong setup."""
 
 
 def tools_in(environment: Environment, setup: Mapping[str, Any]) -> Sequence[ToolSchema]:
@@ -124,4 +124,4 @@ class NamesFailures(Protocol):
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """Counts each of the environment's failure modes; includes zeros."""
+        """Counts each of the environment's failure modes in a rollout's tool calls; includes zeros."""

@@ -74,19 +74,19 @@ class Task(FrozenModel):
 
     @property
     def question(self) -> str:
-        """Text of all messages."""
+        """Text of all messages of the task, a line each."""
         return "\n".join(message.text for message in self.messages)
 
     @cached_property
     def id(self) -> str:
-        """First 20 hex digits of the SHA-256 of the question, its working conditions and its check."""
+        """First 20 hex digits of the SHA-256 of the task's question, its working conditions and its check."""
         fields = {"messages", "form", "tools", "files", "environment", "spec"} | ({"world"} if self.world else set())
         asked = self.model_dump(mode="json", include=fields)
         content = json.dumps(asked, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(content.encode()).hexdigest()[:20]
 
     def record(self) -> dict[str, Any]:
-        """Returns the fields as JSON, with the id, for the ledger."""
+        """Returns the task's fields as JSON, with its id, for the ledger."""
         return {**self.model_dump(mode="json"), "id": self.id}
 
 

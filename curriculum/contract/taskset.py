@@ -57,15 +57,15 @@ class Taskset(Protocol):
 
     @property
     def version(self) -> int:
-        """Version number. Changes whenever the same level and generator give another question."""
+        """Version number of the taskset. Changes whenever the same level and generator give another question."""
 
     @property
     def level_count(self) -> int:
-        """Number of levels; 0 is the easiest."""
+        """Number of the taskset's levels; level 0 is the easiest."""
 
     @property
     def topics(self) -> Sequence[str]:
-        """Topics, which are asked equally often. No two tasksets share one."""
+        """Names of the taskset's topics, which are asked equally often. No two tasksets share one."""
 
     @property
     def null_answers(self) -> Sequence[str]:
@@ -75,10 +75,11 @@ class Taskset(Protocol):
         """Makes an item of that level, its topic drawn uniformly. Raises LevelError for an unknown level."""
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a spec of the same kind that no honest answer passes. `number`, at most 63 bits, makes it unique."""
+        """Returns a spec of the same kind as the draft's that no honest answer passes. `number`, at most 63 bits, makes
+        it unique."""
 
     def missing(self) -> str:
-        """Returns the reason why its answers cannot be checked on this machine; empty if they can."""
+        """Returns the reason why the taskset's answers cannot be checked on this machine; empty if they can."""
 
 
 @runtime_checkable
@@ -86,8 +87,8 @@ class Demonstrates(Protocol):
     """Taskset that can demonstrate how its tasks are solved; only these take part in the warm start."""
 
     def demonstrate(self, draft: TaskDraft, rng: Random, *, right_choice: float, fail_first: float) -> ToolTrace:
-        """Returns calls for a task: correct with probability `right_choice`, else those of another topic. With
-        probability `fail_first` one or two failing beginner's calls come first."""
+        """Returns tool calls that demonstrate a task: correct with probability `right_choice`, else those of another
+        topic. With probability `fail_first` one or two failing beginner's calls come first."""
 
 
 @runtime_checkable
@@ -104,7 +105,8 @@ class SaysWhoScores(Protocol):
 
     @property
     def foreign(self) -> bool:
-        """True if only a foreign program decides answers: its score is a foreign reward, never trained on."""
+        """True if only a foreign program decides the taskset's answers. Its score is a foreign reward, never trained
+        on."""
 
 
 @runtime_checkable
@@ -113,7 +115,7 @@ class RunsPackages(Protocol):
 
     @property
     def packages(self) -> Sequence[str]:
-        """Digests of the installed package sets."""
+        """Digests of the installed package sets that the taskset's worlds run."""
 
 
 @runtime_checkable
@@ -121,10 +123,11 @@ class Finite(Protocol):
     """Taskset of given items, each of which belongs to one split for ever."""
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """Draws an item of that split and level. Raises LevelError, and ExhaustedError if none exists."""
+        """Draws one of the given items of that split and level. Raises LevelError, and ExhaustedError if none
+        exists."""
 
     def keys(self, split: Split) -> AbstractSet[str]:
-        """Returns the keys of all items of that split."""
+        """Returns the question keys of all given items of that split."""
 
 
 def require_level(taskset: Taskset, level: int) -> None:

@@ -44,7 +44,7 @@ def answered(text: str, key: str, answer: str, spec: AnswerSpec | None = None) -
 
 
 def never_met(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec that is unrelated to the question: a number of twenty digits."""
+    """Returns a spec that no honest answer passes: a number of twenty digits, unrelated to the question."""
     return AnswerSpec(notation="digits", expected=str(IMPOSSIBLE + number))
 
 
@@ -71,7 +71,7 @@ class TopicTaskset:
         return tuple(self.makers)
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """Makes one item, its topic drawn uniformly. Raises LevelError."""
+        """Makes one item of that level, its topic drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
         topic = rng.choice(self.topics)
         item = self.makers[topic](level, rng)

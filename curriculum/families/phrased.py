@@ -42,7 +42,7 @@ class Operation:
 
     @property
     def arity(self) -> int:
-        """Number of operands."""
+        """Number of operands of the calculator operation."""
         return len(set(_SLOT.findall(self.code)))
 
 
@@ -85,7 +85,7 @@ class PhrasedTaskset:
         return tuple(question.operation.name for question in self.questions)
 
     def draft(self, level: int, rng: Random) -> PhrasedDraft:
-        """Makes one question, its operation drawn uniformly. Raises LevelError."""
+        """Makes one calculator question, its operation drawn uniformly. Raises LevelError for an unknown level."""
         require_level(self, level)
         question = rng.choice(self.questions)
         numbers = question.draw(self.levels[level], rng)
@@ -103,14 +103,15 @@ class PhrasedTaskset:
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a spec that is unrelated to the question: a number of twenty digits."""
+        """Returns a spec that no honest answer passes: a number of twenty digits, unrelated to the question."""
         return AnswerSpec(notation="digits", expected=str(IMPOSSIBLE + number))
 
     def missing(self) -> str:
         return ""
 
     def demonstrate(self, draft: TaskDraft, rng: Random, *, right_choice: float, fail_first: float) -> ToolTrace:
-        """Returns calls of the operation, or of another one of equal arity if one exists."""
+        """Returns calculator calls of the question's operation. With probability `1 - right_choice` they are those of
+        another one of equal arity, if one exists; with `fail_first` failing calls come first."""
         assert isinstance(draft, PhrasedDraft)
         shown = next(question.operation for question in self.questions if question.operation.name == draft.topic)
         if rng.random() >= right_choice:
@@ -120,13 +121,15 @@ class PhrasedTaskset:
 
 
 def calculators(*families: PhrasedTaskset) -> tuple[PhrasedTaskset, ...]:
-    """Returns the families with the operations of all: a demonstration of a wrong choice may use another family's."""
+    """Returns the calculator tasksets, each knowing the operations of all. So a demonstration of a wrong choice may use
+    another taskset's operation."""
     operations = tuple(question.operation for family in families for question in family.questions)
     return tuple(replace(family, others=operations) for family in families)
 
 
 def trace(operation: Operation, numbers: Sequence[int], rng: Random, *, fail_first: bool) -> ToolTrace:
-    """Returns calls of an operation on these numbers: the right one, preceded by a beginner's failures."""
+    """Returns calculator calls of an operation on these numbers: the right one, with `fail_first` after a beginner's
+    failures."""
     failures = 1 + (rng.random() < SECOND_FAILURE) if fail_first else 0
     wrong = [fill(rng.choice(operation.beginner), numbers) for _ in range(failures)]
     return ToolTrace((*wrong, fill(operation.code, numbers)), operation.name)

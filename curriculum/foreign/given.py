@@ -36,7 +36,8 @@ SCORED = "the server scores it, so it is never trained on: add such tasks from a
 
 
 class GivenTask(NamedTuple):
-    """Task as given; `values` is None if the row is unreadable, and `problem` says why."""
+    """Task for an MCP server as its owner gave it. `values` is None if the row is unreadable, and `problem` says
+    why."""
 
     origin: str
     values: Mapping[str, Any] | None
@@ -44,7 +45,7 @@ class GivenTask(NamedTuple):
 
 
 class _Asks(FrozenModel):
-    """Server settings of a task."""
+    """Start arguments, tools and scoring that a given task asks of its MCP server."""
 
     arguments: tuple[Argument | int, ...] = Field(default=(), max_length=MOST_ARGUMENTS)
     tools: tuple[str, ...] = Field(default=(), max_length=MOST_TOOLS + 1)
@@ -55,8 +56,8 @@ class _Asks(FrozenModel):
 def rows_given(
     pool: SessionPool, package: str, given: Iterable[GivenTask], *, say: Callable[[int], object] = lambda made: None
 ) -> tuple[list[OwnRow], list[LeftOut]]:
-    """Returns the rows of these tasks, and the reasons why others were left out. Raises CurriculumError if none is
-    left, and what `SessionPool.open` raises."""
+    """Makes rows from an owner's tasks for an MCP server; also returns the tasks left out, with reasons. Raises
+    CurriculumError if none is left, and what `SessionPool.open` raises."""
     if not package:
         raise CurriculumError(
             "no package is named", hint="name your package that contains the server (`assay curriculum adapter ls`)"
@@ -88,7 +89,8 @@ def rows_given(
 def _row(
     pool: SessionPool, package: str, task: GivenTask, servers: dict[tuple[str, ...], ServerListing | str]
 ) -> OwnRow:
-    """Makes one row. Raises RowError and CurriculumError."""
+    """Makes the row of an owner's task for an MCP server, listing the server's tools once per start arguments. Raises
+    RowError and CurriculumError."""
     if task.values is None:
         raise RowError(task.problem)
     asks = _asks(task.values)
@@ -135,7 +137,7 @@ def _asks(values: Mapping[str, Any]) -> _Asks:
 
 
 def _scored(task: GivenTask) -> OwnRow:
-    """Makes the row of a task that only the server scores."""
+    """Makes the row of a task that only the MCP server scores. Raises RowError if the task also has a check."""
     assert task.values is not None
     given = any(value and str(name).strip().lower() == "spec" for name, value in task.values.items())
     with suppress(RowError):
@@ -149,7 +151,8 @@ def _scored(task: GivenTask) -> OwnRow:
 
 
 def _listed(pool: SessionPool, package: str, arguments: tuple[str, ...]) -> ServerListing | str:
-    """Returns the server's tool list; or the reason why its tasks cannot be made, for each of their rows."""
+    """Lists the tools of an MCP server twice, each time started anew. Returns the list if both agree, else the reason
+    why no tasks can be made."""
     try:
         first, second = (_ask(pool, package, arguments) for _ in range(2))
     except CurriculumError as error:

@@ -41,14 +41,16 @@ assert STRIDE >= MOST_ITEMS
 
 
 def seed_of(batch: int, level: int) -> int:
-    """Returns the first seed of a batch's items at a level. Raises CurriculumError for an invalid batch."""
+    """Returns the first seed of the items that a batch makes at a level. Raises CurriculumError for an invalid
+    batch."""
     if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
         raise CurriculumError(f"invalid batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
     return (batch * LEVELS + level) * STRIDE
 
 
 def window(batch: int, level: int, size: int) -> range:
-    """Returns the seeds of a batch's items at a level. Raises CurriculumError for an invalid size."""
+    """Returns the seeds of the `size` items that a batch makes at a level. Raises CurriculumError for an invalid
+    size."""
     if not 1 <= size <= MOST_ITEMS:
         raise CurriculumError(f"invalid number of items per level ({size})", hint=f"ask for 1 to {MOST_ITEMS}")
     return range(seed_of(batch, level), seed_of(batch, level) + size)
@@ -92,8 +94,8 @@ _FORMS: dict[OwnCheck, tuple[re.Pattern[str], Callable[[str], Spec]]] = {
 
 
 def check_of(name: str, answer: str) -> Spec | None:
-    """Returns the spec of an item of a data set: a built-in kind, or `FOREIGN_SPEC`. None if the answer does not have
-    the data set's known form, so the item cannot be checked."""
+    """Returns the spec that checks an item of a foreign data set: a built-in kind, or `FOREIGN_SPEC`. None if the
+    answer does not have the data set's known form, so the item cannot be checked."""
     decided = DECIDED.get(name)
     if decided is None:
         return FOREIGN_SPEC
@@ -123,7 +125,7 @@ class MadeItem(FrozenModel):
 
 
 class LeftOut(NamedTuple):
-    """Item without a task, and the reason."""
+    """Item from which no task was made, with the reason."""
 
     origin: str
     reason: str
@@ -147,7 +149,8 @@ _SETS = TypeAdapter(dict[str, int])
 
 
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
-    """Returns the adapter's environment. Raises CurriculumError if it makes no items or lacks its packages."""
+    """Returns the environment of a foreign adapter. Raises CurriculumError if it makes no items or lacks its
+    packages."""
     named = adapter_named(adapter)
     if named.tasks_given:
         hint = f"add your own: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"
@@ -161,7 +164,8 @@ def environment_of(adapter: str, package: str) -> ForeignEnvironment:
 
 
 def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, int]:
-    """Lists data sets by name, with their number of levels. Raises CurriculumError, InfrastructureError."""
+    """Asks a foreign framework in a sandbox for its data sets. Returns their numbers of levels by name. Raises
+    CurriculumError, InfrastructureError."""
     environment = environment_of(adapter, package)
     with _opened(pool, environment, package) as world:
         try:
@@ -173,7 +177,8 @@ def list_sets(pool: SessionPool, adapter: str, package: str = "") -> dict[str, i
 
 
 def source_of(adapter: str, name: str, package: str, batch: int | None) -> tuple[str, str]:
-    """Returns the source of such rows and their licence, if known. Tasks that were given have no batch."""
+    """Returns the source of rows made with an adapter, in words, and their licence, if known. `batch` is None for tasks
+    that were given."""
     version = next(pin for pin in ADAPTERS[adapter].pins if pin.partition("==")[0].replace("-", "_") == adapter)
     of = f", package {package}" if package else ""
     numbered = "" if batch is None else f", batch {batch}"
@@ -190,8 +195,8 @@ def make_rows(
     batch: int = 0,
     say: Callable[[int], object] = lambda made: None,
 ) -> tuple[list[OwnRow], list[LeftOut]]:
-    """Returns the rows of a data set, `tasks` per level, and why items were left out. Raises CurriculumError,
-    InfrastructureError."""
+    """Makes rows of items that a foreign framework generates in a sandbox, `tasks` per level. Also returns the items
+    left out, with reasons. Raises CurriculumError, InfrastructureError."""
     environment = environment_of(adapter, package)
     rows: dict[str, OwnRow] = {}
     left_out: list[LeftOut] = []
@@ -225,7 +230,7 @@ def make_rows(
 
 
 def level_of(row: OwnRow) -> float:
-    """Returns the level in an item's origin; 0 if levels are only parts of a list."""
+    """Returns the level that a row's origin names; 0 for adapters whose levels are only parts of a list."""
     made = row.origin.startswith("reasoning_gym ")
     return float(row.origin.partition(", level ")[2].partition(",")[0]) if made else 0.0
 
@@ -275,7 +280,8 @@ def _items(
 
 
 def read_items(text: str, first: int) -> list[MadeItem]:
-    """Parses a guest's list of items. Raises CurriculumError if it is invalid or does not continue at `first`."""
+    """Parses a guest's JSON list of generated items. Raises CurriculumError if it is invalid or does not continue at
+    index `first`."""
     try:
         found = _ITEMS.validate_json(text)
     except ValidationError as error:

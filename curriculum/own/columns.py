@@ -46,7 +46,8 @@ class RowError(CurriculumError):
 
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
-    """Reads the problem in a row, without running its check. Raises RowError."""
+    """Reads the problem and its check from a table row with any column names, without running the check. Raises
+    RowError."""
     columns = _filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
     question = _text(columns, QUESTION)
@@ -72,13 +73,13 @@ def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
 
 
 def question_of(row: Mapping[str, Any]) -> str:
-    """Returns the question in a row; empty if none."""
+    """Returns the question in a table row; empty if none."""
     return _text(_filled(row), QUESTION)
 
 
 def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the filled cells by lower-case column name, without NaN, which tables use for missing values. Raises
-    RowError if a name has two values."""
+    """Returns a table row's filled cells by lower-case column name, without NaN, which tables use for missing values.
+    Raises RowError if a name has two values."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         short = str(name).strip().lower()
@@ -91,7 +92,7 @@ def _filled(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def kind_of_columns(columns: Mapping[str, Any]) -> str:
-    """Returns the kind of check that the columns call for. Raises RowError."""
+    """Returns the kind of check that a table row's columns call for. Raises RowError if they have no answer."""
     if "spec" in columns:
         return "spec"
     for names, kind in ((STATEMENT, "lean"), (CLAIM, "smt"), (TESTS, "program"), (CHECKLIST, "checklist")):
@@ -102,7 +103,8 @@ def kind_of_columns(columns: Mapping[str, Any]) -> str:
 
 
 def final_answer(columns: Mapping[str, Any]) -> str:
-    r"""Returns the text after `####`, in the last `\boxed{}`, or in an answer column. Raises RowError."""
+    r"""Returns a table row's final answer: the text after `####`, in the last `\boxed{}`, or in an answer column.
+    Raises RowError if none is found."""
     for name in (*ANSWER, *SOLUTION):
         text = _text(columns, (name,))
         if not text:
@@ -199,7 +201,8 @@ def _value(columns: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
-    """Returns the first of these columns that holds a text, a number or a one-item list, stripped."""
+    """Returns the first of these columns that has a value, as stripped text. A list of one item counts as that item.
+    Empty for values other than texts, numbers and dates."""
     value = _value(columns, names)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -211,7 +214,7 @@ def _text(columns: Mapping[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _data(value: Any) -> Any:
-    """Parses a value that may be JSON in a string."""
+    """Parses a table cell's value if it is JSON in a string; returns any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         try:
             return json.loads(value)

@@ -17,7 +17,8 @@ Door = Callable[[OwnRow], str]
 
 
 def not_there(known: Collection[str]) -> Door:
-    """Rejects a question whose key is in `known` at call time; the caller adds keys of accepted rows."""
+    """Returns a filter that rejects a row whose question key is in `known` at call time. The caller adds keys of
+    accepted rows."""
 
     def door(row: OwnRow) -> str:
         return "its question exists already" if row.key in known else ""
@@ -26,8 +27,8 @@ def not_there(known: Collection[str]) -> Door:
 
 
 def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
-    """Rejects questions equal or close to a sealed task's (`curriculum.separation.rules`). `beside` are the owner's
-    other questions, from which forms are detected."""
+    """Returns a filter that rejects questions equal or close to a sealed task's (`curriculum.separation.rules`).
+    `beside` are the owner's other questions, from which forms are detected."""
     kept = SeparationIndex(sealed, beside)
 
     def door(row: OwnRow) -> str:
@@ -42,12 +43,13 @@ def not_sealed(sealed: Iterable[Task], beside: Iterable[str] = ()) -> Door:
 
 
 def _too_near(match: Match) -> str:
-    """Returns the reason, which differs for a sealed question itself and for one close to it."""
+    """Returns the reason for rejecting a question that matches a sealed one. It differs for the same question and a
+    close one."""
     if match.check in (Check.KEY, Check.EXACT):
         return "its question is sealed: models are evaluated on it"
     return f"too close to a sealed question that models are evaluated on ({match.check.value})"
 
 
 def refusal(row: OwnRow, doors: Iterable[Door]) -> str:
-    """Returns the first filter's reason; empty if all accept."""
+    """Returns the reason of the first filter that rejects the row; empty if all accept it."""
     return next(filter(None, (door(row) for door in doors)), "")

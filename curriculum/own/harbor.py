@@ -36,7 +36,8 @@ class HarborRow(NamedTuple):
 
 
 def folders_in(place: Path) -> list[Path]:
-    """Returns the task folders at a path: itself, or all subfolders by name if any has a task.toml."""
+    """Returns the Harbor task folders at a path. The path itself if it has a task.toml, else all subfolders if any has
+    one."""
     if not place.is_dir():
         return []
     if (place / MARK).exists():
@@ -46,7 +47,8 @@ def folders_in(place: Path) -> list[Path]:
 
 
 def row_of_folder(folder: Path) -> HarborRow:
-    """Reads a task folder. Raises RowError with the reason."""
+    """Reads a Harbor task folder into a row, with its solution. Raises RowError with the reason if it cannot be
+    used."""
     if folder.is_symlink():
         raise RowError("it is a link: name the folder itself")
     try:
@@ -69,7 +71,8 @@ def row_of_folder(folder: Path) -> HarborRow:
 
 
 def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
-    """Returns the row with the answer that its solution submits. Raises RowError if it submits none."""
+    """Runs a Harbor task's solution in a sandbox, and returns the row with the answer that it submits. Raises RowError
+    if it submits none."""
     if not one.solution:
         return one.row
     files = [*one.row.world["files"], {"path": SOLUTION, "text": one.solution, "mode": "755"}]
@@ -89,6 +92,6 @@ def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
 
 
 def untouched(row: OwnRow) -> str:
-    """Returns the submission of an agent that did nothing in that terminal."""
+    """Returns the submission of an agent that changes nothing in the row's terminal."""
     there = {one["path"]: {"text": one["text"], "mode": one["mode"]} for one in row.world["files"]}
     return json.dumps({path: there[path] for path in row.world["declared"] if path in there})

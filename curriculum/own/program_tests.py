@@ -18,7 +18,8 @@ _MAY_NOT_RUN = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar, 
 
 
 def examples_of(tests: Any, function: str) -> tuple[str, list[dict[str, Any]]]:
-    """Returns the function's name and the examples, from assertions in a text or a list of texts. Raises ValueError."""
+    """Parses assertions such as `assert f(1) == 2` into call examples. Returns the function's name and the examples.
+    Raises ValueError for any other test."""
     text = "\n".join(map(str, tests)) if isinstance(tests, list) else str(tests)
     if len(text) > MOST_CHARS:
         raise ValueError(f"they have more than {MOST_CHARS:,} characters")
@@ -67,8 +68,8 @@ def _example(test: ast.expr) -> tuple[str, dict[str, Any]]:
 
 
 def runs_of(tests: Mapping[str, Any], function: str) -> dict[str, Any]:
-    """Returns spec fields from `inputs` and `outputs` in the format of APPS and TACO. They are calls if a function is
-    named, else standard input and output. Raises ValueError."""
+    """Converts a problem's tests, `inputs` and `outputs` in the format of APPS and TACO, to spec fields. They are calls
+    if a function is named, else standard input and output. Raises ValueError."""
     inputs, outputs = tests.get("inputs", tests.get("input")), tests.get("outputs", tests.get("output"))
     if not isinstance(inputs, list) or not isinstance(outputs, list) or not inputs or len(inputs) != len(outputs):
         raise ValueError("inputs and outputs differ in number")
@@ -91,6 +92,6 @@ def _listed(given: Any) -> list[Any]:
 
 
 def _results(outputs: list[Any]) -> list[Any]:
-    """Unwraps results: APPS wraps all of a problem's function results into one-item lists, or none."""
+    """Unwraps the function results of a problem in the format of APPS if each is in a one-item list."""
     wrapped = all(isinstance(one, list) and len(one) == 1 for one in outputs)
     return [one[0] for one in outputs] if wrapped else outputs

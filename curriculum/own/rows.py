@@ -26,7 +26,7 @@ _SHARES = (Split.SEALED, Split.VALIDATION, Split.TRAIN, Split.TRAIN, Split.TRAIN
 
 
 class OwnRow(FrozenModel):
-    """Problem with its check."""
+    """An owner's problem with its check."""
 
     question: str = Field(min_length=1, max_length=QUESTION_CHARS)
     spec: Spec
@@ -43,7 +43,7 @@ class OwnRow(FrozenModel):
 
     @model_serializer(mode="wrap")
     def _without_what_nobody_set(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omits world fields without a world, so that older rows keep their content and digests."""
+        """Serializes a row, without world fields if it has no world. So older rows keep their content and digests."""
         found: dict[str, Any] = dump(self)
         if self.environment == "python":
             for name in ("environment", "world", "tools", "turns"):
@@ -57,7 +57,7 @@ class OwnRow(FrozenModel):
 
     @property
     def texts(self) -> list[str]:
-        """Contents of the row's files, and of its world's."""
+        """Contents of the row's files, and of its world's files."""
         placed = self.world.get("files", ())
         return [*self.files.values(), *(one["text"] for one in placed if isinstance(one, Mapping) and "text" in one)]
 
@@ -71,7 +71,7 @@ class OwnRow(FrozenModel):
 
 
 def key_of_question(text: str) -> str:
-    """Returns a key that ignores blanks and case."""
+    """Returns a key that identifies a question, ignoring blanks and case."""
     return f"own:{digest_of(' '.join(text.casefold().split())).hex()[:32]}"
 
 
@@ -81,8 +81,8 @@ def split_of_question(text: str) -> Split:
 
 
 def with_levels(rows: Sequence[OwnRow], known: Callable[[OwnRow], float] = lambda row: 0.0) -> tuple[OwnRow, ...]:
-    """Estimates levels: five parts of equal size, sorted by `known` difficulty, kind of check, then length. Keeps the
-    order of the rows."""
+    """Returns the rows with estimated levels: five parts of equal size, by `known` difficulty, kind of check, then
+    length. Keeps their order."""
     order = sorted(
         range(len(rows)),
         key=lambda at: (known(rows[at]), kind_of(rows[at].spec).seconds, _effort(rows[at]), rows[at].key),

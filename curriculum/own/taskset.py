@@ -45,7 +45,8 @@ GENERATED = 5
 
 
 def contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec with wrong test results, a false statement, or a number of twenty digits."""
+    """Returns a spec that no honest answer passes: wrong test results, a false statement, or a number of twenty
+    digits."""
     made: Spec
     if isinstance(draft.spec, ProgramSpec):
         made = _other_results(draft.spec, IMPOSSIBLE + number)
@@ -62,7 +63,7 @@ def contradicted(draft: TaskDraft, number: int) -> Spec:
 
 
 def _other_results(spec: ProgramSpec, first: int) -> ProgramSpec:
-    """Returns the same calls or runs, each with a unique, unrelated result."""
+    """Returns a program's spec with the same calls or runs, each with a unique, unrelated result."""
     examples = [Example(arguments=one, expected=repr(first + at)) for at, one in enumerate(_calls(spec))]
     runs = [
         one.model_copy(update={"expected": str(first + at), "visible": False}) for at, one in enumerate(_runs(spec))
@@ -73,7 +74,7 @@ def _other_results(spec: ProgramSpec, first: int) -> ProgramSpec:
 
 
 def _calls(spec: ProgramSpec) -> list[str]:
-    """Returns distinct arguments: equal ones cannot have two results."""
+    """Returns the distinct arguments that a program is tested with: equal ones cannot have two results."""
     told = [read_arguments(one.arguments) for one in spec.examples]
     given = generated(spec, count=GENERATED) if spec.function and spec.generate else []
     found = dict.fromkeys(map(arguments_text, [*told[:MOST_TESTS], *given]))
@@ -152,11 +153,12 @@ class OwnTaskset:
         return found
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """Draws a training task. Raises LevelError, ExhaustedError."""
+        """Draws one of the owner's training rows of that level. Raises LevelError, ExhaustedError."""
         return self.draft_of(Split.TRAIN, level, rng)
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """Draws one of that split's rows of that level; jobs get training rows."""
+        """Draws one of the owner's rows of that split and level; jobs get training rows. Raises LevelError,
+        ExhaustedError."""
         require_level(self, level)
         rows = self._rows.get((Split.TRAIN if split is Split.JOB else split, level), [])
         if not rows:
@@ -188,7 +190,7 @@ class OwnTaskset:
         )
 
     def forms(self) -> Iterator[str]:
-        """Yields the texts of a fixed sample of rows of all splits, from which forms are detected
+        """Yields the texts of a fixed sample of the owner's rows, of all splits. Forms are detected from them
         (`curriculum.separation.rules`)."""
         for row in spread(self.content.rows):
             draft = self._draft(row)
@@ -196,7 +198,7 @@ class OwnTaskset:
 
     @property
     def foreign(self) -> bool:
-        """True if only a foreign program decides all answers."""
+        """True if only a foreign program decides the answers of all rows."""
         specs = (row.spec for row in self.content.rows)
         return all(isinstance(spec, FilesSpec) and spec.only_foreign for spec in specs)
 
@@ -211,7 +213,7 @@ class OwnTaskset:
 
     @property
     def packages(self) -> Sequence[str]:
-        """Digests of the package sets of its worlds: another set may make other worlds."""
+        """Digests of the package sets that the taskset's worlds run: another set may make other worlds."""
         found: set[str] = set()
         for row in self._worlds:
             environment = ENVIRONMENTS.get(row.environment)
@@ -221,7 +223,7 @@ class OwnTaskset:
 
     @cached_property
     def _worlds(self) -> list[OwnRow]:
-        """One row per environment and package."""
+        """One row for each environment and package that the owner's rows use."""
         found: dict[tuple[str, str], OwnRow] = {}
         for row in self.content.rows:
             if row.environment != "python":
@@ -235,7 +237,8 @@ def spread(rows: Sequence[OwnRow]) -> Sequence[OwnRow]:
 
 
 def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
-    """Yields `OwnTaskset.forms` of the owner's tasksets among `names`. Raises UnknownTasksetError."""
+    """Yields sample texts (`OwnTaskset.forms`) of those of the named tasksets that are an owner's. Raises
+    UnknownTasksetError."""
     for one in map(catalog.named, names):
         if isinstance(one, OwnTaskset):
             yield from one.forms()
@@ -253,7 +256,8 @@ def _world_missing(row: OwnRow) -> str:
 
 
 def own_taskset(text: bytes, name: str) -> OwnTaskset:
-    """Reads a stored taskset. Raises CurriculumError if the file is invalid or its rows were changed."""
+    """Reads an owner's taskset from its stored file. Raises CurriculumError if the file is invalid or its rows were
+    changed."""
     hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
     try:
         content = OwnContent.model_validate_json(text)

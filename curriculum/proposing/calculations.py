@@ -39,7 +39,8 @@ class CalculatorProposals:
     name = "calculation"
 
     def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Returns a prompt of random numbers; their size is drawn, so the operation decides the difficulty."""
+        """Returns a prompt of random numbers, for which a model proposes a calculator line. Their size is drawn, so the
+        operation decides the difficulty."""
         count = rng.choice((1, 2, 2, 2, 3))
         numbers = [rng.randint(2, 10 ** rng.randint(1, 3) + 20) for _ in range(count)]
         return prompt(self.name, f"{' '.join(map(str, numbers))}?", rng, turns=0)
@@ -72,14 +73,15 @@ class CalculatorProposals:
 
 
 def _spec(answer: str) -> Spec:
-    """Returns the check as the family does: numbers compared as numbers, numerals in another base as text."""
+    """Returns the spec that checks a calculator answer: integers compared as numbers, numerals in another base as
+    text."""
     if re.fullmatch(r"-?\d{1,100}", answer):
         return AnswerSpec(notation="digits", expected=answer)
     return ExactSpec(expected=answer)
 
 
 def _read(text: str) -> tuple[Question, tuple[int, ...]]:
-    """Returns the operation that a line calls, and its numbers. Raises RefusedProposal."""
+    """Parses a proposed calculator line into the question that it answers, and its numbers. Raises RefusedProposal."""
     line = text.strip()
     if len(line) > LINE_CHARS:
         raise RefusedProposal(Reason.UNREADABLE, "longer than a line for a calculator")
@@ -101,7 +103,7 @@ def _slots(asks: Question) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[re.Pattern[str], Question], ...]:
-    """Call pattern of each operation."""
+    """Regular expressions that match calls of each calculator operation, with the question that each answers."""
     made = []
     for taskset in map(taskset_named, CALCULATORS):
         assert isinstance(taskset, PhrasedTaskset)
@@ -117,6 +119,6 @@ def _topics() -> frozenset[str]:
 
 
 def is_phrased(task: Task) -> bool:
-    """True if a proposed task uses a family's phrases, so that only its numbers are proposed. It is kept apart by its
-    key, like that family's tasks."""
+    """True if a proposed task uses a built-in taskset's phrases, so that only its numbers are proposed. Its key keeps
+    it apart from evaluation questions, as for that taskset's tasks."""
     return is_proposed(task) and task.key.partition(":")[0] in _topics()

@@ -37,19 +37,19 @@ class Tree(NamedTuple):
 
     @property
     def smt(self) -> str:
-        """SMT-LIB form."""
+        """Expression in SMT-LIB notation."""
         return f"({self.head} {' '.join(one.smt for one in self.parts)})" if self.parts else self.head
 
     @property
     def names(self) -> frozenset[str]:
-        """Names in the tree."""
+        """Variable names in the expression."""
         own = frozenset([self.head]) if not self.parts and self.head[0].isalpha() else frozenset()
         return own.union(*(one.names for one in self.parts))
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """Parsed puzzle."""
+    """Parsed integer puzzle: names with bounds, and conditions."""
 
     bounds: dict[str, tuple[int, int]]
     """Inclusive bounds by name, in the given order."""
@@ -57,7 +57,7 @@ class Puzzle:
 
     @property
     def claim(self) -> str:
-        """SMT-LIB commands of the puzzle."""
+        """SMT-LIB commands that declare the puzzle's names and assert its bounds and conditions."""
         declared = [f"(declare-const {name} Int)" for name in self.bounds]
         within = [f"(assert (<= {_number(low)} {name} {_number(high)}))" for name, (low, high) in self.bounds.items()]
         return "\n".join([*declared, *within, *(f"(assert {one.smt})" for one in self.conditions)])
@@ -75,7 +75,8 @@ class Puzzle:
 
 
 def read_puzzle(text: str) -> Puzzle:
-    """Reads a puzzle. Raises RefusedProposal."""
+    """Parses an integer puzzle: names with bounds and conditions, a line each. Raises RefusedProposal if it is invalid
+    or too large."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(text) > MOST_CHARACTERS or len(lines) > MOST_LINES:
         raise RefusedProposal(Reason.UNREADABLE, "too many lines or characters")
@@ -99,7 +100,7 @@ def read_puzzle(text: str) -> Puzzle:
 
 
 class _PuzzleLine:
-    """Reads one line by recursive descent."""
+    """Parses one line of an integer puzzle by recursive descent."""
 
     def __init__(self, line: str, known: dict[str, tuple[int, int]]) -> None:
         self.tokens: list[str] = []
@@ -115,7 +116,7 @@ class _PuzzleLine:
             place = found.end()
 
     def bounds(self) -> None:
-        """Parses `a, b in 1..9`."""
+        """Parses a line such as `a, b in 1..9` and stores the bounds of its names."""
         names = [self._name(new=True)]
         while self._take(","):
             names.append(self._name(new=True))
@@ -129,7 +130,7 @@ class _PuzzleLine:
         self._known.update(dict.fromkeys(names, (low, high)))
 
     def condition(self) -> Tree:
-        """Parses `distinct a, b`, or a comparison."""
+        """Parses a puzzle's condition: `distinct a, b`, or a comparison."""
         if self._take("distinct"):
             names = [Tree(self._name())]
             while self._take(","):

@@ -43,7 +43,7 @@ print(repr(found))
 
 
 class ProgramCall(NamedTuple):
-    """Result of one call: a value as a literal, or the name of an exception."""
+    """Result of one call of a proposed program: a value as a literal, or the name of an exception."""
 
     value: str
     raised: str = ""
@@ -51,7 +51,7 @@ class ProgramCall(NamedTuple):
 
 @dataclass(frozen=True)
 class Execution:
-    """Results of a program's calls, equal in both runs."""
+    """Results of a proposed program's calls, equal in both runs."""
 
     program: ScreenedProgram
     calls: tuple[str, ...]
@@ -60,14 +60,15 @@ class Execution:
 
 
 class Executor:
-    """Runs proposals in sessions of a pool, on behalf of one caller."""
+    """Runs proposed programs in sandbox sessions of a pool, on behalf of one caller."""
 
     def __init__(self, sessions: SessionPool, caller: str) -> None:
         self._sessions = sessions
         self._caller = caller
 
     def run(self, program: ScreenedProgram, calls: Sequence[str]) -> Execution:
-        """Runs a program on each call, in two processes. Raises RefusedProposal and InfrastructureError."""
+        """Runs a proposed program on each call, in two processes. Raises RefusedProposal, for example if results
+        differ, and InfrastructureError."""
         first = self._calls(program, calls)
         second = self._calls(program, calls[::-1])[::-1]
         if first != second:
@@ -75,7 +76,8 @@ class Executor:
         return Execution(program, tuple(calls), tuple(first))
 
     def printed(self, code: str) -> ProvenLabel:
-        """Returns the label of a calculator line: its output, equal in both runs. Raises as `run`."""
+        """Runs a calculator line twice, and returns its output as the label. Raises RefusedProposal if the outputs
+        differ or are empty, and InfrastructureError."""
         texts = [self._output(code).strip() for _ in range(2)]
         if texts[0] != texts[1]:
             raise RefusedProposal(Reason.CHANGES, "another result the second time")
@@ -103,12 +105,12 @@ class Executor:
 
 
 def call_label(execution: Execution, place: int = 0) -> ProvenLabel:
-    """Returns the label of one call: its value. Raises RefusedProposal if it raised."""
+    """Returns the value of one executed call, as a label. Raises RefusedProposal if the call raised."""
     return calls_label(execution, [place])
 
 
 def calls_label(execution: Execution, places: Sequence[int]) -> ProvenLabel:
-    """Returns the label of several calls: their values, a line each. Raises RefusedProposal if one raised."""
+    """Returns the values of several executed calls, a line each, as a label. Raises RefusedProposal if one raised."""
     results = [execution.results[place] for place in places]
     if any(one.raised for one in results):
         raise RefusedProposal(Reason.RAISES, "it raises an exception")
@@ -137,7 +139,8 @@ def _require_fine(result: CallResult) -> None:
 
 
 def _pairs(output: str) -> list[tuple[bool, str]]:
-    """Parses the driver's output. Raises RefusedProposal if it is invalid."""
+    """Parses the output of the program that runs a proposal's calls: for each call, whether it succeeded, and its
+    result. Raises RefusedProposal if it is invalid."""
     try:
         found = read(output)
     except NotPlainError as error:
@@ -153,7 +156,8 @@ def _pairs(output: str) -> list[tuple[bool, str]]:
 
 
 def _plain(text: str) -> str:
-    """Returns a result as a literal. Raises RefusedProposal if it is not plain, or too large."""
+    """Checks the text of a call's result, and returns it as a literal. Raises RefusedProposal if it is not plain data,
+    or too large."""
     if len(text) > RESULT_CHARS:
         raise RefusedProposal(Reason.TOO_LARGE, f"a result beyond {RESULT_CHARS} characters")
     try:
@@ -165,7 +169,7 @@ def _plain(text: str) -> str:
 
 
 def _require_exact(value: Value) -> None:
-    """Raises RefusedProposal for a non-integer number, or a value that is not plain data."""
+    """Raises RefusedProposal for a result with a non-integer number, or with a value that is not plain data."""
     match value:
         case bool() | int() | str() | None:
             return
@@ -181,7 +185,8 @@ def _require_exact(value: Value) -> None:
 
 
 def canonical(arguments: str) -> str:
-    """Returns a call's arguments as Python writes them. Raises RefusedProposal."""
+    """Returns the arguments of a proposed program's call as Python writes them. Raises RefusedProposal if they are not
+    plain data, or too long."""
     if len(arguments) > RESULT_CHARS or "\n" in arguments.strip():
         raise RefusedProposal(Reason.TOO_LARGE, "an input of several lines, or too long")
     try:
@@ -195,7 +200,7 @@ def canonical(arguments: str) -> str:
 
 
 def values_of(arguments: str) -> tuple[Value, ...]:
-    """Returns the values of canonical arguments."""
+    """Parses a call's canonical arguments into their values."""
     found = read(f"({arguments},)")
     assert isinstance(found, tuple)
     return found

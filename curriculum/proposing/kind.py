@@ -50,13 +50,15 @@ class ProposalKind(Protocol):
     def name(self) -> str: ...
 
     def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Returns a prompt for one proposal; `references` are earlier tasks to differ from, failed ones first."""
+        """Returns a prompt that asks a model for one proposal; `references` are earlier tasks to differ from, failed
+        ones first."""
 
     def make(self, text: str, provers: Provers) -> ProvenTask:
-        """Makes the task of a proposal. Raises RefusedProposal, and InfrastructureError."""
+        """Makes a task of a model's proposal, with an executed or proved answer. Raises RefusedProposal, and
+        InfrastructureError."""
 
     def missing(self) -> str:
-        """Returns the reason why nothing can be proved on this machine; empty if it can."""
+        """Returns the reason why proposals of this kind cannot be proved on this machine; empty if they can."""
 
 
 def is_generated(task: Task) -> bool:
@@ -65,7 +67,7 @@ def is_generated(task: Task) -> bool:
 
 
 def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Task:
-    """Returns a prompt as a training task. Its spec is a placeholder that no answer satisfies."""
+    """Returns a prompt for a proposal as a training task. Its spec is a placeholder that no answer satisfies."""
     return Task(
         taskset=PROPOSER,
         level=0,
@@ -82,8 +84,8 @@ def prompt(kind: str, text: str, rng: Random, *, turns: int | None = None) -> Ta
 
 
 def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, provers: Provers) -> ProvenTask:
-    """Returns the task after its check accepted the reference and rejected an empty answer. Raises RefusedProposal
-    otherwise."""
+    """Makes the task of a proposed question, if its check accepts the reference and rejects an empty answer. Raises
+    RefusedProposal otherwise."""
     made = ProvenTask(question, label, reference, provers.provenance)
     spec = made.task.spec
     right, empty = provers.checker.check_many([(spec, reference), (spec, "0")])
@@ -102,6 +104,6 @@ def checked(question: ProposedQuestion, label: ProvenLabel, reference: str, prov
 
 
 def examples_of(references: Sequence[Task], most: int = 2) -> str:
-    """Returns the part of a prompt that shows earlier tasks."""
+    """Returns the part of a proposal prompt that shows up to `most` earlier tasks; empty without any."""
     shown = [f"An earlier task, to differ from:\n{task.question}" for task in references[:most]]
     return "\n\n".join(["", *shown]) if shown else ""

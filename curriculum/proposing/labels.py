@@ -40,7 +40,7 @@ class Basis(StrEnum):
 
 @final
 class ProvenLabel:
-    """Answer with the basis it rests on."""
+    """Answer of a proposed task, with the basis it rests on: execution or proof."""
 
     __slots__ = ("__weakref__", "answer", "basis", "of")
 
@@ -69,7 +69,8 @@ _LABELS: WeakSet[ProvenLabel] = WeakSet()
 
 
 def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
-    """Makes a label; only for modules that execute and prove, with a result they have just obtained."""
+    """Makes the label of a proposed task. Only for modules that execute and prove, with a result they have just
+    obtained."""
     label = object.__new__(ProvenLabel)
     for name, value in (("basis", basis), ("of", of), ("answer", answer)):
         object.__setattr__(label, name, value)
@@ -78,7 +79,7 @@ def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
 
 
 def statement_digest(*parts: str) -> str:
-    """Returns the digest that identifies what a label is about."""
+    """Returns the digest of the parts of a statement, which identifies what a label is about."""
     return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -106,8 +107,9 @@ class ProvenTask:
     __slots__ = ("label", "reference", "task")
 
     def __init__(self, question: ProposedQuestion, label: ProvenLabel, reference: str, provenance: str) -> None:
-        """Makes the task. `reference` is an answer that passes, for tests and reports, never for the agent. Raises
-        LabelError if the label was not minted, or is about another statement."""
+        """Makes the task of a proposed question, with the label as its answer. `reference` is an answer that passes,
+        for tests and reports, never for the agent. Raises LabelError if the label was not minted, or is about another
+        statement."""
         if type(label) is not ProvenLabel or label not in _LABELS:
             raise LabelError("the label was not made by execution or proof")
         if label.of != question.of:
@@ -134,7 +136,8 @@ class ProvenTask:
 
 
 def proven_tasks(found: Sequence[ProvenTask]) -> list[Task]:
-    """Returns the tasks, for training. Raises LabelError for anything that is not a `ProvenTask`."""
+    """Returns the tasks of executed or proved proposals, for training. Raises LabelError for anything that is not a
+    `ProvenTask`."""
     if not isinstance(found, list | tuple):
         raise LabelError("only a list of executed or proved tasks is trained on")
     for one in found:
@@ -149,7 +152,7 @@ def is_proposed(task: Task) -> bool:
 
 
 def provenance(cycle: str, step: int) -> str:
-    """Returns the provenance of a proposed task."""
+    """Returns the provenance of a task proposed at this step of a cycle: `proposed:CYCLE@STEP`."""
     return f"{PROPOSED}:{cycle}@{step}"
 
 
@@ -159,5 +162,5 @@ def proposed_at(task: Task) -> int:
 
 
 def _training_seed(key: str) -> int:
-    """Returns a training seed derived from the key."""
+    """Returns a seed of the training split, derived from a proposed task's key."""
     return seeds.derive(PROPOSED, key) // 4 * 4

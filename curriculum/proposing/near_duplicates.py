@@ -23,22 +23,23 @@ _KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 def words(text: str) -> list[str]:
-    """Returns a text's words, with every name unknown to Python replaced by `v`: renaming changes nothing."""
+    """Returns the words of a program or text, with every name unknown to Python replaced by `v`: renaming changes
+    nothing."""
     return ["v" if re.match(r"[A-Za-z_]", one) and one not in _KEPT else one for one in _WORD.findall(text)]
 
 
 class NearDuplicates:
-    """Set of earlier texts. Not thread-safe."""
+    """Index of earlier texts that finds near-duplicates. Not thread-safe."""
 
     def __init__(self, threshold: float) -> None:
-        """`threshold`: lowest similarity of a near-duplicate."""
+        """Creates an empty index of texts. `threshold` is the lowest similarity of a near-duplicate."""
         self.threshold = threshold
         self._index = RMinHashLSH(threshold, PERMUTATIONS, BANDS)
         self._names: set[str] = set()
         self._sketches: list[RMinHash] = []
 
     def add(self, name: str, text: str) -> None:
-        """Stores a text under a name; ignores a name stored before."""
+        """Adds a text to the index under a name; ignores a name stored before."""
         sketch = sketched(text)
         if sketch is not None and name not in self._names:
             self._names.add(name)
@@ -46,7 +47,7 @@ class NearDuplicates:
             self._sketches.append(sketch)
 
     def similarity(self, text: str) -> float:
-        """Returns the largest similarity to a stored text, from 0 to 1; 0 if no candidate is close."""
+        """Returns a text's largest estimated similarity to a stored text, from 0 to 1; 0 if no candidate is close."""
         sketch = sketched(text)
         if sketch is None:
             return 0.0
@@ -54,7 +55,7 @@ class NearDuplicates:
 
 
 def sketched(text: str) -> RMinHash | None:
-    """Returns a text's sketch; None if the text is too short to compare."""
+    """Returns the MinHash sketch of a text; None if the text is too short to compare."""
     found = words(text)
     if len(found) < LEAST_WORDS:
         return None

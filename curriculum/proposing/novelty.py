@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```[a-z]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 
 class NoveltyMemory:
-    """All proposals so far. Not thread-safe."""
+    """Memory of all proposed tasks so far. Not thread-safe."""
 
     def __init__(self, tasks: Iterable[Task] = (), threshold: float = THRESHOLD) -> None:
         self._keys: set[str] = set()
@@ -35,13 +35,14 @@ class NoveltyMemory:
         return key in self._keys
 
     def add(self, task: Task) -> None:
-        """Stores a proposed task; ignores others."""
+        """Remembers a proposed task; ignores tasks that no model proposed."""
         if is_proposed(task) and task.key not in self._keys:
             self._keys.add(task.key)
             self._near.add(task.key, substance(task))
 
     def require_new(self, made: ProvenTask) -> float:
-        """Returns the similarity to the nearest proposal. Raises RefusedProposal if known or at the threshold."""
+        """Returns a proposed task's similarity to the nearest earlier proposal. Raises RefusedProposal if it was
+        proposed before or is a near-duplicate."""
         if made.task.key in self._keys:
             raise RefusedProposal(Reason.KNOWN, "it was proposed before")
         similarity = self._near.similarity(substance(made.task))
@@ -51,5 +52,5 @@ class NoveltyMemory:
 
 
 def substance(task: Task) -> str:
-    """Returns the content of a task's fenced blocks, without the wording of its question."""
+    """Returns the content of the fenced blocks in a task's question, without the wording around them."""
     return "\n".join(_BLOCK.findall(task.question))

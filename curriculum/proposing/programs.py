@@ -54,7 +54,7 @@ _RULES = (
 
 @dataclass(frozen=True)
 class ProgramProposals:
-    """Proposals of one mode."""
+    """Program proposals of one mode: deduction, abduction or induction."""
 
     name: Mode
 
@@ -75,7 +75,8 @@ class ProgramProposals:
 
 
 def _worked(program: ScreenedProgram, call: str, provers: Provers) -> Execution:
-    """Runs the call and variants of it. Raises RefusedProposal for a program that does no work."""
+    """Runs a proposed program on its input and on variants of it. Raises RefusedProposal for a program that does no
+    work."""
     near = probes(call)
     execution = provers.executor.run(program, [call, *(one for _, one in near)])
     own, *others = execution.results
@@ -134,7 +135,8 @@ def _abduction(execution: Execution, label: ProvenLabel, provers: Provers) -> Pr
 
 
 def _gives(source: str, output: str) -> Spec:
-    """Returns the check of abduction: the program runs on the arguments, as plain data, away from any submission."""
+    """Returns a spec that accepts any input for which the program gives this output. The program runs on the arguments,
+    as plain data, away from any submission."""
     holds = (
         "def holds(result, n):\n"
         "    if type(result) is not tuple or len(repr(result)) > 300:\n        return False\n"
@@ -178,7 +180,7 @@ def _induction(program: ScreenedProgram, lines: str, provers: Provers) -> Proven
 
 
 def _pairs(calls: Sequence[str], results: Sequence[str], shown: int) -> Spec:
-    """Returns the check of induction: all pairs, the first `shown` of them visible."""
+    """Returns a spec that accepts a program matching all these calls and results, the first `shown` of them visible."""
     return ProgramSpec(
         function=FUNCTION,
         examples=tuple(

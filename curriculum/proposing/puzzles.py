@@ -70,7 +70,8 @@ class PuzzleProposals:
 
 
 def solved(puzzle: Puzzle, checker: SpecChecker) -> ProvenLabel:
-    """Returns the only solution, as the label. Raises RefusedProposal, and InfrastructureError."""
+    """Finds a puzzle's only solution, proved unique, and returns it as the label. Raises RefusedProposal, and
+    InfrastructureError."""
     spec = SmtSpec(claim=puzzle.claim, question="model", effort=EFFORT)
     reply = checker.propose(spec, ways(spec)[0], "", SECONDS)
     if not reply.texts:
@@ -106,7 +107,8 @@ def _refuse_needless(puzzle: Puzzle, values: Mapping[str, int], checker: SpecChe
 
 
 def _require(checker: SpecChecker, pairs: list[tuple[Spec, str]], reason: Reason, detail: str) -> None:
-    """Raises RefusedProposal unless all checks pass."""
+    """Checks all (spec, answer) pairs. Raises RefusedProposal, with `reason`, if one fails, or if one is not
+    settled."""
     for verdict in map(_decided, checker.check_many(pairs)):
         if verdict.ground in (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY):
             raise RefusedProposal(Reason.UNPROVED, "not settled within the effort that is given")

@@ -21,7 +21,7 @@ KINDS: dict[str, ProposalKind] = {kind.name: kind for kind in _ROWS}
 
 
 def kind_named(name: str) -> ProposalKind:
-    """Returns the kind of that name. Raises CurriculumError with the valid names."""
+    """Returns the kind of proposals of that name. Raises CurriculumError, with the valid names, for an unknown one."""
     try:
         return KINDS[name]
     except KeyError:

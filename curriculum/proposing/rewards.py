@@ -11,22 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 
 
 def azr(p: float, _similarity: float) -> float:
-    """Returns 1 - p if some solved it and some did not, else 0 (Absolute Zero 2505.03335, section 3.1)."""
+    """Returns the reward 1 - p if some rollouts solved the proposal and some did not, else 0. From Absolute Zero
+    (2505.03335, section 3.1)."""
     return 1.0 - p if 0.0 < p < 1.0 else 0.0
 
 
 def variance(p: float, _similarity: float) -> float:
-    """Returns exp(-(p(1-p) - .25)^2 / .02): 1 if half solve it (SPICE 2510.24684)."""
+    """Returns the reward exp(-(p(1-p) - .25)^2 / .02): 1 if half of the rollouts solve the proposal (SPICE
+    2510.24684)."""
     return math.exp(-((p * (1.0 - p) - 0.25) ** 2) / 0.02)
 
 
 def nearer_end(p: float, similarity: float) -> float:
-    """Returns min(p, 1-p) minus the similarity to earlier proposals, at least 0 (R-Zero 2508.05004)."""
+    """Returns the reward min(p, 1-p) minus the similarity to earlier proposals, at least 0 (R-Zero 2508.05004)."""
     return max(0.0, min(p, 1.0 - p) - similarity)
 
 
 def parabola(p: float, _similarity: float) -> float:
-    """Returns 4p(1-p)."""
+    """Returns the reward 4p(1-p): 1 if half of the rollouts solve the proposal."""
     return 4.0 * p * (1.0 - p)
 
 
@@ -49,7 +51,8 @@ def reward(name: str, passed: int, judged: int, similarity: float = 0.0) -> floa
 
 
 def advantages(rewards: Sequence[float]) -> list[float]:
-    """Returns (r - mean) / std over all proposals of a step, across problems; zeros if all rewards are equal."""
+    """Returns (r - mean) / std for the reward r of each proposal of a step, across problems. Zeros if all rewards are
+    equal."""
     if not rewards:
         return []
     mean = math.fsum(rewards) / len(rewards)

@@ -66,7 +66,7 @@ SYNTAX: Final = (
 
 @dataclass(frozen=True)
 class ScreenedProgram:
-    """Program that passed the screening."""
+    """Proposed program that passed the screening of its source."""
 
     source: str
     """Python's rendering, without comments and standalone strings."""
@@ -80,7 +80,8 @@ class ScreenedProgram:
 
 
 def screened(source: str) -> ScreenedProgram:
-    """Screens a source. Raises RefusedProposal."""
+    """Checks a proposed program's source against the allow-list, and renders it anew. Raises RefusedProposal for
+    anything not allowed."""
     if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
         raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
     source = _plain(_parsed(source))
@@ -106,7 +107,8 @@ def screened(source: str) -> ScreenedProgram:
 
 
 def _plain(tree: ast.Module) -> str:
-    """Renders the program without constant statements."""
+    """Renders a program as source, without statements that are only a constant. Raises RefusedProposal if it is too
+    large or too deep."""
     if sum(1 for _ in ast.walk(tree)) > NODES or _depth(tree) > DEPTH:
         raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
     try:
@@ -116,7 +118,7 @@ def _plain(tree: ast.Module) -> str:
 
 
 class _Silenced(ast.NodeTransformer):
-    """Removes statements that are a constant, such as docstrings."""
+    """Removes statements that are only a constant, such as docstrings, from a syntax tree."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST | None:
         return None if isinstance(node.value, ast.Constant) else node
@@ -149,7 +151,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _require_allowed(node: ast.AST, parent: ast.AST | None) -> None:
-    """Raises RefusedProposal for a node that is not allowed."""
+    """Raises RefusedProposal for a syntax node that a proposed program may not contain."""
     if not isinstance(node, SYNTAX):
         raise RefusedProposal(Reason.FORBIDDEN, f"no {type(node).__name__} may stand in it")
     match node:
@@ -195,7 +197,7 @@ def _require_name(name: str, *, bound: bool) -> None:
 
 
 def _require_known_names(nodes: Sequence[ast.AST]) -> None:
-    """Raises RefusedProposal for a name that is neither the program's own, nor imported, nor listed."""
+    """Raises RefusedProposal for a name that is neither the program's own, nor imported, nor an allowed builtin."""
     imported = {one.name for one in nodes if isinstance(one, ast.alias)}
     read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
     if not read <= _bound(nodes) | imported | BUILTINS:
@@ -203,7 +205,7 @@ def _require_known_names(nodes: Sequence[ast.AST]) -> None:
 
 
 def _bound(nodes: Sequence[ast.AST]) -> set[str]:
-    """Returns the names of functions, parameters and variables."""
+    """Returns the names that a program defines: functions, parameters and variables."""
     found = {one.name for one in nodes if isinstance(one, ast.FunctionDef)}
     found |= {one.arg for one in nodes if isinstance(one, ast.arg)}
     return found | {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
@@ -242,7 +244,7 @@ def _is_lookup(statement: ast.stmt) -> bool:
 
 
 def _text(node: ast.AST) -> str:
-    """Returns the value of a constant display as Python writes it; empty if not constant."""
+    """Returns the value of a constant expression as Python writes it; empty if it is not constant."""
     try:
         return repr(ast.literal_eval(node))  # of a tree whose nodes are all in the list
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -250,7 +252,7 @@ def _text(node: ast.AST) -> str:
 
 
 class _Renamer(ast.NodeTransformer):
-    """Renames names by order of appearance; drops annotations."""
+    """Renames a program's own names by order of appearance, and drops annotations."""
 
     def __init__(self, own: frozenset[str]) -> None:
         self._own = own

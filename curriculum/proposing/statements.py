@@ -31,7 +31,7 @@ _ARROWS = ("→", "->")
 
 
 def without_names(proposition: str) -> str:
-    """Returns a proposition's words, space-separated, with bound names numbered."""
+    """Returns a Lean proposition's words, space-separated, with bound names numbered: renaming changes nothing."""
     words = _WORD.findall(proposition)
     ends = _ends(words)
     scopes: list[dict[str, str]] = [{}]
@@ -57,7 +57,7 @@ def without_names(proposition: str) -> str:
 
 
 def _ends(words: Sequence[str]) -> dict[int, int]:
-    """Maps each opening bracket to its closing one."""
+    """Maps the position of each opening bracket to that of its closing one."""
     found: dict[int, int] = {}
     open_: list[int] = []
     for at, word in enumerate(words):
@@ -69,7 +69,7 @@ def _ends(words: Sequence[str]) -> dict[int, int]:
 
 
 def _bound(words: Sequence[str], at: int, ends: dict[int, int]) -> Iterator[str]:
-    """Yields the names after a binder: bare ones, or in brackets with their type."""
+    """Yields the names bound by a Lean binder: bare ones, or in brackets with their type."""
     while at < len(words):
         if words[at] in _OPEN:
             yield from _before_colon(words, at + 1)
@@ -82,7 +82,7 @@ def _bound(words: Sequence[str], at: int, ends: dict[int, int]) -> Iterator[str]
 
 
 def _before_colon(words: Sequence[str], at: int) -> Iterator[str]:
-    """Yields `x` and `y` of `x y : T`; nothing if no such list follows."""
+    """Yields the names before a colon, `x` and `y` of `x y : T`; nothing if no such list follows."""
     end = at
     while end < len(words) and _is_name(words[end]):
         end += 1
@@ -152,8 +152,8 @@ class StatementProposals:
 
 
 def proved(proposition: str, proof: str, checker: SpecChecker) -> ProvenLabel:
-    """Returns the truth of a proposition, as the label, by the supplied proof. Raises RefusedProposal, and
-    InfrastructureError."""
+    """Returns as a label whether a supplied proof proves a Lean proposition or its negation. Raises RefusedProposal if
+    neither, and InfrastructureError."""
     verdicts = _tried(proposition, [(TRUE, proof), (FALSE, proof)], checker)
     true, false = (one.passed for one in verdicts)
     if true == false:
@@ -178,7 +178,8 @@ def _sound(found: Verdict | SpecProblem) -> Verdict:
 
 
 def _proposition(text: str) -> str:
-    """Returns one proposition, in one line. Raises RefusedProposal."""
+    """Returns a proposed text as one Lean proposition in one line. Raises RefusedProposal if it may be anything else,
+    or is too long."""
     line = " ".join(text.split())
     if len(line) > MOST_CHARACTERS or _FORBIDDEN.search(line):
         raise RefusedProposal(Reason.FORBIDDEN, "more than one proposition, or too long")

@@ -20,7 +20,7 @@ _QUOTES = str.maketrans("", "", "'\"\\")
 
 
 def probes(arguments: str) -> list[tuple[int, str]]:
-    """Returns variants of the input, each with the position of the changed argument."""
+    """Returns variants of a program's input, each with the position of the changed argument."""
     values = values_of(arguments)
     made = []
     for place, value in enumerate(values):
@@ -33,7 +33,8 @@ def probes(arguments: str) -> list[tuple[int, str]]:
 def require_work(
     program: ScreenedProgram, arguments: str, own: ProgramCall, found: Sequence[tuple[int, str, ProgramCall]]
 ) -> None:
-    """Raises RefusedProposal for a trivial program. `found` has each probe's position, input and result."""
+    """Raises RefusedProposal for a proposed program that does no work, by its results for similar inputs. `found` has
+    each probe's position, input and result."""
     if own.raised:
         raise RefusedProposal(Reason.RAISES, "it raises an exception")
     if program.looks_up:
@@ -91,6 +92,7 @@ def _others(value: Value) -> list[Value]:
 
 
 def _more(items: list[Value]) -> list[Value]:
-    """Returns one more item of the same type."""
+    """Returns a one-item list to append to `items`. The item has the type of the last one, or is 3 if none can be
+    made."""
     others = _others(items[-1]) if items else []
     return others[:1] or [3]

@@ -44,8 +44,8 @@ class SeparationIndex:
     `met_by_result` for tool results. Each returns None if the text may be trained on."""
 
     def __init__(self, kept: Iterable[Task] = (), beside: Iterable[str] = ()) -> None:
-        """Indexes the kept tasks. `beside` are rows of the owner's active tasksets, of any split: text that `COMMON` of
-        them share except for numbers is a form, and its numbers are the question."""
+        """Builds an index of the evaluation questions `kept`. `beside` are rows of the owner's active tasksets, of any
+        split: text that `COMMON` of them share except for numbers is a form, and its numbers are the question."""
         found = {task.id: task for task in kept}
         self._ids = tuple(found)
         self._keys = {task.key: task.id for task in found.values() if task.key}
@@ -64,11 +64,12 @@ class SeparationIndex:
         return frozenset(self._keys)
 
     def met_by(self, task: Task, *, written: bool) -> Match | None:
-        """Returns the evaluation question that a task copies; `written` by a person, or generated."""
+        """Returns the evaluation question that a task copies, or None. Tasks `written` by a person have other rules
+        than generated ones."""
         return self.met_by_text(text_of(task), task.key) if written else self.met_by_task(task)
 
     def met_by_task(self, task: Task) -> Match | None:
-        """Returns the evaluation question that a generated task repeats."""
+        """Returns the evaluation question that a generated task repeats; None if none."""
         if task.key in self._keys:
             return Match(self._keys[task.key], Check.KEY)
         if (same := self._contents.get(content_of(task))) is not None:
@@ -82,7 +83,7 @@ class SeparationIndex:
         return None
 
     def met_by_text(self, text: str, key: str = "") -> Match | None:
-        """Returns the evaluation question that a written text copies."""
+        """Returns the evaluation question that a written text copies; None if none."""
         if key and key in self._keys:
             return Match(self._keys[key], Check.KEY)
         tokens = tokens_of(text)
@@ -101,7 +102,8 @@ class SeparationIndex:
         return self._overlap(tokens, others) or self._near(tokens, others)
 
     def met_by_result(self, text: str, own: str = "") -> Match | None:
-        """Returns the evaluation question in a tool result; `own` is the task's text, which may occur in it."""
+        """Returns the evaluation question that a tool result contains; None if none. `own` is the task's text, which
+        may occur in it."""
         tokens = tokens_of(text)
         of_task = tokens_of(own)
         for size, halves in self._halves.items():
@@ -149,8 +151,8 @@ class SeparationIndex:
 
     @cached_property
     def _halves(self) -> dict[int, dict[int, list[int]]]:
-        """Places of short texts, by length and by hash of either half. A changed word leaves such texts too few whole
-        8-grams."""
+        """Short evaluation questions, by length and by hash of either half. A changed word leaves such texts too few
+        whole 8-grams."""
         found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place in self._distinct:
             tokens = self._tokens[place]
@@ -162,7 +164,7 @@ class SeparationIndex:
 
     @cached_property
     def _grams(self) -> dict[int, tuple[int, ...]]:
-        """Texts that contain each rare 8-gram."""
+        """Evaluation questions that contain each rare 8-gram, by the gram's hash."""
         found: dict[int, list[int]] = defaultdict(list)
         for place in self._distinct:
             for gram in grams_of(self._tokens[place]):
@@ -171,12 +173,12 @@ class SeparationIndex:
 
     @cached_property
     def _gram_counts(self) -> Counter[int]:
-        """Number of distinctive 8-grams of each text."""
+        """Number of rare 8-grams of each evaluation question."""
         return Counter(place for places in self._grams.values() for place in places)
 
     @cached_property
     def _distinct(self) -> tuple[int, ...]:
-        """One place for each group of equal texts."""
+        """One evaluation question for each group with equal texts, by place."""
         return tuple(self._exact.values())
 
     @cached_property
@@ -193,7 +195,7 @@ class SeparationIndex:
 
     @cached_property
     def _numbered(self) -> dict[frozenset[tuple[str, int]], set[int]]:
-        """Texts by their numbers, with multiplicity."""
+        """Evaluation questions by the numbers in their text, with multiplicity."""
         found: dict[frozenset[tuple[str, int]], set[int]] = defaultdict(set)
         for place in self._distinct:
             if numbers := _counted(self._tokens[place]):
@@ -210,13 +212,13 @@ class SeparationIndex:
 
     @cached_property
     def _formed(self) -> tuple[tuple[int, frozenset[tuple[str, int]]], ...]:
-        """Texts that have a form, with their numbers."""
+        """Evaluation questions whose text, without numbers, is a known form; with their numbers."""
         places = (place for place in self._distinct if without_numbers(self._tokens[place]) in self._forms)
         return tuple((place, _counted(self._tokens[place])) for place in places)
 
     # decisions
     def _of_other_numbers(self, tokens: Sequence[str]) -> frozenset[int]:
-        """Returns texts of a form whose numbers differ from those of this text, which also has a form."""
+        """Returns the evaluation questions of a known form whose numbers differ from those of this text."""
         own = _counted(tokens)
         return frozenset(place for place, numbers in self._formed if numbers != own)
 
@@ -228,8 +230,8 @@ class SeparationIndex:
         return self._best(shared, max(FEWEST_GRAMS, len(grams)))
 
     def _best(self, shared: Counter[int], of: int) -> Match | None:
-        """Returns the text with the largest share of 8-grams, of either side, if above the threshold. `of` is this
-        text's number of 8-grams."""
+        """Returns the evaluation question that shares the most 8-grams, as a share of either text's, if above the
+        threshold. `of` is the other text's number of 8-grams."""
         best: Match | None = None
         for place, count in shared.items():
             smaller = max(FEWEST_GRAMS, min(self._gram_counts[place], of))
@@ -256,14 +258,14 @@ class SeparationIndex:
         return best
 
     def _weight(self, feature: str) -> float:
-        """Returns a feature's weight: features rare among evaluation questions weigh more, unknown ones less."""
+        """Returns the weight of a word or word pair: higher if rare among evaluation questions, lower if unknown."""
         known = self._rarity[feature]
         top = math.log(1 + len(self._features))
         return top - math.log(1 + known) + 0.1 if known else UNKNOWN * top + 0.1
 
 
 def text_of(task: Task) -> str:
-    """Returns the text of a task with its files."""
+    """Returns a task's question and the contents of its files as one text."""
     return "\n".join([task.question, *task.files.values()])
 
 
@@ -279,7 +281,7 @@ def check_of(task: Task) -> str:
 
 
 def features_of(tokens: Sequence[str]) -> frozenset[str]:
-    """Returns the features that MinHash compares: tokens, and pairs of neighbours."""
+    """Returns the features of a text that MinHash compares: tokens, and pairs of neighbours."""
     return frozenset([*tokens, *(f"{one} {other}" for one, other in pairwise(tokens))])
 
 
@@ -290,7 +292,7 @@ def sketch_of(features: Iterable[str]) -> RMinHash:
 
 
 def _counted(tokens: Sequence[str]) -> frozenset[tuple[str, int]]:
-    """Returns the numbers in a text with their multiplicities."""
+    """Returns the numbers among the tokens with their multiplicities."""
     return frozenset(Counter(numbers_in(tokens)).items())
 
 

@@ -45,7 +45,7 @@ FEWEST_TOKENS = 4
 
 
 class Door(StrEnum):
-    """Filter through which a task or text enters training."""
+    """Filter through which a task or text enters training, named by its source."""
 
     STREAM = "stream"
     """Tasks that a taskset generates for training."""

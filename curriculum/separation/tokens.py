@@ -23,7 +23,7 @@ _BEFORE_A_SIGN = frozenset("+-*/^=<>−×÷|~")
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
-    """Returns lower-case words, numbers and signs, in order."""
+    """Returns a text's lower-case words, numbers and signs, in order."""
     plain = text[: 8 * MOST_TOKENS].casefold()
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", plain).casefold()
@@ -33,7 +33,7 @@ def tokens_of(text: str) -> tuple[str, ...]:
 
 
 def without_numbers(tokens: Sequence[str]) -> tuple[str, ...]:
-    """Returns the tokens with each run of numbers as one mark; a number includes its sign."""
+    """Replaces each run of numbers among the tokens by one mark; a number includes its sign."""
     found: list[str] = []
     for place, token in enumerate(tokens):
         if is_number(token):
@@ -59,14 +59,14 @@ def numbers_in(tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def grams_of(tokens: Sequence[str], size: int = GRAM) -> set[int]:
-    """Returns hashes of all runs of `size` tokens, valid in this process only."""
+    """Returns hashes of all runs of `size` consecutive tokens, valid in this process only."""
     return {hash(tuple(tokens[place : place + size])) for place in range(len(tokens) - size + 1)}
 
 
 def shortened(tokens: Sequence[str], *, words_only: bool = False) -> set[int]:
-    """Returns hashes of the text, and of the text without each one of its tokens. Two texts that differ in one token
-    share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left out.
-    """
+    """Returns hashes of the token sequence, and of it without each one of its tokens. Two texts that differ in one
+    token share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left
+    out."""
     whole = tuple(tokens)
     found = {hash(whole)}
     for place, token in enumerate(whole):

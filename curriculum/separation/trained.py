@@ -16,18 +16,19 @@ from curriculum.separation.tokens import shortened, tokens_of
 
 
 class TrainedQuestions:
-    """Hashes of trained tasks, without their text."""
+    """Set of tasks trained on before, kept as hashes without their text."""
 
     def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self._marks = {mark for task in tasks for mark in _marks_of(task)}
 
     def meets(self, task: Task) -> bool:
-        """True if a trained task has the same numbers and check, and differs in at most one word."""
+        """True if a question trained on before has the same numbers and check, and differs in at most one word."""
         return bool(self._marks) and not self._marks.isdisjoint(_marks_of(task))
 
 
 def _marks_of(task: Task) -> set[int]:
-    """Returns hashes of which two tasks one word apart share one; valid in this process only."""
+    """Returns hashes of a task; two tasks one word apart share one. Valid in this process only; none for very short or
+    long tasks."""
     tokens = tokens_of(text_of(task))
     if not FEWEST_TOKENS <= len(tokens) <= SHORT:
         return set()

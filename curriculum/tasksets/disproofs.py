@@ -26,7 +26,7 @@ _NUMBERS = "xyzuvwkmij"
 
 @dataclass(frozen=True)
 class Claim:
-    """Closed statement with its truth value, and a proof of it or of its negation."""
+    """Closed Lean statement with its truth value, and a proof of it or of its negation."""
 
     key: str
     statement: str
@@ -35,7 +35,8 @@ class Claim:
 
 
 def _derivations(level: int, rng: Random) -> Claim:
-    """Makes rules between propositions: does the last one follow from the first ones?"""
+    """Makes a true or false Lean statement about rules between propositions: does the last one follow from the first
+    ones?"""
     count = 5 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     wanted = rng.random() < 0.5
@@ -75,7 +76,7 @@ def _derivations(level: int, rng: Random) -> Claim:
 
 
 def _equalities(level: int, rng: Random) -> Claim:
-    """Makes equations between numbers: are two of them equal?"""
+    """Makes a true or false Lean statement about equations between numbers: are two of them equal?"""
     count = 4 + level
     names = rng.sample(_NUMBERS, count)
     true = rng.random() < 0.5
@@ -118,7 +119,7 @@ def _equalities(level: int, rng: Random) -> Claim:
 
 
 def _sequences(level: int, rng: Random) -> Claim:
-    """Makes a sequence from its first term and rule: is a later term the given number?"""
+    """Makes a true or false Lean statement on the value of a later term of a sequence with constant growth."""
     start, step, at = rng.randint(1, 9), rng.randint(2, 9), rng.randint(2, 3) + level
     true = rng.random() < 0.5
     value = start + at * step
@@ -136,7 +137,7 @@ def _sequences(level: int, rng: Random) -> Claim:
 
 
 def _properties(level: int, rng: Random) -> Claim:
-    """Makes properties that imply each other: does something have the last one if something has the first?"""
+    """Makes a true or false Lean statement about properties that imply each other: does the first imply the last?"""
     count = 3 + level
     names = [f"P{at}" for at in range(1, count + 1)]
     true = rng.random() < 0.5
@@ -199,7 +200,7 @@ def _made(schema: Callable[[int, Random], Claim], level: int, rng: Random) -> It
 
 
 def _false(draft: TaskDraft, number: int) -> Spec:
-    """Returns a false statement of the same name."""
+    """Returns a spec with a false statement of the same name, so no proof passes."""
     assert isinstance(draft.spec, LeanSpec)
     wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
     return draft.spec.model_copy(update={"statement": wrong})

@@ -25,7 +25,7 @@ def _number(text: str, key: str, value: int, files: dict[str, str]) -> Item:
 
 
 def _nested(level: int, rng: Random) -> Item:
-    """Makes branches with staff and their tasks, and asks for a sum of ages."""
+    """Makes JSON about branches with staff and their tasks, and asks for a sum of ages."""
     branches: list[dict[str, Any]] = [
         {
             "town": town,
@@ -55,7 +55,7 @@ def _nested(level: int, rng: Random) -> Item:
 
 
 def _tree(level: int, rng: Random) -> Item:
-    """Makes a tree of nodes, and asks for the sizes below one of them."""
+    """Makes JSON with a tree of nodes, and asks for the total size below one of them."""
     count = 6 + 6 * level
     names = [f"{rng.choice(COLOURS)}{at}" for at in range(1, count + 1)]
     parents = [rng.randrange(max(0, at - 4), at) if at else -1 for at in range(count)]
@@ -127,7 +127,7 @@ def _log(level: int, rng: Random) -> Item:
 
 
 def _settings(level: int, rng: Random) -> Item:
-    """Makes settings with sections that inherit from each other, and asks for effective values."""
+    """Makes a settings file with sections that inherit from each other, and asks for effective values."""
     count, keys = 3 + level, [f"{good}_size" for good in GOODS[: 3 + level]]
     sections = rng.sample(COLOURS, min(count, len(COLOURS)))
     values = {name: {key: rng.randint(1, 99) for key in keys if rng.random() < 0.5} for name in sections[1:]}

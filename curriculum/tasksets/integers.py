@@ -42,7 +42,7 @@ def factors(number: int) -> Counter[int]:
 
 
 def divisors(number: int) -> list[int]:
-    """Returns all positive divisors, ascending."""
+    """Returns all positive divisors of a number, ascending."""
     found = [1]
     for prime, times in factors(number).items():
         found = [one * prime**power for one in found for power in range(times + 1)]

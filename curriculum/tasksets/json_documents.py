@@ -54,7 +54,7 @@ def _value(rng: Random) -> Made:
 
 
 def _record(size: int, depth: int, rng: Random) -> Made:
-    """Makes an object with `size` required properties, nested at most `depth` deep."""
+    """Makes a JSON schema and a fitting object with `size` required properties, nested at most `depth` deep."""
     names = rng.sample(GOODS, size)
     made = {name: _record(2, depth - 1, rng) if depth and at == 0 else _value(rng) for at, name in enumerate(names)}
     schema = {
@@ -71,7 +71,7 @@ def _records(level: int, rng: Random) -> Made:
 
 
 def _lists(level: int, rng: Random) -> Made:
-    """Makes a list of records, some of which need a given tag."""
+    """Makes a JSON schema and a fitting list of records, some of which need a given tag."""
     schema, _ = _record(2 + level // 2, 0, rng)
     count = 2 + level // 2
     wanted = rng.sample(PETS, 1 + level // 3)
@@ -92,7 +92,7 @@ def _lists(level: int, rng: Random) -> Made:
 
 
 def _fits(schema: dict[str, Any], rng: Random) -> Any:
-    """Returns a value that fits a schema made by `_value`."""
+    """Returns a value that fits a JSON schema made by `_value`."""
     if "enum" in schema:
         return rng.choice(schema["enum"])
     if schema["type"] == "integer":
@@ -109,7 +109,7 @@ def _fits(schema: dict[str, Any], rng: Random) -> Any:
 
 
 def _choices(level: int, rng: Random) -> Made:
-    """Makes a list of records of several kinds, with required counts per kind."""
+    """Makes a JSON schema and a fitting list of records of several kinds, with required counts per kind."""
     sorts = rng.sample(TRADES, 2 + level // 2)
     forms = {sort: _record(1 + (level + 1) // 2, 0, rng) for sort in sorts}
     for sort, (schema, _) in forms.items():
@@ -143,7 +143,7 @@ def _made(sort: Any, level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """Returns the schema plus another one that no such value fits."""
+    """Returns the draft's checklist plus another JSON schema that no such value fits, so no answer passes."""
     assert isinstance(draft.spec, ChecklistSpec)
     other = JsonItem(name="is a number", rules=json.dumps({"const": IMPOSSIBLE + number}))
     return draft.spec.model_copy(update={"items": (*draft.spec.items, other)})

@@ -37,7 +37,7 @@ ABSENT = (
 
 
 class Draft:
-    """Collects the messages of one task."""
+    """Collects the e-mails and reserved names of one mailbox task."""
 
     def __init__(self, level: int, rng: Random) -> None:
         self.level, self.rng = level, rng
@@ -45,7 +45,7 @@ class Draft:
         self.mails: list[Mail] = []
 
     def name(self, among: Callable[[Random], str]) -> str:
-        """Draws a name that no other message uses."""
+        """Draws a name that no other message of the mailbox uses, and reserves it."""
         while (found := among(self.rng)) in self.reserved:
             pass
         self.reserved.add(found)
@@ -61,7 +61,7 @@ class Draft:
         return self.name(phrases.a_person)
 
     def days(self, count: int, first: int = 0, last: int = phrases.DAYS) -> list[int]:
-        """Draws `count` different days, in order."""
+        """Draws `count` different days for messages, in order."""
         return sorted(self.rng.sample(range(first, last), count))
 
     def write(self, day: int, subject: str, text: str, sender: str = "") -> None:
@@ -90,7 +90,7 @@ class Draft:
 
 
 def _said(level: int, rng: Random, *, absent: bool) -> Item:
-    """Asks for a fact of a project that one message states, or none."""
+    """Asks for a project's fact that one e-mail states; with `absent`, that no e-mail states."""
     draft = Draft(level, rng)
     project, wanted = draft.project(), rng.choice(list(MATTERS))
     matter, value = MATTERS[wanted], MATTERS[wanted].value(rng)
@@ -118,7 +118,7 @@ def _absences(level: int, rng: Random) -> Item:
 
 
 def _corrections(level: int, rng: Random) -> Item:
-    """Asks for a fact after one or more corrections, with contradicting rumours and forwarded messages."""
+    """Asks for a fact that e-mails correct once or more, with contradicting rumours and forwarded messages."""
     draft = Draft(level, rng)
     project, matter = draft.project(), MATTERS[rng.choice(list(MATTERS))]
     values: list[str] = []
@@ -141,7 +141,7 @@ def _corrections(level: int, rng: Random) -> Item:
 
 
 def _hops(level: int, rng: Random) -> Item:
-    """Asks for a fact found over two to four messages, each naming a link to the next; others mislead."""
+    """Asks for a fact found over two to four e-mails, each naming a link to the next; others mislead."""
     draft = Draft(level, rng)
     asked: list[tuple[str, str, str, str, str]] = []
     for _ in range(1 + (level + 1) // 2):
@@ -173,7 +173,7 @@ def _hops(level: int, rng: Random) -> Item:
 
 
 def _counts(level: int, rng: Random) -> Item:
-    """Asks for the number and total of a company's invoices in a month."""
+    """Asks for the number and total of a company's invoices in a month, by a mailbox's messages."""
     draft = Draft(level, rng)
     company = draft.company()
     first = date.fromisoformat(day_number(rng.randrange(40, phrases.DAYS - 80)))

@@ -11,7 +11,7 @@ Rows = Sequence[Sequence[int | Fraction]]
 
 
 def reduced(rows: Rows) -> tuple[list[Row], Fraction, int]:
-    """Returns the reduced echelon form, the determinant of a square matrix, and the rank."""
+    """Returns the reduced echelon form of a matrix, its determinant if it is square, and its rank."""
     work = [[Fraction(one) for one in row] for row in rows]
     scale, rank = Fraction(1), 0
     for column in range(len(work[0])):

@@ -57,7 +57,7 @@ def derived(a: Coefficients) -> list[Number]:
 
 
 def integrated(a: Coefficients) -> list[Number]:
-    """Returns the antiderivative that is 0 at 0."""
+    """Returns the antiderivative of a polynomial that is 0 at 0."""
     return [0, *(Fraction(coefficient) / (power + 1) for power, coefficient in enumerate(a))]
 
 
@@ -70,7 +70,7 @@ def composed(outer: Coefficients, inner: Coefficients) -> list[Number]:
 
 
 def written(a: Coefficients, variable: str = "x") -> str:
-    """Returns the polynomial in plain notation, highest power first: `3x^2 - x + (1/2)`."""
+    """Returns a polynomial in plain notation, highest power first: `3x^2 - x + (1/2)`."""
     text = ""
     for power in range(len(a) - 1, -1, -1):
         coefficient = a[power]

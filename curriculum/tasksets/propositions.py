@@ -37,7 +37,7 @@ def _literal(at: int, positive: bool) -> Formula:
 
 
 def _formula(count: int, size: int, rng: Random) -> Formula:
-    """Draws a formula in `size` different variables."""
+    """Draws a propositional formula in `size` different variables of `count`."""
     parts = [_literal(at, rng.random() < 0.5) for at in rng.sample(range(count), size)]
     one, two = parts[0], parts[1]
     sort = rng.randrange(4)
@@ -84,7 +84,7 @@ def _names(count: int) -> list[str]:
 
 
 def _unique(level: int, rng: Random) -> Item:
-    """Adds conditions until one assignment is left."""
+    """Asks for the only assignment that satisfies some propositional formulas."""
     for _ in range(ATTEMPTS):
         count, _ = _drawn(level, rng)
         count += 1
@@ -109,7 +109,7 @@ def _unique(level: int, rng: Random) -> Item:
 
 
 def _count(level: int, rng: Random) -> Item:
-    """Asks for the number of possible assignments: at least three."""
+    """Asks how many assignments satisfy some propositional formulas: at least three do."""
     while True:
         count, formulas = _drawn(level, rng)
         count += 1
@@ -128,7 +128,7 @@ def _count(level: int, rng: Random) -> Item:
 
 
 def _follows(level: int, rng: Random) -> Item:
-    """Asks which of six statements follow: some, but not all."""
+    """Asks which of six statements follow from some propositional formulas: some, but not all."""
     for _ in range(ATTEMPTS):
         count, formulas = _drawn(level, rng)
         worlds = [world for world in _worlds(count) if all(one.holds(world) for one in formulas)]
@@ -149,7 +149,8 @@ def _follows(level: int, rng: Random) -> Item:
 
 
 def _parity(level: int, rng: Random) -> Item:
-    """Makes sums modulo two with a unique solution. The answer is a number in base two."""
+    """Asks for the bits that satisfy equations modulo two, which have a unique solution. The answer reads them as a
+    number in base two."""
     count = 5 + level
     solution = [rng.random() < 0.5 for _ in range(count)]
     rows: list[tuple[int, ...]] = []

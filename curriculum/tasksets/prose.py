@@ -77,11 +77,11 @@ class SentencePool:
         self._left = [one.format(s=subject) for one in rng.sample(SENTENCES, len(SENTENCES))]
 
     def take(self) -> str:
-        """Returns the next sentence. Raises IndexError when all are used."""
+        """Removes the next sentence from the pool and returns it. Raises IndexError when all are used."""
         return self._left.pop()
 
     def words(self, count: int) -> str:
-        """Returns a paragraph of at least `count` words."""
+        """Takes sentences from the pool; returns them as a paragraph of at least `count` words."""
         taken: list[str] = []
         while sum(len(one.split()) for one in taken) < count:
             taken.append(self.take())
@@ -89,7 +89,7 @@ class SentencePool:
 
 
 class LongPool(SentencePool):
-    """Pool for long texts: after its fixed sentences it composes others, a thousand at most."""
+    """Pool of sentences for long texts: after its fixed sentences it composes others, a thousand at most."""
 
     def __init__(self, subject: str, rng: Random) -> None:
         super().__init__(subject, rng)

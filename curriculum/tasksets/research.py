@@ -69,7 +69,7 @@ def _opening(corpus: ResearchCorpus, rng: Random) -> str:
 
 
 def _chain(level: int, rng: Random) -> Item:
-    """Asks for the value at the end of a chain."""
+    """Asks for the value at the end of a chain of facts over several corpus pages."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     ends: tuple[End, ...] = ("entity", "entity", "year", "count")
     chain = drawn_chain(corpus, rng, _HOPS[level], rng.choice(ends), plain=level == 0)
@@ -87,7 +87,7 @@ def _chain(level: int, rng: Random) -> Item:
 
 
 def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactChain], list[int]]:
-    """Draws two chains that share no page, with their values."""
+    """Draws two chains of facts that share no corpus page, with their values and their corpus."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     while True:
         chains = [drawn_chain(corpus, rng, length, end, plain=level == 0) for length in _PAIRS[level]]
@@ -100,7 +100,7 @@ def _pair(level: int, rng: Random, end: End) -> tuple[ResearchCorpus, list[FactC
 
 
 def _difference(level: int, rng: Random) -> Item:
-    """Asks for the years between the ends of two chains."""
+    """Asks for the difference of two years, each found over several corpus pages."""
     corpus, chains, values = _pair(level, rng, "year")
     first, second = (phrase(corpus.graph, chain) for chain in chains)
     asked = rng.choice(("How many years lie between {a} and {b}?", "By how many years do {a} and {b} differ?"))
@@ -115,7 +115,7 @@ def _difference(level: int, rng: Random) -> Item:
 
 
 def _total(level: int, rng: Random) -> Item:
-    """Asks for the sum of the ends of two chains."""
+    """Asks for the sum of two counts, each found over several corpus pages."""
     corpus, chains, values = _pair(level, rng, "count")
     first, second = (phrase(corpus.graph, chain) for chain in chains)
     asked = rng.choice(("What is the sum of {a} and {b}?", "Add {a} to {b}."))
@@ -137,7 +137,7 @@ _SAID = (
 
 
 def _report(level: int, rng: Random, starts: int) -> Item:
-    """Asks for a report that states figures, each beside the page it is from."""
+    """Asks for a report that states figures from the corpus, each beside the page it is from."""
     corpus = research_corpus(rng.randrange(EDITIONS))
     chains = _figures(corpus, level, rng, starts)
     blocked = {page for chain in chains for page in giveaways(corpus, chain)}
@@ -188,7 +188,7 @@ def _source(edition: int, page: int) -> CitedSource:
 
 
 def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> list[FactChain]:
-    """Draws chains to different numbers of at least three digits, from `starts` entities."""
+    """Draws chains of facts that lead from `starts` entities to different numbers of at least three digits."""
     while True:
         first = [rng.randrange(len(corpus.graph.entities)) for _ in range(starts)]
         chains: dict[int, FactChain] = {}
@@ -213,7 +213,7 @@ def _figures(corpus: ResearchCorpus, level: int, rng: Random, starts: int) -> li
 
 
 def _read(corpus: ResearchCorpus, chains: Sequence[FactChain], blocked: set[int]) -> list[int]:
-    """Returns the pages needed for these chains: those of the hops, and those of the starts."""
+    """Returns the corpus pages to read for these chains of facts: those of the hops, and those of the starts."""
     needed = (page for chain in chains for page in [chain.start, *(needed_pages(corpus, chain, blocked) or ())])
     return list(dict.fromkeys(needed))
 
@@ -227,7 +227,8 @@ def _comparison(level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """Returns the checklist plus a required phrase that is unrelated to the question."""
+    """Returns the draft's checklist plus a required phrase that is unrelated to the question, so no honest answer
+    passes."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

@@ -26,7 +26,7 @@ Maker = Callable[[int, Random], Item]
 def mathematics(
     name: str, version: int, makers: Mapping[str, Maker], null_answers: Sequence[str] = GUESSES
 ) -> TopicTaskset:
-    """Makes a taskset of these topics, none of whose tasks has a null answer."""
+    """Makes a taskset of these topics' makers, none of whose tasks has a null answer."""
     guesses = frozenset(null_answers)
     drawn = {topic: _not_guessed(maker, guesses) for topic, maker in makers.items()}
     return TopicTaskset(name=name, version=version, makers=drawn, null_answers=tuple(null_answers))
@@ -59,7 +59,7 @@ def literal(text: str, key: str, answer: str) -> Item:
 
 
 def say(rng: Random, phrases: Sequence[str], **values: Any) -> str:
-    """Fills in one of the phrases, drawn at random."""
+    """Returns one of the phrases, drawn at random, with the values filled in."""
     return rng.choice(phrases).format(**values)
 
 

@@ -50,7 +50,7 @@ _FILE = (
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Asks for the value of the orders that meet conditions."""
+    """Asks for the total value of the orders in a CSV file that meet conditions."""
     rows = _orders(level, rng)
     row = rng.choice(rows)
     conditions: list[tuple[str, Callable[[Row], bool]]] = [
@@ -70,7 +70,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _groups(level: int, rng: Random) -> Item:
-    """Asks which customer, town or article ranks at some place by value, and its total."""
+    """Asks which customer, town or article of a CSV file's orders has some rank by value, and its total."""
     rows = _orders(level, rng)
     by, what = rng.choice(((1, "customer"), (2, "town"), (3, "article")))
     totals: Counter[str] = Counter()
@@ -100,7 +100,7 @@ def _groups(level: int, rng: Random) -> Item:
 
 
 def _joins(level: int, rng: Random) -> Item:
-    """Asks for the weight of a town's orders, joined from three files."""
+    """Asks for the total weight of a town's orders, joined from three CSV files."""
     rows = _orders(level, rng)
     goods, people = sorted({row[3] for row in rows}), sorted({row[1] for row in rows})
     weights = {good: rng.randint(2, 40) for good in goods}
@@ -129,7 +129,7 @@ def _joins(level: int, rng: Random) -> Item:
 
 
 def _changes(level: int, rng: Random) -> Item:
-    """Asks for a stock after changes: how many articles exceed a limit, and all pieces."""
+    """Asks for a stock after the changes in a CSV file: how many articles exceed a limit, and all pieces."""
     goods = rng.sample(GOODS, min(len(GOODS), 4 + 2 * level))
     start = {good: rng.randint(50, 200) for good in goods}
     stock, lines = dict(start), ["day,article,change"]

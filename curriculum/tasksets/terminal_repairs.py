@@ -38,7 +38,7 @@ def _item(make: Callable[[int, Random], Repair]) -> Callable[[int, Random], Item
 
 
 def item_of(repair: Repair) -> Item:
-    """Makes the task of a repair."""
+    """Makes the question of a terminal repair, with its files and check."""
     names = ", ".join(repair.spec.declared)
     files = [file.model_dump(mode="json") for file in repair.files]
     world = {"files": files, "declared": list(repair.spec.declared)}
@@ -59,7 +59,7 @@ def item_of(repair: Repair) -> Item:
 
 
 def _another_text(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec that requires an undisclosed number in one of the files."""
+    """Returns a spec that requires an undisclosed number in one of the files, so no honest answer passes."""
     spec = draft.spec
     assert isinstance(spec, FilesSpec)
     never = FileCondition(path=spec.declared[0], equals=f"{number} is not asked for")

@@ -76,7 +76,7 @@ _ROMAN = (
 
 
 def roman(number: int) -> str:
-    """Returns a Roman numeral, from 1 to 3999."""
+    """Returns a number from 1 to 3999 as a Roman numeral."""
     found = ""
     for value, letters in _ROMAN:
         found += letters * (number // value)
@@ -94,7 +94,7 @@ def in_base(number: int, base: int) -> str:
 
 
 def _numerals(level: int, rng: Random) -> Item:
-    """Asks for a sum of numbers in other notations."""
+    """Asks for a sum of numbers written in Roman numerals and other bases."""
     count = 1 + (level + 1) // 2
     numbers = [rng.randint(40, (300, 600, 900, 1200, 1200)[level]) for _ in range(count)]
     written, keys = [], []
@@ -120,7 +120,7 @@ def _numerals(level: int, rng: Random) -> Item:
 
 
 def _runs(level: int, rng: Random) -> Item:
-    """Asks to encode or decode runs of equal letters."""
+    """Asks to run-length encode or decode a text."""
     letters = "abcd"
     text = ""
     while len(text) < 12 + 8 * level:

@@ -29,7 +29,7 @@ _MANY = tuple(f"{letter}{number}" for letter in "pqstuvw" for number in range(1,
 
 @dataclass(frozen=True)
 class Theorem:
-    """Statement with its proof."""
+    """Lean statement with its proof."""
 
     key: str
     """Identity of the statement, independent of names."""
@@ -39,7 +39,7 @@ class Theorem:
 
 
 def _witness(level: int, rng: Random) -> Theorem:
-    """Asks for numbers that satisfy equations: one number and one equation, up to five of each."""
+    """Makes a Lean theorem that numbers satisfying equations exist: one number and one equation, up to five of each."""
     count = level + 1
     names = rng.sample(_VARIABLES, count)
     solution = [rng.randint(2, 29 + 20 * level) for _ in names]
@@ -57,7 +57,7 @@ def _witness(level: int, rng: Random) -> Theorem:
 
 
 def _implications(level: int, rng: Random) -> Theorem:
-    """Makes two facts, and rules with one or two premises, of which only some are needed."""
+    """Makes a Lean theorem from two facts, and rules with one or two premises, of which only some are needed."""
     count = 5 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     premises = [[], [], *(sorted(rng.sample(range(at), rng.randint(1, 2))) for at in range(2, count))]
@@ -77,7 +77,7 @@ def _implications(level: int, rng: Random) -> Theorem:
 
 
 def _equations(level: int, rng: Random) -> Theorem:
-    """Makes a chain of equal numbers, some equations reversed, under a factor and a term."""
+    """Makes a Lean theorem from a chain of equal numbers, some equations reversed, under a factor and a term."""
     count = 3 + level
     names = rng.sample(_VARIABLES, count)
     turned = [rng.random() < 0.5 for _ in names[1:]]
@@ -100,7 +100,8 @@ def _equations(level: int, rng: Random) -> Theorem:
 
 
 def _recurrence(level: int, rng: Random) -> Theorem:
-    """Makes a sequence with constant growth: one value, then its closed form, then two to four equal sequences."""
+    """Makes a Lean theorem on a sequence with constant growth. It asks for one value, then for the closed form, then
+    for two to four equal sequences."""
     f = rng.choice("fgsu")
     start, step = rng.randint(1, 99), rng.randint(2, 99)
     key = f"{level} {start} {step}"
@@ -122,7 +123,7 @@ def _recurrence(level: int, rng: Random) -> Theorem:
 
 
 def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -> Theorem:
-    """Makes `count` sequences, each defined by the next, the last by the first, which stay equal."""
+    """Makes a Lean theorem on `count` sequences, each defined by the next, the last by the first, which stay equal."""
     names = rng.sample("fgsu", count)
     starts = " ".join(f"(h{at} : {name} 0 = {start})" for at, name in enumerate(names))
     rules = " ".join(
@@ -150,7 +151,7 @@ def _equal_sequences(count: int, key: str, start: int, step: int, rng: Random) -
 
 
 def _alternatives(level: int, rng: Random) -> Theorem:
-    """Makes several cases, each of which implies the goal by rules of its own."""
+    """Makes a Lean theorem with several cases, each of which implies the goal by rules of its own."""
     lengths = [rng.randint(1, 3 + level // 3) for _ in range(2 + level // 2)]
     lengths[rng.randrange(len(lengths))] = 2 + level
     names = rng.sample(_MANY, sum(lengths) + 1)
@@ -179,12 +180,12 @@ def _alternatives(level: int, rng: Random) -> Theorem:
 
 
 def _order_of(rules: Sequence[str]) -> str:
-    """Returns the numbers of the rules in their order."""
+    """Returns the numbers in the names of Lean hypotheses such as `(h3 : ...)`, in order, space-separated."""
     return " ".join(rule[2 : rule.index(" ")] for rule in rules)
 
 
 def _compositions(level: int, rng: Random) -> Theorem:
-    """Asks for the value of nested functions, each defined by an equation."""
+    """Makes a Lean theorem on the value of nested functions, each defined by an equation."""
     count = 1 + min(level, 3)
     names = rng.sample("fghk", count)
     made = {name: (rng.randint(2, 9), rng.randint(1, 29)) for name in names}
@@ -226,7 +227,7 @@ class Theorems:
     )
 
     def draft(self, level: int, rng: Random) -> TaskDraft:
-        """Makes a statement of that level. Raises LevelError."""
+        """Makes a task to prove a Lean statement of that level. Raises LevelError for an unknown level."""
         require_level(self, level)
         topic = rng.choice(self.topics)
         made = SCHEMATA[topic](level, rng)
@@ -247,13 +248,13 @@ class Theorems:
         )
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a false statement of the same name."""
+        """Returns a spec with a false statement of the same name, so no proof passes."""
         assert isinstance(draft.spec, LeanSpec)
         wrong = f"theorem {NAME} : {IMPOSSIBLE + number} + 1 = {IMPOSSIBLE + number} := sorry\n"
         return draft.spec.model_copy(update={"statement": wrong})
 
     def missing(self) -> str:
-        """Returns how to install Lean if it is missing; else empty."""
+        """Returns how to install Lean if it is missing; empty if it is installed."""
         return toolchain.missing()
 
 

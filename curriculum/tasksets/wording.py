@@ -18,7 +18,7 @@ GOODS = ("lamp", "chair", "table", "shelf", "stool", "clock", "mirror", "basket"
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Joins words with commas, and the last with `last`: `a`, `a and b`, `a, b and c`."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 

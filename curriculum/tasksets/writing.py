@@ -71,7 +71,7 @@ def _item(text: str, key: str, items: Sequence[HardItem], answer: str, sources: 
 
 
 def _essay(level: int, rng: Random) -> Item:
-    """Asks for an essay: required words, forbidden words, a length, paragraphs."""
+    """Makes a task to write an essay with required words, forbidden words, a length and a number of paragraphs."""
     subject, parts = rng.choice(SUBJECTS), 2 + level
     least = 60 + 45 * level
     most = least + 80
@@ -100,7 +100,7 @@ def _essay(level: int, rng: Random) -> Item:
 
 
 def _report(level: int, rng: Random) -> Item:
-    """Asks for a report: given headings, a table with a sum, correct figures."""
+    """Makes a task to write a report with given headings, a table with a sum, and correct figures."""
     subject = rng.choice(SUBJECTS)
     titles = rng.sample(_TITLES, 2 + level)
     towns = rng.sample(TOWNS, 3 + level)
@@ -154,7 +154,7 @@ def _report(level: int, rng: Random) -> Item:
 
 
 def _letter(level: int, rng: Random) -> Item:
-    """Asks for a letter: to and from named people, things in an order, an ending."""
+    """Makes a task to write a letter to and from named people, with things in an order and an ending."""
     subject, (to, sender) = rng.choice(SUBJECTS), rng.sample(PEOPLE, 2)
     things = rng.sample(GOODS, 2 + level)
     least = 50 + 35 * level
@@ -206,7 +206,7 @@ _NOTES = (
 
 
 def _briefing(level: int, rng: Random) -> Item:
-    """Asks for a briefing that cites given sources, with points in a list."""
+    """Makes a task to write a briefing that cites given sources, with points in a list."""
     subject, count = rng.choice(SUBJECTS), 3 + level
     notes = [one.format(s=subject) for one in rng.sample(_NOTES, min(count, len(_NOTES)))]
     keys = [f"{letter}{rng.randint(1, 9)}" for letter in "ABCDEFG"[: len(notes)]]
@@ -235,7 +235,8 @@ def _briefing(level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """Returns the checklist plus a required phrase that is unrelated to the question."""
+    """Returns the draft's checklist plus a required phrase that is unrelated to the question, so no honest answer
+    passes."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

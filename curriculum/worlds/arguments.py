@@ -26,7 +26,8 @@ TOLD = 200
 
 
 def fault_of(tool: ToolSchema, arguments: object) -> str:
-    """Returns the fault of the arguments, as a sentence for the model, which may quote them; empty if valid."""
+    """Checks a tool call's arguments. Returns their fault, as a sentence for the model, which may quote them; empty if
+    valid."""
     return printable(_fault_of(tool, arguments))
 
 

@@ -36,7 +36,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def schema_fault(schema: dict[str, Any]) -> str:
-    """Returns the fault of a schema, as the end of a sentence about a tool's parameters; empty if valid."""
+    """Returns the fault of a foreign tool's JSON Schema, to end a sentence about its parameters; empty if valid."""
     text = json.dumps(schema)
     if len(text) > CHARS:
         return f"must have at most {CHARS} characters"
@@ -63,7 +63,7 @@ def schema_fault(schema: dict[str, Any]) -> str:
 
 
 def _names(value: Any) -> Iterator[tuple[str, str]]:
-    """Yields every key with a string value, at any depth."""
+    """Yields every key with a string value in plain JSON, at any depth."""
     left = [value]
     while left:
         one = left.pop()
@@ -75,7 +75,7 @@ def _names(value: Any) -> Iterator[tuple[str, str]]:
 
 
 class _Steps:
-    """Counts the subschemas that one value is checked against, with lists and objects nested `depth` deep."""
+    """Counts the subschemas that a JSON Schema checks one value against, with lists and objects nested `depth` deep."""
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
@@ -113,7 +113,7 @@ class _Steps:
                 yield from ((one, deeper) for one in (value.values() if isinstance(value, dict) else ()))
 
     def _targets(self, fragment: str) -> list[Any]:
-        """Returns the possible targets of a reference."""
+        """Returns the subschemas that a JSON Schema's reference may mean."""
         if not fragment.startswith("/"):
             return self._named(fragment) if fragment else [self._root]
         found: Any = self._root

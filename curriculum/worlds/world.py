@@ -51,7 +51,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True)
 class WorldReply:
-    """Result of one call."""
+    """Result of one tool call of a world."""
 
     text: str
     failed: bool
@@ -72,7 +72,8 @@ class World(ClosesOnExit):
         begun: Future[None],
         origin: World | None = None,
     ) -> None:
-        """Wraps a session in which the world is or will be started; see `open`. A view shares its origin's session."""
+        """Builds a world on a session in which its program is or will be started; see `open`. A view shares its
+        origin's session."""
         self.environment = environment
         self.tools = tools
         """Tools of the world."""
@@ -103,8 +104,8 @@ class World(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> World:
-        """Opens a world, without waiting for its start. Raises CurriculumError for a wrong setup or if its worlds
-        cannot be made, and what `SessionPool.open` raises."""
+        """Opens a world in a new sandbox, without waiting for its start. Raises CurriculumError for a wrong setup or if
+        its worlds cannot be made, and what `SessionPool.open` raises."""
         if why := environment.missing():
             raise CurriculumError(f"a world of {environment.name} cannot be made here: {why}")
         files, tools = environment.files(setup), tools_in(environment, setup)
@@ -122,7 +123,8 @@ class World(ClosesOnExit):
     # without waiting
 
     def start(self, tool: str, arguments: object, *, keep: bool = False) -> Future[WorldReply]:
-        """Calls a tool. `keep` as in `Session.start`."""
+        """Calls a tool of the world, without waiting for the reply. Arguments that do not fit the tool's schema never
+        reach it. `keep` as in `Session.start`."""
         schema = next((one for one in self.tools if one.name == tool), None)
         fault = f"there is no tool {tool[:40]!r}" if schema is None else fault_of(schema, arguments)
         if self._ended:
@@ -138,7 +140,8 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Requests the world's submission; None if it is too large, or if a command of the model's ended the world."""
+        """Requests the world's submission, without waiting. None if it is too large, or if a command of the model's
+        ended the world."""
         if self._ended:
             nothing: Future[str | None] = Future()
             nothing.set_result(None)
@@ -146,7 +149,7 @@ class World(ClosesOnExit):
         return _then(self._ask("submission"), self._submitted)
 
     def start_digest(self) -> Future[str]:
-        """Requests a digest of the world's files and of the plain data in its memory."""
+        """Requests a digest of the world's files and of the plain data in its memory, without waiting."""
         return _then(self._ask("digest"), lambda result: self._said(result)[1])
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[World]]:
@@ -172,12 +175,12 @@ class World(ClosesOnExit):
 
     @property
     def state(self) -> str:
-        """State from which a view of the same task's world continues where this one is."""
+        """World's `STATE`, from which a view of the same task's world continues."""
         return self._state
 
     @property
     def state_kept(self) -> str:
-        """World state before the last `keep=True` call."""
+        """World's `STATE` before the last `keep=True` call."""
         return self._state if self._keeps_next else self._kept
 
     # waiting
@@ -217,8 +220,8 @@ class World(ClosesOnExit):
         return _then(running, partial(_marked, mark))
 
     def _said(self, answer: tuple[str, CallResult]) -> tuple[str, str]:
-        """Returns the kind and text of an answer. Raises InfrastructureError without a valid one, LimitError if the
-        call did not run."""
+        """Parses the world's answer to a call; returns its kind and text, and stores its state. Raises
+        InfrastructureError without a valid one, LimitError if the call did not run."""
         line, result = answer
         self._require_ran(result, "a call")
         try:
@@ -297,13 +300,14 @@ class World(ClosesOnExit):
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """Returns the line after the mark; empty without a mark."""
+    """Returns the line that follows the mark in a call's output, with the call's result. An empty line without a
+    mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 
 
 def _then(future: Future[A], make: Callable[[A], B]) -> Future[B]:
-    """Returns a future of `make` applied to the result."""
+    """Returns a future that gets `make` applied to this future's result."""
     made: Future[B] = Future()
     _pass_on(future, made, make)
     return made

@@ -26,7 +26,8 @@ from policies.in_force import InForce
 
 
 def entries_of(data: Path, limit: int) -> list[AuditEntry]:
-    """Returns the newest entries, newest first, unchecked. Raises AssayError."""
+    """Returns the newest entries of a data folder's audit log, newest first, unchecked. Raises AssayError if the log
+    cannot be read."""
     newest = deque(lines_in(log_file(data)), maxlen=limit)
     try:
         return [audit.read(line) for line in newest][::-1]
@@ -39,7 +40,7 @@ def entries_of(data: Path, limit: int) -> list[AuditEntry]:
 
 
 def lines_in(path: Path) -> list[bytes]:
-    """Returns all lines of a log. Raises UsageError if unreadable."""
+    """Returns all lines of an audit log. Raises UsageError if it is unreadable."""
     try:
         return list(lines_of(path))
     except OSError as error:
@@ -69,8 +70,8 @@ class Checked(NamedTuple):
 def verified(
     data: Path, file: Path | None, key: Path | None, known: Sequence[str], kept: Sequence[Path] | None = None
 ) -> Checked:
-    """Checks a log or an export. The data folder's own log is also checked against the heads in `kept`, and its ledger
-    against the log. Raises AssayError if there is nothing to check."""
+    """Checks an audit log or an export. The data folder's own log is also checked against the heads in `kept`, and its
+    ledger against the log. Raises AssayError if there is nothing to check."""
     try:
         heads = [Head.read(text) for text in known]
     except ValueError as error:
@@ -125,7 +126,7 @@ def _in_folder(
 
 
 def _differs(data: Path, in_force: InForce) -> list[str]:
-    """Compares every ledger record with the log, beside a running daemon. Raises AuditError."""
+    """Lists the ledger records that contradict the audit log; reads beside a running daemon. Raises AuditError."""
     from appliance.ledger.comparison import mismatches
 
     path = data / "ledger.sqlite3"
@@ -139,7 +140,8 @@ def _differs(data: Path, in_force: InForce) -> list[str]:
 
 
 def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> Head:
-    """Writes a signed export. Raises AssayError, and AuditError: an invalid log is not signed."""
+    """Writes the data folder's audit log with a signed end into a new file, and returns its head. Raises AssayError,
+    and AuditError: an invalid log is not signed."""
     checked = verified(data, None, None, [], kept)
     if not checked.found.holds or checked.found.head is None:
         raise AssayError(
@@ -162,14 +164,15 @@ def write_export(data: Path, file: Path, kept: Sequence[Path] | None = None) -> 
 
 
 def kept_files(data: Path, files: Sequence[Path] | None) -> Sequence[Path]:
-    """Returns the given head files, or the default ones."""
+    """Returns the files that keep the audit log's head outside the data folder: the given ones, or the default ones."""
     from appliance.settings.client_config import ClientSettings
 
     return head_files(ClientSettings(data=data), data) if files is None else files
 
 
 def _public(key: Path | None, lines: Sequence[bytes]) -> Ed25519PublicKey:
-    """Returns the key in a file, or the one in the log's first entry. Raises AssayError."""
+    """Returns the public key in a file, or the one in the audit log's first entry. Raises AssayError if neither has a
+    key."""
     try:
         if key is not None:
             return PublicKey.read(key.read_text(encoding="utf-8")).key()
@@ -194,7 +197,8 @@ def _head_of(line: bytes | None) -> list[Head]:
 
 
 def _head_in_ledger(data: Path) -> bytes | None:
-    """Returns the ledger's copy of the newest log line, read beside the daemon. Raises AuditError."""
+    """Returns the ledger's copy of the audit log's newest line, read beside the daemon; None without a ledger. Raises
+    AuditError."""
     path = data / "ledger.sqlite3"
     if not path.exists():
         return None

@@ -25,8 +25,8 @@ from policies.in_force import BEGIN
 
 
 def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> Path | None:
-    """Moves the log aside and begins another. Its first entry states the reason, its newest the state taken from the
-    ledger. Returns the old log's path. Raises LedgerError while a daemon uses the folder."""
+    """Moves the audit log aside and begins another. Its first entry states the reason, its newest the state taken from
+    the ledger. Returns the old log's path. Raises LedgerError while a daemon uses the folder."""
     path = log_file(data)
     stamp = file_stamp()
     aside = path.with_name(f"log.before-{stamp}.jsonl")
@@ -50,8 +50,8 @@ def begin_anew(data: Path, reason: str, kept: Sequence[Path] | None = None) -> P
 
 
 def accept(data: Path, kept: Sequence[Path]) -> Head:
-    """Makes the log's head the accepted one in the files outside, after every line was checked. Raises LedgerError
-    while a daemon uses the folder, AssayError for an invalid log."""
+    """Checks the audit log, then writes its head into the files outside the data folder and returns it. Raises
+    LedgerError while a daemon uses the folder, AssayError for an invalid log."""
     checked = verified(data, None, public_file(data, "daemon"), [], kept=())  # the heads outside are what is accepted
     head = checked.found.head
     if not checked.holds or head is None:
@@ -67,8 +67,8 @@ def accept(data: Path, kept: Sequence[Path]) -> Head:
 
 
 def accept_restored(data: Path, kept: Sequence[Path], backup: str, made: str) -> list[str]:
-    """Accepts the log of a restored data folder and records the restore in it. Revokes the gateway's tokens, some of
-    which may have been revoked since the backup, and returns their names. Raises as `accept`."""
+    """Accepts the audit log of a restored data folder and records the restore in it. Revokes the gateway's tokens, some
+    of which may have been revoked since the backup, and returns their names. Raises as `accept`."""
     accept(data, kept)
     with acting_for_owner(data), data_lock(data):
         key = load_key(data, "daemon")

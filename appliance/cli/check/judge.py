@@ -25,8 +25,8 @@ MOST_TOKENS = 16_384
 
 
 def judge_of(folder: Path) -> tuple[Judge, str]:
-    """Loads a judge and returns it with its digest. Raises AssayError for a folder without a usable causal language
-    model."""
+    """Loads a judge model and returns it with its digest. Raises AssayError for a folder without a usable causal
+    language model."""
     try:
         files = read_model(folder)
         model = open_model(files, str(folder))

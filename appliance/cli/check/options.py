@@ -20,7 +20,7 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 class CheckRun(FrozenModel):
-    """Options shared by all kinds of checks."""
+    """Options of `assay check` shared by all kinds of checks."""
 
     spec: Path | None = Field(
         None, description="Fields of the spec; see docs/verifiers.md.", json_schema_extra={"metavar": "SPEC.toml"}
@@ -45,12 +45,12 @@ class CheckRun(FrozenModel):
 
 
 def missing(flag: str, metavar: str) -> UsageError:
-    """Returns the error for a missing required option."""
+    """Returns the error that reports a required option as missing."""
     return UsageError(f"{flag} is missing", f"give {flag} {metavar or 'TEXT'}, or --pairs FILE for many")
 
 
 def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
-    """Raises AssayError unless exactly one of a file of pairs and a single check is given; `single` are flags of the
+    """Raises AssayError unless exactly one of a file of pairs and a single check is given. `single` are flags of the
     latter."""
     if run.pairs is not None and single:
         raise UsageError(f"{single[0]} and --pairs cannot be combined", "give one of them")
@@ -61,7 +61,7 @@ def require_pairs_or_one(run: CheckRun, single: list[str]) -> None:
 
 
 def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
-    """Raises AssayError, naming the option, if a single check lacks a required field."""
+    """Raises AssayError, naming the option, if a check of one submission lacks a required field of its spec."""
     flags = {option.field: option for option in kind.options}
     for name, field in kind.spec.load().model_fields.items():
         if field.is_required() and name not in fields and name != "kind" and name in flags:
@@ -71,7 +71,8 @@ def require_fields(kind: Kind, fields: Mapping[str, Any]) -> None:
 
 
 def key_option(kind: Kind) -> KindOption | None:
-    """Returns the option that each line of a pairs file gives under its own name, such as `gold`."""
+    """Returns the option that each line of a pairs file gives under its own name, such as `gold`. None if this kind of
+    check has none."""
     required = kind.spec.load().model_fields
     return next(
         (
@@ -96,8 +97,8 @@ def require_toolchain(folder: Path | None) -> None:
 
 
 def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges the spec's fields: from a text file itself, then --spec, then the options; `values` are by flag. Raises
-    AssayError, SpecError."""
+    """Merges the fields of a check's spec from its sources. A text file itself comes first, then --spec, then the
+    options; `values` are by flag. Raises AssayError, SpecError."""
     read: dict[str, Any] = {}
     given: dict[str, Any] = {}
     for option in kind.options:
@@ -114,7 +115,7 @@ def fields_in(kind: Kind, file: Path | None, values: Mapping[str, Any]) -> dict[
 
 
 def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
-    """Reads the fields of a --spec file, whose kind must match if given. Raises AssayError, SpecError."""
+    """Reads the spec fields in a --spec file, whose kind of check must match if given. Raises AssayError, SpecError."""
     if file is None:
         return {}
     text = text_of(str(file), "--spec").removeprefix(BYTE_ORDER_MARK)
@@ -133,7 +134,7 @@ def _fields_of(kind: Kind, file: Path | None) -> dict[str, Any]:
 
 
 def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
-    """Reads spec fields with a kind's own parser. Raises SpecError that names the file."""
+    """Reads spec fields from text with a kind's own parser. Raises SpecError that names the file."""
     from verifiers.contract.errors import SpecError
 
     try:
@@ -144,7 +145,7 @@ def _read(read: Any, text: str, file: Path) -> dict[str, Any]:
 
 
 def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
-    """Validates a spec. Raises AssayError for invalid fields."""
+    """Builds the spec of a check from its fields. Raises AssayError for invalid ones."""
     from pydantic import ValidationError
 
     from verifiers.contract.spec_data import first_fault
@@ -157,7 +158,8 @@ def spec_of(kind: Kind, fields: Mapping[str, Any]) -> Spec:
 
 
 def submission_of(kind: Kind, spec: Spec, value: str | None) -> str:
-    """Returns the submission, or the kind's default for such a spec. Raises AssayError."""
+    """Returns the submission to check: the option's text, or its file's, or the kind's default for such a spec. Raises
+    AssayError if it is missing or unreadable."""
     option = kind.submission
     if value is None:
         default = option.default.load()(spec) if option.default is not None else None

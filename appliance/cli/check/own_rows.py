@@ -36,7 +36,8 @@ class ChecksMany(Protocol):
 
 
 def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int], None]) -> Iterator[Checked]:
-    """Yields each row with its result, in order."""
+    """Tries each row's check on wrong answers and the reference, in batches. Yields each row with its result, in order,
+    and reports the count to `progress`."""
     done = 0
     while some := list(islice(rows, BATCH)):
         submissions = [submissions_of(row) for row in some]
@@ -49,7 +50,8 @@ def checked(checker: ChecksMany, rows: Iterator[OwnRow], progress: Callable[[int
 
 
 def submissions_of(row: OwnRow) -> list[str]:
-    """Returns wrong answers, then the reference if any; none for checks decided elsewhere, which pass nothing here."""
+    """Returns the submissions to try a row's check with: wrong answers, then the reference if any. Empty for checks
+    decided elsewhere, which pass nothing here."""
     kind = kind_of(row.spec)
     if scored_elsewhere(row.spec):
         return []

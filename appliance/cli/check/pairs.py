@@ -43,14 +43,14 @@ class PairItem(NamedTuple):
 
 
 class PairsScan(NamedTuple):
-    """Number of pairs, and SHA-256 of the file."""
+    """Number of pairs in a file, and SHA-256 of the file."""
 
     total: int
     digest: str
 
 
 class _FaultError(Exception):
-    """A fault in one line."""
+    """A fault in one line of a file of pairs."""
 
 
 class _Written(float):
@@ -65,7 +65,8 @@ class _Written(float):
 
 
 class PairsFile:
-    """The pairs of a stream that can be read twice. `base` are spec fields for every line."""
+    """File of pairs of spec and submission, as a stream that can be read twice. `base` are spec fields for every
+    line."""
 
     def __init__(self, stream: BinaryIO, name: str, kind: Kind, base: dict[str, Any]) -> None:
         self._stream = stream
@@ -76,7 +77,8 @@ class PairsFile:
         self._digest = ""
 
     def scan(self) -> PairsScan:
-        """Reads the whole file once. Raises AssayError that names the first faulty lines."""
+        """Reads the whole file of pairs once, and returns its count and digest. Raises AssayError that names the first
+        faulty lines."""
         faults: list[str] = []
         ids: dict[str, int] = {}
         count = faulty = 0
@@ -152,7 +154,7 @@ class PairsFile:
         return PairItem(name, spec, _text(found, self._kind.submission.key, empty=True))
 
     def _asked(self, own: dict[str, Any]) -> dict[str, Any]:
-        """Returns spec fields that a text in a line's own spec sets."""
+        """Returns the spec fields that options in a line's own texts set, such as `set-info` in a claim."""
         asked: dict[str, Any] = {}
         for option in self._kind.options:
             if option.asked is not None and isinstance(text := own.get(option.field), str):
@@ -215,7 +217,8 @@ def _id(found: dict[str, Any]) -> str | int:
 
 
 def _text(found: dict[str, Any], key: str, *, empty: bool = False) -> str:
-    """Returns text, or a number as written; with `empty`, `null` is the empty text."""
+    """Returns the text of a key in a line of pairs, or a number as written. With `empty`, `null` is the empty text.
+    Raises _FaultError if it is neither."""
     if key not in found:
         raise _FaultError(f"`{key}` is missing")
     value = found[key]

@@ -27,10 +27,11 @@ TROUBLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, er
 
 
 class Results:
-    """An open result file, to be closed. `about` describes the run, and must match to continue the file."""
+    """An open, locked result file, to be closed. `about` describes the run, and must match to continue the file."""
 
     def __init__(self, path: Path, about: dict[str, Any], pairs: Path | None = None) -> None:
-        """Raises OSError, and AssayError (2) for another run's file, one in use, or one that is not a plain file."""
+        """Opens and locks a result file, truncates a partial last line and reads earlier outcomes. Raises OSError, and
+        AssayError (2) for another run's file, one in use, or one that is not a plain file."""
         self.path = path
         self.outcomes: dict[str, str] = {}
         """Outcomes in the file, by id."""
@@ -45,7 +46,7 @@ class Results:
             raise
 
     def add(self, lines: Sequence[dict[str, Any]]) -> None:
-        """Appends results. Raises OSError if the disk rejects them; then none is partly written."""
+        """Appends result lines to the file. Raises OSError if the disk rejects them; then none is partly written."""
         data = memoryview("".join(f"{json.dumps(line)}\n" for line in lines).encode("ascii"))
         place = self._end
         try:
@@ -63,7 +64,7 @@ class Results:
         self.outcomes.update((str(line["id"]), line["outcome"]) for line in lines)
 
     def close(self) -> None:
-        """Syncs the file and releases the lock; may be called twice."""
+        """Syncs the result file and releases its lock; may be called twice."""
         if self._file >= 0:
             try:
                 os.fsync(self._file)
@@ -94,7 +95,7 @@ class Results:
         return file
 
     def _begin(self, about: dict[str, Any]) -> None:
-        """Writes the run's description for an empty file; compares it otherwise."""
+        """Writes the run's description beside an empty result file; for any other, compares it with the present one."""
         place = about_path(self.path)
         if os.fstat(self._file).st_size == 0:
             try:
@@ -116,7 +117,7 @@ class Results:
             )
 
     def _read(self) -> int:
-        """Reads existing results; returns the end of the last complete line."""
+        """Reads the outcomes in the result file; returns the end of its last complete line."""
         end = 0
         with os.fdopen(os.dup(self._file), "rb") as stream:
             stream.seek(0)
@@ -137,7 +138,8 @@ class Results:
 
 
 def _unwritable(path: Path, error: OSError) -> Exception:
-    """Keeps errors of the machine; converts others to a usage error (2)."""
+    """Converts an error in writing the result file to a usage error (2). Keeps faults of the machine, such as a full
+    disk."""
     if error.errno in TROUBLE:
         return OSError(error.errno, error.strerror, str(path))
     return UsageError(f"{path}: {error.strerror}", "name another, writable --out")
@@ -148,7 +150,7 @@ def about_path(path: Path) -> Path:
 
 
 def _result(line: bytes) -> dict[str, Any] | None:
-    """Parses a result; None for an incomplete line, or zeros that the disk has not replaced yet."""
+    """Parses a line of a result file. None for an incomplete line, or zeros that the disk has not replaced yet."""
     try:
         found = json.loads(line) if line.endswith(b"\n") else None
     except (ValueError, RecursionError):

@@ -53,7 +53,7 @@ def run_cases(place: CheckTarget, *, only: list[str], jobs: int, as_json: bool) 
 
 
 def show_catalogue(only: list[str], *, as_json: bool) -> None:
-    """Prints the attack catalogue as Markdown. Raises UsageError for JSON."""
+    """Prints the catalogue of attacks on verifiers as Markdown. Raises UsageError for JSON."""
     if as_json:
         raise UsageError("--catalogue: the catalogue has no JSON form", "leave out --json")
     typer.echo(attack_catalogue(trials(), [_known_name(name) for name in only]))

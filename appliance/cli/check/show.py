@@ -35,7 +35,7 @@ COLOURS = {
 
 
 def result_of(name: str | int, verdict: Verdict | SpecProblem, *, evidence: bool) -> dict[str, Any]:
-    """Builds one line of results."""
+    """Builds the result line of one checked pair as JSON fields; with `evidence`, also the verdict's evidence."""
     if isinstance(verdict, SpecProblem):
         line = {"id": name, "outcome": BAD_SPEC, "reason": verdict.reason, "seconds": 0.0}
         return line | ({"hint": verdict.hint} if evidence else {})
@@ -77,7 +77,8 @@ def show_verdict(verdict: Verdict, *, evidence: bool, as_json: bool) -> None:
 
 
 def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path | None, as_json: bool) -> None:
-    """Summarizes a whole file: on standard output if the results are in a file, else on standard error."""
+    """Prints how many pairs of a file passed and failed. On standard output if the results are in a file, else on
+    standard error."""
     checked = counts.total() - before
     if out is not None and as_json:
         from appliance.cli.documents.checks import PairsSummary
@@ -102,7 +103,7 @@ def show_summary(counts: Counter[str], before: int, seconds: float, *, out: Path
 
 
 class CheckProgress:
-    """A progress line on standard error, redrawn in place on a terminal."""
+    """A progress line of checked pairs on standard error, redrawn in place on a terminal."""
 
     def __init__(self, count: int, before: int) -> None:
         self._count, self._before = count, before

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class CheckTarget:
-    """The broker or process for submissions; `settings` are a broker's, or None without one."""
+    """The broker or process that verifies submissions; `settings` are a broker's, or None without one."""
 
     def __init__(
         self,
@@ -54,19 +54,19 @@ class CheckTarget:
 
     @property
     def broker(self) -> RuntimeSettings:
-        """Settings of the broker. Raises AssayError without one."""
+        """Settings of the sandbox broker for submissions. Raises AssayError without one."""
         if self._settings is None:
             raise AssayError("no broker is available", "run this as root, or start the daemon", ExitCode.NOT_RUNNING)
         return self._settings
 
     def checker(self, *, jobs: int) -> Checker:
-        """Returns a checker for `jobs` concurrent submissions; close it."""
+        """Returns a new checker that verifies up to `jobs` submissions concurrently; close it."""
         return Checker(
             self._settings, workers=jobs, tools_backend=self._tools_backend, lean=self._lean, judge=self._judge
         )
 
     def say_isolation(self, verdict: Verdict) -> None:
-        """Reports once that a verdict was reached without a sandbox."""
+        """Reports on standard error, once, that a verdict was reached without a sandbox."""
         if verdict.isolation == "process" and not self._isolation_shown:
             self._isolation_shown = True
             typer.echo("read in a self-confined process, because no broker is available", err=True)
@@ -81,9 +81,9 @@ def target_for(
     judge: Path | None = None,
     ready: int = 1,
 ) -> CheckTarget:
-    """Returns the target for submissions of these kinds; none means all, as far as possible here. An own broker keeps
-    `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run and there is no broker; PolicyError;
-    ModelError for an unusable judge."""
+    """Chooses the broker or process that verifies submissions of these kinds; none means all, as far as possible here.
+    An own broker keeps `ready` sandboxes ahead. Raises AssayError (3) if submissions must be run without a broker;
+    PolicyError; ModelError for an unusable judge."""
     settings = settings_of(context, data)
     socket = places.broker_socket(settings, settings.data)
     runs = any(kind.runs for kind in kinds)

@@ -56,7 +56,7 @@ Judged = list[tuple[PairItem, Verdict | SpecProblem]]
 
 
 def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
-    """Yields batches of at most `size` items and limited text."""
+    """Yields pairs in batches of at most `size`, each with a limited amount of text."""
     gathered: list[PairItem] = []
     text = 0
     for item in items:
@@ -71,8 +71,8 @@ def batches(items: Iterable[PairItem], size: int) -> Iterator[list[PairItem]]:
 
 @contextlib.contextmanager
 def judged(items: Iterable[PairItem], ask: Ask, *, at_once: int, batch: int = 1) -> Iterator[Iterator[Judged]]:
-    """Yields verdicts in item order, `batch` or fewer at a time, with `at_once` concurrent calls of `ask`. Raises what
-    `ask` raises. On exit nothing new is asked and nothing pending is awaited."""
+    """Yields verdicts on pairs in their order, `batch` or fewer at a time, with `at_once` concurrent calls of `ask`.
+    Raises what `ask` raises. On exit nothing new is asked and nothing pending is awaited."""
     pool = ThreadPoolExecutor(max_workers=at_once, thread_name_prefix="check")
     try:
         yield _in_order(pool, batches(items, batch), ask, at_once * AHEAD)
@@ -102,8 +102,8 @@ SECONDS = 120.0
 def assess_spec(
     target: CheckTarget, kind: Kind, spec: Spec, right: str, *, seconds: float | None, as_json: bool
 ) -> ExitCode:
-    """Tests a check itself; 1 if it accepts wrong submissions. Raises SpecError if it is unusable or rejects the right
-    one."""
+    """Tests a check with wrong submissions and a right one, and prints the findings. Returns 1 if it accepts a wrong
+    one. Raises SpecError if it is unusable or rejects the right one."""
     assert kind.assess is not None
     if kind.runs:
         _ = target.broker  # what runs submissions is refused without one, before anything is begun
@@ -179,8 +179,8 @@ def run_check(
 
 
 def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCode:
-    """Checks a file of pairs; results go to `work.run.out`, or as lines to standard output. Raises AssayError,
-    OSError."""
+    """Checks every pair of a file; SIGTERM interrupts like Ctrl-C. Results go to `work.run.out`, or as lines to
+    standard output. Raises AssayError, OSError."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with _opened(work.pairs) as stream:
         name = "standard input" if str(work.pairs) == "-" else str(work.pairs)
@@ -194,7 +194,8 @@ def check_pairs(place: CheckTarget, work: CheckWork, *, as_json: bool) -> ExitCo
 
 
 def code_of(counts: Counter[str]) -> ExitCode:
-    """Exit code of a run: infrastructure errors take precedence over unusable specs, and those over failures."""
+    """Returns the exit code for the counted outcomes of a run. Infrastructure errors take precedence over unusable
+    specs, and those over failures."""
     if counts[Outcome.INFRA_ERROR]:
         return ExitCode.INFRASTRUCTURE
     if counts[BAD_SPEC]:
@@ -262,7 +263,8 @@ def _stopped(work: CheckWork, done: int, count: int) -> str:
 
 
 def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
-    """Describes a run: values that must be equal to continue it. The number of jobs may differ."""
+    """Describes a run over a file of pairs by the values that must be equal to continue it. The number of jobs may
+    differ."""
     return {
         "pairs": digest,
         "check": work.kind.name,
@@ -276,7 +278,7 @@ def _about(work: CheckWork, digest: str, verifier: str) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Yields a stream that can be read twice; a copy if the source cannot be rewound."""
+    """Yields a file of pairs as a stream that can be read twice. A copy if the source cannot be rewound."""
     with _file(path) as stream:
         if stream.seekable():
             yield stream
@@ -287,7 +289,7 @@ def _opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def _file(path: Path) -> BinaryIO:
-    """Opens the file of pairs. Raises AssayError (2) if there is nothing to read."""
+    """Opens a file of pairs, or standard input for `-`. Raises AssayError (2) if there is nothing to read."""
     try:
         if str(path) != "-":
             return path.open("rb")

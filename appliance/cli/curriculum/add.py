@@ -35,7 +35,7 @@ KEEP_SECONDS = 600.0
 
 
 class Refused(NamedTuple):
-    """A refused row with the reason."""
+    """Refused row of an owner's problems, with the reason."""
 
     origin: str
     reason: str
@@ -120,7 +120,8 @@ def rm(
 
 
 def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run: bool) -> ApiClient:
-    """Returns a client to store the rows with. Raises UsageError for a taken name, before any check."""
+    """Returns a client of the daemon, which stores the rows of a new taskset. Raises UsageError for a taken name,
+    before any check."""
     from appliance.client.api_client import ApiClient
     from appliance.client.own_tasks import JOBS, SESSIONS
     from appliance.curriculum.own.files import names_in
@@ -148,8 +149,8 @@ def name_of(place: Path, name: str | None) -> str:
 
 
 def problems_in(place: Path, kind: str, refused: list[Refused]) -> Iterator[OwnRow]:
-    """Yields the rows that are problems with a check. Raises UsageError, also for too many rows, before hours are spent
-    on checks."""
+    """Yields the rows of a file that are problems with a check; adds the others to `refused`. Raises UsageError, also
+    for too many rows, before hours are spent on checks."""
     from typing import cast
 
     from appliance.cli.curriculum.own_files import rows_in
@@ -180,7 +181,8 @@ def let_through(
     sealed: Sequence[Task],
     refused: list[Refused],
 ) -> Iterator[OwnRow]:
-    """Yields the rows that pass all filters and whose check is sound."""
+    """Yields the owner's rows that pass all filters and whose check is sound; adds the others to `refused`, with
+    reasons."""
     from typing import cast
 
     from appliance.cli.check.own_rows import ChecksMany, checked
@@ -216,7 +218,7 @@ def let_through(
 
 
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
-    """Returns the sealed and held-out questions of the newest cycles."""
+    """Returns the sealed and held-out questions of the newest cycles, which new rows must not copy."""
     from appliance.cli.curriculum.catalog import catalog_of
     from appliance.curriculum.recent_questions import NIGHTS, recent_questions
 
@@ -226,7 +228,7 @@ def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
 def show_added(
     name: str, kept: Sequence[OwnRow], refused: Sequence[Refused], *, use: Sequence[str], dry_run: bool, as_json: bool
 ) -> None:
-    """Prints accepted and refused rows; `use` explains how a night comes to ask them."""
+    """Prints which of an owner's rows were accepted and refused; `use` explains how a night comes to ask them."""
     from curriculum.certification.certify import scored_elsewhere
 
     kinds = Counter(row.spec.kind for row in kept)

@@ -87,7 +87,7 @@ def _line_of(one: Copy) -> str:
 
 
 def _verdict(report: SeparationReport) -> Iterator[str]:
-    """Yields the conclusion and the advice."""
+    """Yields the conclusion and the advice of an audit for copies of evaluation questions."""
     from appliance.curriculum.copy_bearing import CopyBearing
 
     if report.clean and report.noted:

@@ -31,8 +31,8 @@ def catalog_of(context: typer.Context, data: Path | None) -> Catalog:
 
 
 def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
-    """Returns the draft of a seed. Raises AssayError (4) for a sealed seed or question, SeedError for an invalid seed,
-    and as `Catalog.draft` does."""
+    """Returns the draft of a seed that a person may see. Raises AssayError (4) for a sealed seed or question, SeedError
+    for an invalid seed, and as `Catalog.draft` does."""
     if split_of(seed) is Split.SEALED:
         raise AssayError(
             f"seed {seed} is sealed: a question that a person saw cannot measure learning",
@@ -50,7 +50,7 @@ def viewable(catalog: Catalog, name: str, level: int, seed: int) -> TaskDraft:
 
 
 def levels_of(catalog: Catalog, name: str, level: int | None) -> list[int]:
-    """Returns the given level, or all of the taskset. Raises UnknownTasksetError, and UsageError for an unknown
+    """Returns the given level, or all levels of the taskset. Raises UnknownTasksetError, and UsageError for an unknown
     level."""
     count = catalog.named(name).level_count
     if level is not None and level >= count:

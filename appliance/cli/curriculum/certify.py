@@ -90,7 +90,8 @@ def certify(
 
 
 def _elsewhere(name: str, data: Path) -> str:
-    """Returns the output of `--made` from another process."""
+    """Returns the version and digest of a taskset's tasks as another process makes them (`--made`). Raises AssayError
+    if it fails."""
     from appliance.errors import AssayError, ExitCode
 
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "--data", str(data), "curriculum", "certify", name]
@@ -104,7 +105,8 @@ def _elsewhere(name: str, data: Path) -> str:
 
 
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
-    """Signs the report into the audit log, by the daemon or without one; returns a description of the result."""
+    """Signs a certification report into the audit log, by the daemon or without one; returns a description of the
+    result."""
     from appliance.audit.head_places import head_files
     from appliance.audit.machine_keys import key_file
     from appliance.client.failures import DaemonNotRunning

@@ -59,7 +59,8 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
 def _checked(
     context: typer.Context, data: Path | None, found: list[TaskCandidate], refused: dict[str, tuple[str, str]]
 ) -> list[TaskCandidate]:
-    """Returns candidates that pass the filters and whose check is sound; the others are in `refused`, by key."""
+    """Returns the candidates for tasks that pass the filters and whose check is sound; adds the others to `refused`, by
+    key."""
     from appliance.cli.check.own_rows import checked
     from appliance.cli.check.target import target_for
     from appliance.cli.curriculum.add import sealed_questions

@@ -24,7 +24,7 @@ PARQUET = b"PAR1"
 
 
 class ReadRow(NamedTuple):
-    """A row; `values` is None if it is unreadable, with the reason in `problem`."""
+    """A row of a file of problems; `values` is None if it is unreadable, with the reason in `problem`."""
 
     origin: str
     values: dict[str, Any] | None
@@ -32,7 +32,8 @@ class ReadRow(NamedTuple):
 
 
 def rows_in(place: Path) -> Iterator[ReadRow]:
-    """Yields the rows of a file, or of a folder's files by name. Raises UsageError for an unsupported file, OSError."""
+    """Yields the rows of a file of problems, or of a folder's files by name. Raises UsageError for an unsupported file,
+    OSError."""
     if place.is_dir():
         files = [path for path in sorted(place.iterdir()) if path.suffix.lower() in READERS]
         if not files:
@@ -55,7 +56,7 @@ def _endings() -> str:
 
 
 class _TwiceError(ValueError):
-    """A name occurs twice in an object."""
+    """A name occurs twice in a JSON object of an owner's file."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def _table(path: Path) -> Iterator[ReadRow]:
 
 
 def _require_names(path: Path, names: list[str]) -> None:
-    """Raises UsageError for two columns of one name; unnamed columns do not count."""
+    """Raises UsageError for two columns of one name in a table; unnamed columns do not count."""
     told = [name.strip().casefold() for name in names]
     if twice := next((name for name, one in zip(names, told, strict=True) if one and told.count(one) > 1), ""):
         raise UsageError(f"{path} has two columns called {twice[:40]!a}", "rename or remove one")

@@ -27,7 +27,8 @@ Refusal = tuple[str, str]
 def harbor_rows(
     context: typer.Context, data: Path | None, folders: Sequence[Path]
 ) -> tuple[list[OwnRow], list[Refusal]]:
-    """Returns the rows of these folders, with the answers of their solutions, and the refusals."""
+    """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
+    refused folders, with reasons."""
     from curriculum.certification.certify import scored_elsewhere
     from curriculum.own.columns import RowError
     from curriculum.own.harbor import row_of_folder

@@ -23,7 +23,7 @@ LONGEST = 48
 
 
 def require_plots(file: Path) -> None:
-    """Raises UsageError if drawing is impossible, or the file name is unsuitable."""
+    """Raises UsageError if a PNG cannot be drawn here, or the file name is unsuitable."""
     try:
         import PIL  # noqa: F401
     except ImportError as error:
@@ -35,7 +35,7 @@ def require_plots(file: Path) -> None:
 
 
 def draw(file: Path, cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
-    """Writes the picture. Raises OSError."""
+    """Draws pass rates by taskset, level and cycle as a PNG file. Raises OSError."""
     from PIL import Image, ImageDraw, ImageFont
 
     font = ImageFont.load_default(TEXT)
@@ -64,6 +64,6 @@ def draw(file: Path, cycles: Sequence[str], lines: Sequence[RateLine]) -> None:
 
 
 def shade(rate: float) -> tuple[int, int, int]:
-    """Returns a colour from dark blue for 0 to yellow for 1."""
+    """Returns the colour of a pass rate, from dark blue for 0 to yellow for 1."""
     red, green, blue = (round(low + rate * (high - low)) for low, high in zip(LOWEST, HIGHEST, strict=True))
     return red, green, blue

@@ -68,7 +68,7 @@ def stats(
 
 
 def _counted(api: ApiClient, cycle: str | None, limit: int) -> tuple[list[str], list[PassCount]]:
-    """Returns the cycles, oldest first, with the daemon's counts for each."""
+    """Returns the newest cycles, or the named one, oldest first, with the daemon's pass counts for each."""
     names = [api.cycle(cycle).cycle.id] if cycle is not None else [one.id for one in reversed(api.cycles(limit))]
     counts: list[PassCount] = []
     for place, name in enumerate(names, 1):

@@ -48,7 +48,7 @@ HELP = """\
 
 
 class TryCommands:
-    """Commands of `appliance.cli.sandbox.shell.Shell` for one task."""
+    """Commands that a person types to work on one task, for `appliance.cli.sandbox.shell.Shell`."""
 
     def __init__(
         self,
@@ -59,7 +59,8 @@ class TryCommands:
         ask: Callable[[], None],
         say: Say,
     ) -> None:
-        """`python` is None if the task offers no Python; `ask` shows the question."""
+        """Sets up the commands for one task. `python` is None if the task offers no Python; `ask` shows the
+        question."""
         self.task, self.world, self.judge = task, world, judge
         self._python, self._ask, self._say = python, ask, say
         self.passed: bool | None = None
@@ -82,7 +83,8 @@ class TryCommands:
         return self._python is not None and self._python.several
 
     def do(self, line: str) -> bool:
-        """Runs a command; returns False once an answer passed or the person left. Raises SandboxError, OSError."""
+        """Runs a typed command; returns False once an answer passed or the person left. Raises SandboxError,
+        OSError."""
         name, _, rest = line.removeprefix(":").strip().partition(" ")
         rest = rest.strip()
         known: dict[str, Callable[[], bool | None]] = {
@@ -107,7 +109,8 @@ class TryCommands:
     # answers
 
     def _answer(self, text: str) -> bool:
-        """Judges an answer; returns True if it passed."""
+        """Judges the person's answer to the task; returns True if it passed. Raises BadRequestError for an empty
+        one."""
         if self.task.form is AnswerForm.WORLD:
             raise BadRequestError("the answer is the state of the world", hint="Submit it with `:done`.")
         if not text:
@@ -175,7 +178,8 @@ class TryCommands:
 
 
 def arguments_of(text: str) -> dict[str, Any]:
-    """Parses tool arguments: one JSON object, or `key=value` with JSON values or plain text. Raises BadRequestError."""
+    """Parses tool arguments that a person typed: one JSON object, or `key=value` with JSON values or plain text. Raises
+    BadRequestError."""
     if text.startswith("{"):
         try:
             found = json.loads(text)
@@ -207,7 +211,7 @@ def _content(name: str) -> str:
 
 
 def opening(task: Task) -> list[str]:
-    """Returns the instructions shown below the question."""
+    """Returns the instructions below a task's question that tell a person how to work on it."""
     ways = {AnswerForm.BOXED: "`:answer TEXT` (without the box)", AnswerForm.WORLD: "`:done`"}
     answer = ways.get(task.form, "`:edit` or `:file FILE` (without a fence)")
     shown = [f"Give the answer with {answer}; `:help` lists the commands, Ctrl-D leaves."]

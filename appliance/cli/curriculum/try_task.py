@@ -97,7 +97,7 @@ def try_(
 
 
 def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]) -> bool:
-    """Repeats until an answer passes or the person leaves; returns True if one passed."""
+    """Takes a person's commands on a task until an answer passes or the person leaves; returns True if one passed."""
     from appliance.cli.curriculum.try_item import opening
     from appliance.cli.sandbox.shell import Shell, read_line, read_piped
 
@@ -116,7 +116,8 @@ def _work(context: typer.Context, data: Path | None, task: Task, judge: Judge, a
 def _commands(
     context: typer.Context, data: Path | None, task: Task, judge: Judge, ask: Callable[[], None]
 ) -> Iterator[TryCommands]:
-    """Opens the sandboxes that the task needs, configured as for the model."""
+    """Opens the sandboxes that a person's work on the task needs, configured as for the model. Yields the commands that
+    use them."""
     from appliance.cli.curriculum.try_item import PYTHON, TryCommands
     from appliance.cli.sandbox.repl_commands import ReplCommands
     from appliance.cli.sandbox.repl_session import ReplSession

@@ -27,7 +27,7 @@ ANSWER_FORMS = {
 
 
 def show_draft(draft: TaskDraft, *, answers: bool = False) -> None:
-    """Prints one task."""
+    """Prints one task: question, files, and with `answers` the answer."""
     for message in draft.messages:
         typer.echo(wrapped(indented(message.text), columns_of(sys.stdout)))
     show_files(draft.files)

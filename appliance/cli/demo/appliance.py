@@ -53,7 +53,7 @@ class DemoAppliance:
 
 @contextmanager
 def demo_appliance(*, now: datetime | None = None, nights: int = NIGHTS) -> Iterator[DemoAppliance]:
-    """Runs the appliance for the block. Raises what `Core` raises."""
+    """Runs an appliance with made-up nights in a temporary folder for the block. Raises what `Core` raises."""
     folder = Path(tempfile.mkdtemp(prefix="assay-demo-"))
     try:
         with ExitStack() as open_until_end:
@@ -71,7 +71,7 @@ def demo_appliance(*, now: datetime | None = None, nights: int = NIGHTS) -> Iter
 
 @contextmanager
 def served(core: Core, path: Path) -> Iterator[None]:
-    """Serves the control API on that socket for the block."""
+    """Serves the control API on the socket at `path` for the block."""
     sock = listen(path)
     app = make_app(core, wake=lambda: None, next_cycle=lambda: None, stop=lambda: None)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_config=None, access_log=False))
@@ -86,7 +86,8 @@ def served(core: Core, path: Path) -> Iterator[None]:
 
 
 def fill(core: Core, now: datetime, *, nights: int) -> None:
-    """Writes ended nights, models with decisions and approvals, jobs, logs, and kept sessions."""
+    """Writes made-up records into the demonstration's data folder: ended nights, models with decisions and approvals,
+    jobs, logs and sessions."""
     ledger, data = core.ledger, core.data
     tokenizer = train_tokenizer(texts_for_tokens())
     began = now - timedelta(days=nights, minutes=9)

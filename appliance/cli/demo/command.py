@@ -92,7 +92,7 @@ def demo(settings: Settings, *, seed: int, fresh: bool, json_file: Path | None) 
 
 
 def _cycle(core: Core, seed: int, console: Console) -> Cycle:
-    """Returns the night to run: an unfinished one, the finished demonstration, or a new one."""
+    """Returns the demonstration's night to run: an unfinished one, the finished demonstration, or a new one."""
     unfinished = core.cycles.unfinished()
     if unfinished is not None:
         core.readiness.require_configured(unfinished)
@@ -112,7 +112,7 @@ def _cycle(core: Core, seed: int, console: Console) -> Cycle:
 
 
 def _run_cycle(core: Core, cycle: Cycle, progress: DemoProgress) -> Cycle:
-    """Runs the worker while showing the ledger's events."""
+    """Runs the worker on a cycle while showing the ledger's events; returns the cycle as it then is."""
     if cycle.state is not CycleState.RUNNING:
         return cycle
     seen = _last_event(core.ledger)
@@ -144,7 +144,7 @@ def _beside(core: Core, work: Callable[[], T], show: Callable[[], None]) -> T:
 
 
 def _require_no_wait(core: Core) -> None:
-    """Raises AssayError if work is blocked, since nothing here retries later as the daemon does."""
+    """Raises AssayError if the demonstration's work is blocked, since nothing here retries later as the daemon does."""
     if core.supervisor.waits_for:
         core.readiness.require_configured(core.cycles.unfinished())
         raise AssayError(
@@ -174,7 +174,7 @@ def _run_job(core: Core, cycle: Cycle) -> Job:
 
 
 def _verify(bundle: Path) -> bool:
-    """Verifies the bundle in a separate process without shared state; returns True if accepted."""
+    """Verifies a bundle in a separate process without shared state; returns True if accepted."""
     command = [sys.executable, "-I", "-m", "appliance.cli.main", "verify", str(bundle), "--json"]
     return subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode == ExitCode.OK
 
@@ -195,7 +195,7 @@ def _commands(settings: Settings, found: DemoReport) -> list[tuple[str, str]]:
 
 
 def _program() -> str:
-    """Returns the `assay` command as it can be typed here."""
+    """Returns the `assay` command as a person can type it in this folder: its name or its path."""
     installed = Path(sys.executable).with_name("assay")
     found = shutil.which("assay")
     if found is not None and Path(found).resolve() == installed.resolve():
@@ -221,7 +221,8 @@ def _set_aside(settings: Settings, console: Console) -> None:
 
 
 def _require_writable(file: Path | None) -> None:
-    """Raises UsageError before the long run if the file is not writable without root's rights."""
+    """Raises UsageError, before the long run, if the demonstration's result file is not writable without root's
+    rights."""
     if file is not None and not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UsageError(f"{file} cannot be written by the current user", hint="choose another file with --json")
 

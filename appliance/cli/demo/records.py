@@ -42,7 +42,7 @@ PHASES = {"prepare": 1.4, "training": 812.0, "evaluation": 96.0, "decision": 0.3
 
 @dataclass(frozen=True)
 class DemoNight:
-    """One night; `skill` is the model's share of right answers at its first and its last step."""
+    """One made-up night; `skill` is the model's share of right answers at its first and its last step."""
 
     number: int
     began: datetime
@@ -93,7 +93,7 @@ def _tasks(rng: Random, first: int, count: int) -> list[Task]:
 
 
 def training_steps(night: DemoNight, tokenizer: Tokenizer) -> Iterator[tuple[StepRecord, Event]]:
-    """Yields each step with its event, in order."""
+    """Invents a night's training. Yields the record of each step with its event, in order."""
     rng = Random(night.number)
     low, high = night.skill
     for step in range(night.steps):
@@ -191,7 +191,7 @@ def _judged(
 
 
 def _branch(one: Judged, rng: Random, tokenizer: Tokenizer) -> Judged:
-    """Returns a branch of the attempt with a different last turn."""
+    """Returns a made-up branch of the attempt, with a different last turn."""
     rollout = one.rollout
     answer = str(rng.randrange(2, 400))
     last = _node(
@@ -300,7 +300,7 @@ def _item(place: int) -> str:
 
 
 def evaluation_of(night: DemoNight, candidate: str, champion: str) -> Evaluation:
-    """Returns an evaluation of candidate and champion on the same items, as good as the night's last and first step."""
+    """Invents an evaluation of candidate and champion on the same items, as good as the night's last and first step."""
     rng = Random(100 + night.number)
     names = sorted(CALCULATORS)
     before = [rng.random() < night.skill[0] for _ in range(ITEMS)]

@@ -27,7 +27,7 @@ class FamilyRow(FrozenModel):
 
 
 class DemoReport(FrozenModel):
-    """One night in figures. Shares are from 0 to 1, gains in percentage points, times in seconds."""
+    """The demonstration's night in figures. Shares are from 0 to 1, gains in percentage points, times in seconds."""
 
     cycle: str
     seed: int
@@ -76,7 +76,7 @@ class DemoReport(FrozenModel):
 
 
 def report(ledger: Ledger, cycle: Cycle, job: Job, *, bundle: str, verified: bool, seconds: float) -> DemoReport:
-    """Computes the report from the ledger's records of the cycle and the job."""
+    """Computes the demonstration's figures from the ledger's records of its cycle and job."""
     evaluation = ledger.evaluation(f"{cycle.id}.evaluation")
     assert evaluation is not None
     candidate = evaluation.candidate.weights

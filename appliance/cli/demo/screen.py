@@ -46,7 +46,8 @@ ENOUGH = 0.02
 
 
 class RemainingTime:
-    """Estimates the remaining time: phases have fixed shares, and the pace of the last minutes gives the speed."""
+    """Estimates the remaining time of a demonstration. Phases have fixed shares, and the pace of the last minutes gives
+    the speed."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -54,7 +55,8 @@ class RemainingTime:
         self._phase = ""
 
     def seconds(self, event: Event) -> float | None:
-        """Returns the estimate after an event; None if the event has no progress."""
+        """Returns the estimated seconds to the demonstration's end, after an event; None if the event has no
+        progress."""
         if event.kind == "phase":
             self._phase, within = event.text, 0.0
         elif "steps" in event.figures and event.kind in ("step", "warm_start", "evaluation"):
@@ -80,7 +82,7 @@ def left(seconds: float) -> str:
 
 
 class NoteColumn(ProgressColumn):
-    """Newest message, cut to the room of the other columns, which would shrink otherwise."""
+    """Progress column with the newest message, cut to the room of the other columns, which would shrink otherwise."""
 
     def __init__(self, console: Console) -> None:
         super().__init__()
@@ -123,7 +125,7 @@ class LiveLines(Progress, RenderHook):
 
 
 class _MeasuredLines:
-    """Lines without trailing blanks that report their widths when drawn."""
+    """Terminal lines without trailing blanks that report their widths when drawn."""
 
     def __init__(self, lines: RenderableType, drawn: Callable[[tuple[int, ...]], None]) -> None:
         self._lines = lines
@@ -144,12 +146,13 @@ def _without_end(line: list[Segment]) -> list[Segment]:
 
 
 class DemoProgress:
-    """A line for each phase; plain lines if the output is not a terminal."""
+    """Progress display of a demonstration, a line for each phase; plain lines if the output is not a terminal."""
 
     def __init__(
         self, console: Console, clock: Callable[[], float] = time.monotonic, *, auto_refresh: bool = True
     ) -> None:
-        """`auto_refresh`: redraw several times a second instead of only on events."""
+        """Creates the demonstration's progress display. `auto_refresh`: redraw several times a second instead of only
+        on events."""
         self._console = console
         self._remaining = RemainingTime(clock)
         self._said = ""
@@ -176,7 +179,7 @@ class DemoProgress:
         self._progress.stop()
 
     def see(self, event: Event) -> None:
-        """Shows one ledger event."""
+        """Shows one ledger event in the demonstration's progress: a new phase, or a note on the present one."""
         seconds = self._remaining.seconds(event)
         if event.kind == "phase":
             self.begin(event.text)
@@ -229,7 +232,8 @@ def describe(event: Event) -> str:
 
 
 def screen(report: DemoReport, commands: Sequence[tuple[str, str]]) -> RenderableType:
-    """Returns the final screen. `commands` are pairs of a command and its purpose."""
+    """Builds the demonstration's final screen: figures, decision, job and next commands. `commands` are pairs of a
+    command and its purpose."""
     return Group(
         Panel(_figures(report), title=f"one night: {report.cycle}", title_align="left"),
         Panel(_decision(report), title="the candidate", title_align="left"),

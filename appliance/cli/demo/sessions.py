@@ -17,7 +17,7 @@ MEDIAN = "def median(values):\n    ordered = sorted(values)\n    return ordered[
 
 
 def made_up_sessions(now: datetime, weights: str) -> tuple[KeptSession, ...]:
-    """Returns the sessions, oldest first, answered by the model `weights`."""
+    """Returns made-up gateway sessions, oldest first, answered by the model `weights`."""
     odd = ProgramSpec(
         function="median",
         examples=(Example(arguments="[3, 1, 2]", expected="2"), Example(arguments="[4, 1, 3, 2]", expected="2.5")),
@@ -67,7 +67,7 @@ def _session(number: int, at: datetime, weights: str, said: tuple[str, ...], mor
 
 
 def _nodes(said: tuple[str, ...]) -> tuple[Message, ...]:
-    """Returns one token per word."""
+    """Returns a made-up conversation of these texts, user and assistant in turn, with one token per word."""
     return tuple(
         Message(
             parent=place - 1 if place else None,

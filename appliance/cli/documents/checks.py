@@ -34,7 +34,7 @@ class PairsSummary(FrozenModel):
 
 
 class PairResult(FrozenModel):
-    """One pair. The last fields are there with --evidence only."""
+    """Result of one checked pair. The last fields are there with --evidence only."""
 
     id: str | int
     outcome: Literal[Outcome.PASS, Outcome.FAIL, Outcome.HACK_SUSPECTED, Outcome.INFRA_ERROR, "bad_spec"]
@@ -51,7 +51,7 @@ class PairResult(FrozenModel):
 
 
 class ValidationDocument(FrozenModel):
-    """The page that a person is asked to sign."""
+    """Page about a job's check that a person is asked to sign."""
 
     job: str
     content: str

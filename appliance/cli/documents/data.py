@@ -97,7 +97,7 @@ class ConfigValue(FrozenModel):
 
 
 class ConfigDocument(RootModel[dict[str, ConfigValue]]):
-    """Every key, dotted."""
+    """Every configuration key, dotted, with value and origin."""
 
 
 class ConfigKeyDocument(FrozenModel):
@@ -125,7 +125,7 @@ class BugReportDocument(FrozenModel):
 
 
 class UnreadableBundle(FrozenModel):
-    """No readable bundle, or no readable key (exit code 2)."""
+    """Report that a bundle, or the key to verify it with, is not readable (exit code 2)."""
 
     ok: Literal[False]
     error: str

@@ -30,7 +30,8 @@ PAGES = {
 
 
 class DoctorCheck(FrozenModel):
-    """`advice` is what to do, or for `ok` what is worth knowing; it may be empty."""
+    """Result of one check of `assay doctor`. `advice` is what to do, or for `ok` what is worth knowing; it may be
+    empty."""
 
     name: str
     grade: CheckGrade

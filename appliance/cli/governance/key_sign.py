@@ -116,7 +116,7 @@ def revoke(
 
 
 class _Offer(NamedTuple):
-    """A key offered to the daemon, and the display of the result."""
+    """A person's key offered to the daemon, and the display of the result."""
 
     person: str
     fingerprint: str
@@ -124,7 +124,8 @@ class _Offer(NamedTuple):
     as_json: bool
 
     def make(self, api: ApiClient, envelope: bytes, file: Path) -> None:
-        """Sends an admission; if more people must sign, writes it to the file for them."""
+        """Sends a key's signed admission to the daemon, and shows the result. If more people must sign, writes it to
+        the file for them."""
         try:
             admitted = sent(api.change_key, envelope, file)
         except MoreSignersError as error:
@@ -148,7 +149,8 @@ class _Offer(NamedTuple):
 
 
 def _admission_in(file: Path) -> tuple[bytes, KeyStatement, str]:
-    """Returns the envelope, its statement, and the new key's fingerprint. Raises KeyFileError."""
+    """Reads a key's admission from a file. Returns its envelope, its statement and the new key's fingerprint. Raises
+    KeyFileError if it is unreadable."""
     try:
         envelope = file.read_bytes()
         statement = KeyStatement.model_validate(payload_of(open_envelope(envelope, KEY_TYPE)))

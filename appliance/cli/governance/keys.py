@@ -69,7 +69,7 @@ def show(context: typer.Context, key: Whose, data: Data = None, as_json: Json = 
 
 
 def named(api: ApiClient, whose: str) -> list[KnownKey]:
-    """Returns the keys of a person, or those with that fingerprint prefix. Raises ApiError without any."""
+    """Returns the known keys of a person, or those with that fingerprint prefix. Raises ApiError if there are none."""
     known = api.keys().keys
     bare = whose.removeprefix("SHA256:")
     found = [key for key in known if key.person == whose]

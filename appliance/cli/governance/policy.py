@@ -41,7 +41,7 @@ def explain(context: typer.Context, model: ModelOrId = "candidate", data: Data =
 
 
 def because(decision: Decision, policy: Policy) -> str:
-    """Names the rule that decided, or says that another policy applied."""
+    """Names the promotion rule that led to a decision, or says that none applied or that it was another policy's."""
     from policies.decide import rule_that_fits
 
     if decision.policy != policy.digest:

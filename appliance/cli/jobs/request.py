@@ -93,14 +93,14 @@ EXPECTED = [kind for kind in KINDS if "expected" in kind.spec.load().model_field
 
 @dataclass(frozen=True)
 class PreparedRequest:
-    """A job ready to send: file contents by digest, then the submission that names them."""
+    """A job ready to send to the daemon: file contents by digest, then the submission that names them."""
 
     submission: SubmitJob
     contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class JobFields(FrozenModel):
-    """Flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
+    """Fields of a job: flags of `assay submit`, or keys of its file, without those of the kinds of checks."""
 
     question: str | None = Field(None, min_length=1, max_length=20_000, description="The question.")
     kind: str | None = Field(None, description="How --expect is compared: answer or exact.")
@@ -130,7 +130,7 @@ class JobFields(FrozenModel):
     @field_validator("spec", mode="after")
     @classmethod
     def _is_known(cls, spec: dict[str, Any] | str | None) -> dict[str, Any] | str | None:
-        """Validates a spec table early, where messages name its file. Programs are validated later, with their
+        """Validates a job's spec table early, where messages name its file. Programs are validated later, with their
         values."""
         if isinstance(spec, dict) and "kind" in spec and _kind_of_table(spec).spec_table is None:
             try:
@@ -140,9 +140,9 @@ class JobFields(FrozenModel):
         return spec
 
     def prepared(self, folder: Path, now: datetime, catalog: Callable[[], Catalog] | None = None) -> PreparedRequest:
-        """Reads the named files from `folder`; `now` has a zone; `catalog` provides tasksets for a family (default:
-        built-in). Raises UsageError, or SpecError, for contradicting flags or an unusable file. Without a check, the
-        daemon gives advice."""
+        """Builds the job to send, reading the files that it names from `folder`. `now` has a zone; `catalog` provides
+        tasksets for a family (default: built-in). Raises UsageError, or SpecError, for contradicting flags or an
+        unusable file. Without a check, the daemon gives advice."""
         ways = [name for name in ("family", *WAYS) if getattr(self, name) is not None]
         if len(ways) > 1:
             raise UsageError(f"{' and '.join(ways)} cannot be combined: each selects a check", hint="keep one of them")
@@ -172,7 +172,7 @@ class JobFields(FrozenModel):
         return PreparedRequest(submission, files.contents)
 
     def _require_used(self, ways: list[str]) -> None:
-        """Raises UsageError for an option of a check that was not selected."""
+        """Raises UsageError for an option of a kind of check that the job does not select."""
         used = {parameter_name(option.flag) for way in ways for option in WAYS[way].submit}
         for name, kinds in _MORE.items():
             if getattr(self, name) not in (None, ()) and name not in used:
@@ -242,7 +242,7 @@ def _reading(expected: str) -> dict[str, Any]:
 
 
 def _kind_of_table(table: Mapping[str, Any]) -> Kind:
-    """Returns the kind of a spec table; program if not named."""
+    """Returns the kind of check that a spec table names; program if it names none, answer for an unknown name."""
     try:
         return kind_named(str(table.get("kind", WAYS[SPEC_WAY].name)))
     except KeyError:
@@ -250,7 +250,7 @@ def _kind_of_table(table: Mapping[str, Any]) -> Kind:
 
 
 def _fields_of_kinds() -> dict[str, Any]:
-    """Returns a field for each option of the kinds; repeatable if any kind sharing it says so."""
+    """Builds a job's fields for the options of all kinds of checks; repeatable if any kind sharing one says so."""
     found: dict[str, Any] = {}
     for option in (option for kind in KINDS for option in kind.submit):
         name = parameter_name(option.flag)
@@ -279,7 +279,7 @@ def read_request(content: bytes, name: str) -> JobFields:
 
 
 def table_of(content: bytes, name: str) -> dict[str, Any]:
-    """Parses TOML. Raises UsageError if invalid."""
+    """Parses the TOML content of a file; `name` is the file's, for messages. Raises UsageError if invalid."""
     try:
         return read_toml(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -289,7 +289,7 @@ def table_of(content: bytes, name: str) -> dict[str, Any]:
 
 
 def first_fault(error: ValidationError) -> str:
-    """Formats the first validation error as `where: what`, without the value."""
+    """Formats pydantic's first validation error as `where: what`, without the value."""
     fault = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in fault["loc"])
     what = PLAIN.get(fault["type"]) or str(fault["msg"])

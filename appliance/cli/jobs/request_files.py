@@ -20,8 +20,8 @@ MAX_SPEC_BYTES = 4 << 20
 
 
 def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
-    """Returns the spec fields that an option sets, read from the file it names if it takes one. Raises UsageError, or
-    SpecError that names the file."""
+    """Returns the spec fields that an option of a job sets. They are read from a file if the option names one. Raises
+    UsageError, or SpecError that names the file."""
     if option.takes != "file":
         return {option.field: value}
     text = text_in(folder, value, option.flag)
@@ -35,7 +35,8 @@ def fields_in(folder: Path, option: KindOption, value: str) -> dict[str, Any]:
 
 
 def text_in(folder: Path, name: str, option: str) -> str:
-    """Reads a text file. Raises UsageError if unreadable, not text, or too large."""
+    """Reads a text file that a job names. Raises UsageError, naming the option, if it is unreadable, not text, or too
+    large."""
     content = _read(folder / name, option, MAX_SPEC_BYTES)
     try:
         return content.decode("utf-8-sig")
@@ -44,10 +45,10 @@ def text_in(folder: Path, name: str, option: str) -> str:
 
 
 class JobContents:
-    """Files for the agent. Raises UsageError for too many, too large, or equally named files."""
+    """Files of a job for the agent to work with. Raises UsageError for too many, too large, or equally named files."""
 
     def __init__(self, folder: Path, names: Sequence[str], made: Mapping[str, str] | None = None) -> None:
-        """`made` are texts that come with a task, by name."""
+        """Reads a job's files from the folder. `made` are texts that come with a task, by name."""
         if len(names) > MAX_JOB_FILES:
             raise UsageError(f"a job has at most {MAX_JOB_FILES} files", hint="put several into one archive")
         self.contents: dict[str, bytes] = {}

@@ -63,7 +63,8 @@ def submit(
 
 
 def _prepared(file: Path | None, flags: dict[str, Any], catalog: Callable[[], Catalog]) -> PreparedRequest:
-    """Returns the job that the flags or the file describe, with the contents of its files."""
+    """Returns the job that the flags, the TOML file or standard input describe, with the contents of its files. Raises
+    UsageError."""
     now = clock.now().astimezone()
     if file is None:
         try:

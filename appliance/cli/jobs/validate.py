@@ -103,7 +103,7 @@ def _show_page_as_json(job: Job, page: Page) -> None:
 
 
 def _show(job: Job, page: Page) -> None:
-    """Shows warnings first, then question, check, and the verifier's results."""
+    """Prints the page that a person signs: warnings first, then question, check, and the verifier's results."""
     for line in page.first:
         show_line(line)
     show_fields([("job", job.id), ("kind", job.kind), ("state", job.state.value)])

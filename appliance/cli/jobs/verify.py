@@ -99,7 +99,8 @@ def verify(
 
 @contextmanager
 def _warnings() -> Iterator[list[str]]:
-    """Collects warnings of verifiers and runtime for the report, instead of the screen."""
+    """Collects the log warnings of verifiers and runtime within the block, for a bundle's report instead of the
+    screen."""
     notes: list[str] = []
 
     class VerifyListener(logging.Handler):
@@ -130,7 +131,7 @@ def _public(key: Path, usual: str) -> PublicKey:
 
 
 def _own(key: Path | None) -> PublicKey | None:
-    """Returns this machine's key; None if this user cannot read one."""
+    """Returns the public key in this machine's key file; None if this user cannot read one."""
     try:
         return _public(key, "keys/trainer.pub") if key is not None else None
     except BundleError:
@@ -138,7 +139,8 @@ def _own(key: Path | None) -> PublicKey | None:
 
 
 def _validation_beside(path: Path) -> bytes | None:
-    """Reads a person's signature made after the bundle: NAME.meaning.json beside NAME or NAME.zip."""
+    """Reads a person's signature on a bundle's check made after the bundle: NAME.meaning.json beside NAME or NAME.zip.
+    None if it does not exist."""
     whole = path.resolve()  # `.` has no name
     beside = whole.parent / f"{whole.name.removesuffix('.zip')}.meaning.json"
     try:
@@ -163,7 +165,8 @@ def _write_page(report: BundleReport, html: Path | None) -> None:
 
 
 def show(report: BundleReport, console: Console) -> None:
-    """Prints a short report for a person. Bundle text is printed as plain text without control characters."""
+    """Prints a short report on a verified bundle for a person. Bundle text is printed as plain text without control
+    characters."""
 
     def line(text: str, style: str = "") -> None:
         console.print(Text(printable(text), style=style), soft_wrap=True)

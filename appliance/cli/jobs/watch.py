@@ -22,7 +22,7 @@ MOST_SHOWN = 2_000
 
 
 def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
-    """Polls until the job has ended or was set aside; calls `show` with every state."""
+    """Polls a job until it has ended or was set aside, and returns it; calls `show` with every state."""
     begun = time.monotonic()
     while True:
         detail = api.job(job)
@@ -43,7 +43,7 @@ class JobProgress:
     """Display of a followed job; close it to leave the cursor at the beginning of a line."""
 
     def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
-        """`live` defaults to True if standard output is a terminal."""
+        """Creates the display of a followed job. `live` defaults to True if standard output is a terminal."""
         self._as_json = as_json
         self._live = sys.stdout.isatty() if live is None else live
         self._last: object = None
@@ -112,7 +112,8 @@ def show_job(detail: JobDetail) -> None:
 
 
 def _meaning(job: Job) -> str | None:
-    """Describes a person's validation of the check, or how to validate it."""
+    """Describes a person's validation of a job's check, or how to validate it. None if it can no longer be
+    validated."""
     if job.validation is not None:
         verb = "means" if job.validation.verdict == "meant" else "does not mean"
         return f"the check {verb} what was asked: {job.validation.person}, {job.validation.created}"

@@ -56,7 +56,7 @@ INDENT = 25
 
 
 def run(settings: Settings, json_out: bool, *, selftest: bool) -> int:
-    """Prints every check and returns the exit code: 0, or 5 if one failed."""
+    """Runs and prints every check of `assay doctor`; returns the exit code: 0, or 5 if one failed."""
     checks: list[DoctorCheck] = []
     for check in examine(settings, selftest=selftest):
         checks.append(check)
@@ -89,7 +89,7 @@ def _show(check: DoctorCheck) -> None:
 
 
 def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Runs all checks in the order of repair; the slow ones (sandboxes) come last."""
+    """Runs all checks of `assay doctor` in the order of repair; the slow ones (sandboxes) come last."""
     yield python(sys.version_info[:3])
     yield sqlite(sqlite3.sqlite_version_info)
     computes = torch()
@@ -128,14 +128,15 @@ def examine(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def daemon_processes(data: Path) -> frozenset[int]:
-    """Returns the owner of this data folder and all its children; empty without an owner."""
+    """Returns the process ids of the daemon that owns this data folder and of all its children. Empty without an
+    owner."""
     owner = owner_of(data / "run" / "lock")
     return frozenset() if owner is None or owner.pid is None else own_processes(owner.pid)
 
 
 def handed_over(settings: Settings) -> int:
-    """Returns the bytes of weights passed to a learner or an engine; 0 without a readable model, which has its own
-    check."""
+    """Returns the size in bytes of the weights passed to a learner or an engine. Returns 0 without a readable model,
+    which has its own check."""
     try:
         _, shape = shape_named(settings, "")
     except HintedError:
@@ -146,7 +147,7 @@ def handed_over(settings: Settings) -> int:
 
 
 def config(settings: Settings) -> DoctorCheck:
-    """Checks the recipe's tasksets; keys and values were validated when the configuration was read."""
+    """Checks that the recipe's tasksets exist; keys and values were validated when the configuration was read."""
     from appliance.readiness.tasksets import require_tasksets
 
     try:
@@ -167,7 +168,7 @@ def python(version: tuple[int, ...]) -> DoctorCheck:
 
 
 def sqlite(version: tuple[int, ...]) -> DoctorCheck:
-    """Checks the version for a bug in resetting the write-ahead log with two checkpointing connections; only one
+    """Checks SQLite's version for a bug in resetting the write-ahead log with two checkpointing connections; only one
     process writes here."""
     note = "" if version >= SAFE_SQLITE else "before 3.51.3 only one process may write to a file; only one does"
     return ok("sqlite", ".".join(map(str, version)), note)
@@ -189,7 +190,7 @@ def torch_build(version: str, *, cores: int, gpus: int) -> DoctorCheck:
 
 
 def vllm(engine: str, folder: Path | None = None, *, here: bool = True) -> DoctorCheck:
-    """Checks the environment of the engine vllm, which is required only if configured and running `here`."""
+    """Checks vLLM's Python environment, which is required only if vLLM is the configured engine and runs `here`."""
     found = find_environment(folder)
     if engine == "vllm" and not here:
         return ok("vllm", "engines are on hosts of the cluster", f"each host needs its environment: {INSTALL}")
@@ -231,7 +232,7 @@ def model(settings: Settings, memory: int | None = None) -> DoctorCheck:
 
 
 def in_service(ledger: Path) -> str:
-    """Returns the champion's digest; empty without a readable one."""
+    """Returns the digest of the champion in a ledger; empty without a readable one."""
     return alias(ledger, "champion") or ""
 
 
@@ -255,7 +256,8 @@ def policy(data: Path) -> DoctorCheck:
 
 
 def _least_room(data: Path) -> float:
-    """Returns the free GiB that the policy requires; 0 without a readable policy, which has its own check."""
+    """Returns the free disk space in GiB that the policy requires. Returns 0 without a readable policy, which has its
+    own check."""
     try:
         return policy_files.load_policy(data).resources.min_free_gib
     except PolicyError:
@@ -263,7 +265,7 @@ def _least_room(data: Path) -> float:
 
 
 def disk(folder: Path, *, least: float = 0.0) -> DoctorCheck:
-    """Measures free space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
+    """Checks free disk space at the data folder or its nearest parent. Below `least` GiB no cycle begins."""
     there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
     free = shutil.disk_usage(there).free
     figure = f"{free / GIB:.1f} GiB free at {there}"
@@ -300,7 +302,7 @@ def socket_path(path: Path) -> DoctorCheck:
 
 
 def verifiers(version: Version = importlib.metadata.version) -> Iterator[DoctorCheck]:
-    """Checks the packages of verifiers that run without a sandbox, and Lean."""
+    """Checks that the packages of verifiers that run without a sandbox, and Lean, are installed."""
     yield _packages("answers", ("sympy", "mpmath"), version)
     yield _packages("claims", ("z3-solver", "cvc5"), version)
     yield _packages(

@@ -25,7 +25,8 @@ SECONDS = 30.0
 
 
 def cluster(settings: Settings) -> Iterator[DoctorCheck]:
-    """Yields all cluster checks. Unsatisfiable `[placement]` settings are reported by the check of the model."""
+    """Yields the doctor's checks of the cluster. Unsatisfiable `[placement]` settings are reported by the check of the
+    model."""
     placed = settings.placement
     if idle := placed.without_effect:
         yield warning("placement", idle, "set it to cluster, or remove the GPUs")
@@ -49,7 +50,7 @@ def members(settings: ClusterSettings, what: str) -> DoctorCheck:
 
 
 def line(listed: Sequence[HostLine], address: str, what: str) -> DoctorCheck:
-    """Reports present and former hosts from the cluster's list."""
+    """Reports the present and former hosts of a cluster; fails if none is available."""
     there = [one.name for one in listed if one.alive and not one.draining]
     gone = sorted({one.name for one in listed if not one.alive}.difference(there))
     if not there:

@@ -48,7 +48,7 @@ NO_PEERS = (
 
 @dataclass(frozen=True)
 class Probed:
-    """Result of a torch process that tried the GPUs."""
+    """Result of a process that tried the GPUs with torch."""
 
     usable: int | None = None
     """GPUs that torch can use; None if it did not get that far."""
@@ -64,7 +64,8 @@ class Probed:
 
 
 def probe(command: Sequence[str] = PROBE_COMMAND, seconds: float = PROBE_SECONDS) -> Probed:
-    """Counts usable GPUs and copies between each two of them, in a process that is killed at the timeout."""
+    """Counts the GPUs that torch can use, and tries copies between each two of them. Runs in a process that is killed
+    at the timeout."""
     try:
         tried = subprocess.run(
             list(command), capture_output=True, text=True, timeout=seconds, check=False, stdin=subprocess.DEVNULL
@@ -92,12 +93,9 @@ def gpus(
     ours: Collection[int] = (),
     ask_torch: Callable[[], Probed] | None = probe,
 ) -> Iterator[DoctorCheck]:
-    """Yields all GPU checks.
-
-    The driver lists `listed` GPUs and CUDA shows `shown`; `learners`, `engine` and the bytes of `weights` are
-    configured; `ours` are the appliance's processes. Without `ask_torch` torch is not tried, since another check
-    already failed.
-    """
+    """Yields all GPU checks of the doctor. The driver lists `listed` GPUs and CUDA shows `shown`; `learners`, `engine`
+    and the bytes of `weights` are configured; `ours` are the appliance's processes. Without `ask_torch` torch is not
+    tried, since another check already failed."""
     probed = ask_torch() if found and ask_torch is not None else None
     if not found and listed:
         yield warning(
@@ -120,7 +118,7 @@ def gpus(
 
 
 def usable(found: Sequence[Gpu], shown: int, driver: str, probed: Probed | None) -> DoctorCheck:
-    """Lists the GPUs, and whether torch can use those that CUDA shows."""
+    """Lists the GPUs, and warns if torch cannot use all that CUDA shows."""
     figure = f"{len(found)}: {', '.join(f'{one.name}, {one.total // GIB} GiB' for one in found)}"
     figure += "" if shown == len(found) else f"; CUDA_VISIBLE_DEVICES shows {shown}"
     if probed is None or probed.usable == shown:
@@ -139,7 +137,7 @@ def usable(found: Sequence[Gpu], shown: int, driver: str, probed: Probed | None)
 
 
 def ask(query: str, program: str = "nvidia-smi") -> str | None:
-    """Returns the output of the driver's tool; None if missing, failed or too slow."""
+    """Returns the output of nvidia-smi for a query; None if it is missing, failed or too slow."""
     path = shutil.which(program)
     if path is None:
         return None
@@ -159,7 +157,7 @@ def driver() -> str:
 
 
 def others(table: str | None, own: Collection[int]) -> DoctorCheck:
-    """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown); those in
+    """Names foreign processes on the GPUs, from lines of `process id, name, MiB` (memory may be unknown). Those in
     `own` are skipped. A table of None means that the driver's tool did not answer."""
     if table is None:
         return warning("gpu users", "nvidia-smi did not list their users", "run `nvidia-smi` to see why")
@@ -180,7 +178,7 @@ def others(table: str | None, own: Collection[int]) -> DoctorCheck:
 
 
 def shared_memory(folder: Path, weights: int = 0) -> DoctorCheck:
-    """Checks space for passing weights of this size in shared memory, which takes `SPARE` times as much."""
+    """Checks that shared memory has space for passing model weights of this size, which takes `SPARE` times as much."""
     try:
         space = os.statvfs(folder)
     except OSError as error:
@@ -212,7 +210,7 @@ def ptrace(file: Path) -> DoctorCheck:
 
 
 def peers(probed: Probed) -> DoctorCheck:
-    """Checks that copies between each two GPUs arrived intact."""
+    """Checks that the tried copies between each two GPUs arrived intact."""
     if probed.hung:
         return warning("peer access", f"a copy between two GPUs: {probed.trouble}", NO_PEERS)
     if probed.trouble:

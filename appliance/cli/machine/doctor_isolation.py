@@ -47,7 +47,7 @@ for name in {PACKAGES!r}:
 
 
 def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
-    """Yields all isolation checks. Raises PolicyError."""
+    """Yields the doctor's checks of broker, sandbox backends, sandboxes and self-test. Raises PolicyError."""
     runtime = runtime_settings(settings, settings.data)
     try:
         running = _running(broker_socket(settings, settings.data), configured=settings.sandbox.broker is not None)
@@ -73,7 +73,7 @@ def isolation(settings: Settings, *, selftest: bool) -> Iterator[DoctorCheck]:
 
 
 def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome | None) -> DoctorCheck:
-    """Checks a backend: as reported by a running broker, else tested in this process."""
+    """Checks a sandbox backend: as reported by a running broker, else tested in this process."""
     can = "takes snapshots" if TAKES_SNAPSHOTS[name] else "takes no snapshots, and shares the host's kernel"
     for_models = name is runtime.backend
     use = "model code" if for_models else "the verifiers' tools"
@@ -92,7 +92,7 @@ def backend(name: BackendName, runtime: RuntimeSettings, running: BrokerWelcome 
 
 
 def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
-    """Starts, uses and removes a sandbox, and lists its importable packages."""
+    """Starts, uses and removes a sandbox. Yields a check with its times, and one with its importable packages."""
     try:
         with Sessions(runtime) as pool:
             started = time.monotonic()
@@ -119,7 +119,7 @@ def sandbox(runtime: RuntimeSettings) -> Iterator[DoctorCheck]:
 
 
 def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_models: bool) -> DoctorCheck:
-    """Runs part of the conformance suite, under the limits that it is written for."""
+    """Runs part of the sandbox conformance suite, under the limits that it is written for."""
     name = f"{runtime.backend.value} self-test"
     started = time.monotonic()
     try:
@@ -137,7 +137,7 @@ def self_test(runtime: RuntimeSettings, wanted: Iterable[Conformance], for_model
 
 
 def _failures(results: list[CheckResult]) -> str:
-    """Lists failures with their observations, which may not recur."""
+    """Lists failed conformance checks with their observations, which may not recur."""
     failed = [result for result in results if result.outcome is CheckOutcome.FAIL]
     return "; ".join(f"{result.name}: {printable(result.detail, limit=SEEN)}" for result in failed)
 
@@ -167,7 +167,8 @@ def _cgroup_version() -> int:
 
 @contextmanager
 def _apart(runtime: RuntimeSettings) -> Iterator[RuntimeSettings]:
-    """Provides temporary folders for an own broker, removed afterwards; an existing guest root is reused."""
+    """Yields settings with temporary folders for a private broker, removed afterwards; an existing guest root is
+    reused. A configured broker's settings stay unchanged."""
     if runtime.broker is not None:
         yield runtime
         return

@@ -57,10 +57,10 @@ def plan(
 
 
 class _Report:
-    """The configured way of training, beside the others."""
+    """The configured way of training a model, beside the others, and whether they fit."""
 
     def __init__(self, configured: Plan, fewest_learners: int, rows: list[dict[str, Any]], share: str) -> None:
-        """`share` describes the engines' memory."""
+        """Stores the configured plan and the other ways of training. `share` describes the engines' memory."""
         self.configured = configured
         self.share = share
         self.fewest_learners = fewest_learners
@@ -152,8 +152,8 @@ def _percent(vllm: Vllm) -> str:
 
 
 def layout_of(settings: Settings, machine: Hardware) -> Layout:
-    """Returns the distribution of learners and engines over GPUs. Raises ModelError for missing or invisible GPUs,
-    ConfigError for learners that cannot train together."""
+    """Returns how the configuration distributes learners and engines over GPUs. Raises ModelError for missing or
+    invisible GPUs, ConfigError for learners that cannot train together."""
     from appliance.inference.gpu_numbers import VISIBLE
     from appliance.planning.gpu_layout import gpu_layout
     from appliance.readiness.model import require_optimizer
@@ -164,7 +164,7 @@ def layout_of(settings: Settings, machine: Hardware) -> Layout:
 
 
 def machine_of(settings: Settings) -> Hardware:
-    """Returns this machine, without GPUs if the configuration excludes them."""
+    """Returns this machine's hardware, without GPUs if the configuration excludes them."""
     from appliance.planning import without_gpus
     from appliance.planning.hardware import find_machine
 
@@ -173,7 +173,8 @@ def machine_of(settings: Settings) -> Hardware:
 
 
 def shape_named(settings: Settings, model: str) -> tuple[str, Shape]:
-    """Returns name and shape of the requested or configured model. Raises UsageError and ModelError."""
+    """Returns name and shape of the named model, or of the one that a night would start from. Raises UsageError and
+    ModelError."""
     from appliance.models.export_model import published, recorded_alias
     from appliance.models.import_model import find_base
     from appliance.planning.model_shape import EMBEDDED
@@ -231,7 +232,7 @@ def _show(name: str, shape: Shape, machine: Hardware, report: _Report) -> None:
 
 
 def _length(hours: float) -> str:
-    """Formats hours; minutes below one hour."""
+    """Formats a duration in hours, or in minutes below one hour."""
     return f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 

@@ -146,8 +146,8 @@ def serve(
 
 
 def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
-    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises the errors of
-    `assay engine serve`."""
+    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises UsageError
+    and ModelError for a model that cannot be served."""
     from appliance.cli.check.judge import digest_of
     from appliance.errors import UsageError
     from appliance.inference.engine import ADAPTER

@@ -155,7 +155,8 @@ def evaluate(
 
 
 def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:
-    """Returns the questions that the answerer accepts; names the tasksets of the others in `left_out`."""
+    """Returns the questions that the answerer accepts; adds the tasksets of the others to `left_out`, with reasons.
+    Raises UsageError if none is left."""
     kept: list[OpenQuestion] = []
     for one in asked:
         if why := answerer.refuses(one.task):
@@ -182,7 +183,7 @@ def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
 
 
 def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: SessionPool) -> Answerer:
-    """Returns an answerer with a loaded engine. Raises UsageError for an unusable model."""
+    """Loads the model into an engine, and returns an answerer that uses it. Raises UsageError for an unusable model."""
     from appliance.evaluation.answering import EngineAnswerer
     from appliance.inference.engine import ModelError
     from appliance.inference.engines import make_engine
@@ -206,7 +207,8 @@ def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: S
 
 
 def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
-    """Returns a model's files and digest. Raises UsageError if unusable."""
+    """Reads the files of a model, named by alias, digest or folder, and returns them with its digest. Raises UsageError
+    if unusable."""
     from appliance.cli.check.judge import digest_of
     from appliance.inference.engine import ADAPTER, ModelError
     from appliance.inference.folder import read_model

@@ -61,6 +61,6 @@ def history(
 
 
 def _bar(gained: int, lost: int, items: int) -> str:
-    """Draws losses to the left of the middle, gains to the right."""
+    """Draws a taskset's losses to the left of the middle, gains to the right, as text blocks."""
     left, right = (round(WIDTH * count / max(1, items)) for count in (lost, gained))
     return f"{BLOCK * left:>{WIDTH}}|{BLOCK * right}".rstrip()

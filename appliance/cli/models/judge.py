@@ -136,7 +136,8 @@ def _judge(
 def _decision_to_sign(
     api: ApiClient, model: str, verdict: Literal["approve", "reject"], named: str, *, as_json: bool
 ) -> Decision:
-    """Returns the newest decision, after a person confirmed its digests by typing, or by `named`."""
+    """Returns the newest decision about a model, after a person confirmed it. The person types the candidate's digits,
+    or `named` has the decision's."""
     decisions = api.decisions(candidate=model, limit=1)
     if not decisions:
         raise ApiError(

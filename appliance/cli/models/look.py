@@ -110,7 +110,7 @@ def evaluate(context: typer.Context, model: str, data: Data = None, as_json: Jso
 
 
 def show_decision(decision: Decision) -> None:
-    """Prints every gate's figure and reason, then the outcome."""
+    """Prints a decision about a candidate: every gate's figure and reason, then the outcome."""
     show_table(
         ("gate", "outcome", "figure [gate's level]", "reason"),
         [

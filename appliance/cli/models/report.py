@@ -69,8 +69,8 @@ def report(
 
 
 def newest(api: ApiClient) -> str:
-    """Returns the newest done cycle, else the newest ended one, else the newest. Names later cycles without a result on
-    standard error. Raises UsageError without any cycle."""
+    """Returns the id of the newest done cycle, else the newest ended one, else the newest. Names later cycles without a
+    result on standard error. Raises UsageError without any cycle."""
     from appliance.records.cycles import CycleState
 
     found = api.cycles(NEWEST)
@@ -86,7 +86,7 @@ def newest(api: ApiClient) -> str:
 
 
 def gather(api: ApiClient, cycle: str) -> NightReport:
-    """Fetches all data of the report from the daemon."""
+    """Fetches all data of the report on a cycle from the daemon, and builds the report."""
     from appliance.reporting.night_report import changed_items, evaluation_of, night_report
 
     detail = api.cycle(cycle)
@@ -100,7 +100,7 @@ def gather(api: ApiClient, cycle: str) -> NightReport:
 
 
 def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
-    """Returns the events during a cycle. The first one is found by bisection, since numbers and times ascend
+    """Returns the daemon's events during a cycle. The first one is found by bisection, since numbers and times ascend
     together."""
     low, high = 0, api.status().last_event
     while low < high:
@@ -120,7 +120,7 @@ def events_between(api: ApiClient, cycle: Cycle) -> list[Event]:
 
 
 def _rollouts(api: ApiClient, cycle: str, tasks: set[str]) -> Rollouts:
-    """Returns ids of sampled rollouts of these tasks, by task, model and outcome; the oldest of several."""
+    """Returns ids of rollouts sampled in a cycle's evaluation, by task, model and outcome; the oldest of several."""
     from appliance.records.rollouts import Purpose
     from appliance.records.training import RolloutFilter
 
@@ -146,8 +146,8 @@ def _example(api: ApiClient, item: PairedItem, rollouts: Rollouts, champion: str
 
 
 def write_report(made: NightReport, folder: Path) -> list[Path]:
-    """Writes page, Markdown and pictures; without Pillow there are no pictures. Raises UsageError if a report is
-    already there."""
+    """Writes a report's page, Markdown and, with Pillow, pictures into a folder; returns the files. Raises UsageError
+    if a report is already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
     from appliance.reporting.pictures import report_pictures
@@ -161,14 +161,15 @@ def write_report(made: NightReport, folder: Path) -> list[Path]:
 
 
 def new_folder(folder: Path, *pages: Path) -> None:
-    """Creates the folder if needed. Raises UsageError if one of the pages exists."""
+    """Creates the folder for a report if needed. Raises UsageError if one of the pages exists."""
     if taken := next((page for page in pages if page.exists()), None):
         raise UsageError(f"{taken} already exists", "name another folder")
     folder.mkdir(parents=True, exist_ok=True)
 
 
 def write_pictures(pictures: dict[str, Picture], folder: Path) -> list[Path]:
-    """Writes PNGs by name; without Pillow, reports that on standard error and writes none."""
+    """Writes pictures as PNG files by name, and returns the files. Without Pillow, reports that on standard error and
+    writes none."""
     try:
         import PIL  # noqa: F401
     except ImportError:

@@ -17,25 +17,28 @@ UNPARSABLE = (SyntaxError, ValueError, OverflowError, RecursionError, MemoryErro
 
 
 class Blocks:
-    """Consumes lines and returns complete blocks."""
+    """Splits typed lines of Python into complete blocks."""
 
     def __init__(self, *, patient: bool = False) -> None:
-        """`patient`: as in a file, only the next statement or the end of input ends a block, not an empty line."""
+        """Creates a splitter without lines. `patient`: as in a file, only the next statement or the end of input ends a
+        block, not an empty line."""
         self._patient = patient
         self._lines: list[str] = []
 
     @property
     def open(self) -> bool:
-        """True if a block has begun and not ended."""
+        """True if a block of Python has begun and not ended."""
         return bool(self._lines)
 
     @property
     def between(self) -> bool:
-        """True if a shell command may come now: at a prompt for a new block, or after a complete one in a file."""
+        """True if a shell command may come now. That is at a prompt for a new block, or after a complete one in a
+        file."""
         return not self._lines or (self._patient and _whole(self._source()))
 
     def feed(self, line: str) -> list[str]:
-        """Returns the blocks that end with this line: none, one, or two (the previous one and itself)."""
+        """Takes one more line of Python and returns the blocks that end with it. None, one, or two: the previous one
+        and itself."""
         ended = []
         if self._lines and not GOES_ON.match(line) and _whole(self._source()):
             ended.append(self._take())
@@ -50,7 +53,7 @@ class Blocks:
         return ended
 
     def rest(self) -> list[str]:
-        """Returns the block that the end of input completes, if any."""
+        """Returns the block of Python that the end of input completes, if any, in a list."""
         return [self._take()] if self._source().strip() else []
 
     def drop(self) -> None:
@@ -83,7 +86,7 @@ def _complete(source: str) -> bool:
 
 
 def shown_value(source: str) -> str:
-    """Returns the code changed so that a single expression shows its value, as at Python's prompt."""
+    """Returns Python code changed so that a single expression shows its value, as at Python's prompt."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -97,7 +100,7 @@ def shown_value(source: str) -> str:
 
 
 def as_typed(traceback: str, block: str) -> str:
-    """Returns a traceback with the lines as typed, instead of those that `shown_value` sent."""
+    """Replaces the code lines in a traceback by those that the person typed, which `shown_value` had changed."""
     lines = block.splitlines()
 
     def typed(found: re.Match[str]) -> str:

@@ -24,7 +24,8 @@ Question = Callable[[BrokerClient, Callable[[A | SandboxError], None]], None]
 
 
 def asked(path: Path, question: Question[A]) -> A:
-    """Sends the broker one request. Raises AssayError without a broker, and the broker's own error."""
+    """Sends the running broker one request, and returns the answer. Raises AssayError without a broker, and the
+    broker's own error."""
     if not listening(path):
         raise no_broker(path)
     answer: Future[A | SandboxError] = Future()

@@ -122,7 +122,8 @@ def leave(
 def _take_part(
     context: typer.Context, data: Path | None, interface: str | None, name: str, *, address: str = "", port: int = PORT
 ) -> None:
-    """Runs a cluster node; without `address` this machine is the first."""
+    """Makes this machine a node of a cluster until it leaves or is interrupted; without `address` it is the first
+    node."""
     from pydantic import ValidationError
 
     from appliance.cli.shell.broker_target import find

@@ -38,8 +38,8 @@ GUEST_FOLDERS = ("/work/", "/tmp/")  # noqa: S108 - the guest's
 
 
 def for_hours(known: Limits, rules: ResourceRules) -> Limits:
-    """Widens limits, within the policy, for a person at a prompt: each line is a call and a snapshot, and the person
-    can stop slow ones."""
+    """Widens sandbox limits, within the policy, for a person at a prompt. There each line is a call and a snapshot, and
+    the person can stop slow ones."""
     most = places.most_of(rules)
     wider = {name: max(getattr(known, name), min(least, most.get(name, least))) for name, least in AT_A_PROMPT.items()}
     return known.model_copy(update=wider)
@@ -71,12 +71,13 @@ class SandboxRun(FrozenModel):
     )
 
     def pairs(self) -> list[tuple[Path, str]]:
-        """Returns host and guest paths to copy. Raises BadParameter for a missing source or an invalid target."""
+        """Returns host and guest paths of the files to copy into a sandbox. Raises BadParameter for a missing source or
+        an invalid target."""
         return [_pair_of(text) for text in self.files]
 
     def limits(self, target: BrokerTarget, known: Limits | None = None) -> Limits:
-        """Returns the configured limits, or `known`, with those of the command line. Raises BadParameter, and
-        AssayError (4) beyond the policy's bounds."""
+        """Returns a sandbox's limits: the configured ones, or `known`, with those of the command line. Raises
+        BadParameter, and AssayError (4) beyond the policy's bounds."""
         known = known or target.settings.limits
         values: dict[str, Any] = known.model_dump()
         asked: dict[str, tuple[str, Any]] = {}
@@ -105,7 +106,8 @@ class SandboxRun(FrozenModel):
 
 
 def source_of(file: Path | None, code: str | None) -> str:
-    """Reads the Python to run. Raises BadParameter unless exactly one source was given, UsageError if unreadable."""
+    """Returns the Python code to run: `code` itself, or the file's text. Raises BadParameter unless exactly one source
+    was given, UsageError if unreadable."""
     if (file is None) == (code is None):
         raise typer.BadParameter("give exactly one of a file, `-` for standard input, and -c CODE")
     return code if code is not None else text_of(str(file), "FILE", MAX_CODE_BYTES)
@@ -121,8 +123,8 @@ def _pair_of(text: str) -> tuple[Path, str]:
 
 
 def copy_in(box: Sandbox, host: Path, guest: str) -> int:
-    """Copies a file, or a folder of plain files, and returns their number. Raises BadRequestError for unsupported
-    files."""
+    """Copies a file, or a folder of plain files, into a sandbox and returns their number. Raises BadRequestError for
+    unsupported files."""
     from runtime.errors import BadRequestError
 
     if host.is_dir():

@@ -49,7 +49,7 @@ def help_lines(text: str) -> str:
 
 
 class ReplCommands:
-    """The shell's sandboxes, and the current one."""
+    """Colon commands of the sandbox shell, with its sandboxes and the current one."""
 
     def __init__(self, pool: SessionPool, limits: Limits, first: ReplSession, write: Say) -> None:
         self._pool, self._limits, self._write = pool, limits, write
@@ -70,7 +70,8 @@ class ReplCommands:
         return len(self.sessions) > 1
 
     def do(self, line: str) -> bool:
-        """Runs a command; returns False to leave the shell. Raises SandboxError and OSError on failure."""
+        """Runs a colon command of the shell; returns False to leave the shell. Raises SandboxError and OSError on
+        failure."""
         try:
             name, *arguments = shlex.split(line.removeprefix(":"))
         except ValueError as error:

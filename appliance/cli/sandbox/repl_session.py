@@ -37,8 +37,8 @@ class ReplSession:
         self._keeps = True
 
     def run(self, code: str, show: Callable[[CallResult], None]) -> None:
-        """Runs a block and shows its result; reports the sandbox's state if the call was stopped. Raises SandboxError
-        if no replacement sandbox is available."""
+        """Runs a block of Python in the sandbox and shows its result. Reports the sandbox's state if the call was
+        stopped. Raises SandboxError if no replacement sandbox is available."""
         self._keep()
         try:
             result = self._interruptible(code)
@@ -53,7 +53,7 @@ class ReplSession:
             self._again(f"the call ended its sandbox ({result.status.value})")
 
     def undo(self) -> bool:
-        """Restores the state before the last block; returns False without one."""
+        """Restores the sandbox's state before the last block; returns False without one."""
         if self._before is None:
             return False
         self.box.restore(self._before)
@@ -66,8 +66,8 @@ class ReplSession:
             self._forget()
 
     def _interruptible(self, code: str) -> CallResult:
-        """Runs the call on another thread, so that this one receives Ctrl-C; an interrupted call ends with its
-        sandbox."""
+        """Runs code in the sandbox on another thread, so that this one receives Ctrl-C. An interrupted call ends with
+        its sandbox."""
         answer: Future[CallResult] = Future()
 
         def call() -> None:
@@ -93,7 +93,7 @@ class ReplSession:
             return False
 
     def _again(self, why: str) -> None:
-        """Replaces a lost sandbox."""
+        """Replaces a lost sandbox by one with its last kept state, and reports the reason and what was lost."""
         self.box.close()
         self.box = self._pool.sandbox(self._limits, snapshot=self._before, caller=CALLER, priority=Priority.JOB)
         if self._before is None:

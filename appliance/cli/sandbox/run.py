@@ -35,7 +35,7 @@ Pairs = Sequence[tuple[Path, str]]
 def run_once(
     target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
 ) -> ExitCode:
-    """Runs the code and shows its output. Raises the runtime's errors if it could not be run."""
+    """Runs code in a sandbox once, and shows its output. Raises the runtime's errors if it could not be run."""
     files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need their own sandbox: omit --tier", param_hint="--tier")
@@ -56,15 +56,15 @@ def run_once(
 
 
 def for_one(target: BrokerTarget) -> Limits:
-    """Returns limits with more time per call, within the policy, since a person waits and can stop it; a first import
-    of a large library on a busy machine must not time out."""
+    """Returns sandbox limits with more time per call, within the policy, since a person waits and can stop it. A first
+    import of a large library on a busy machine must not time out."""
     known = target.settings.limits
     seconds = max(known.call_seconds, min(ONE_CALL_SECONDS, target.resources.max_call_seconds))
     return known.model_copy(update={"call_seconds": seconds})
 
 
 def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
-    """Runs the code, and keeps a durable snapshot of the sandbox on success."""
+    """Runs code in a sandbox, and on success keeps a durable snapshot of it and prints the snapshot's name."""
     files, limits = asked.pairs(), asked.limits(target, for_one(target))
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with (
@@ -93,7 +93,7 @@ def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def sandbox(pool: Sessions, limits: Limits, snapshot: SnapshotId | None, files: Pairs) -> Iterator[Sandbox]:
-    """Opens an own sandbox with these files for the block."""
+    """Opens a sandbox for the block, from a snapshot if one is given, and copies these files into it."""
     box = pool.sandbox(limits, snapshot=snapshot, caller=CALLER, priority=Priority.JOB)
     with contextlib.closing(box):
         for host, guest in files:
@@ -126,7 +126,7 @@ def show_output(result: CallResult, *, raw: bool) -> None:
 
 
 def complain_of(result: CallResult) -> None:
-    """Reports a failed call on standard error."""
+    """Reports a failed sandbox call on standard error: its traceback and status."""
     if result.status is CallStatus.OK:
         return
     if sys.stdout.isatty() and result.output and not result.output.endswith("\n"):

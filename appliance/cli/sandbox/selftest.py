@@ -40,7 +40,8 @@ ALL = "all"
 
 
 def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None, as_json: bool) -> ExitCode:
-    """Runs the checks; returns 1 if one failed. Raises BadParameter if no check's name contains the text."""
+    """Runs the sandbox conformance checks and prints them; returns 1 if one failed. Raises BadParameter if no check's
+    name contains `named`."""
     wanted = backends(target, backend)
     checks = [check for check in chosen(quick=quick) if named is None or named in check.name]
     if not checks:
@@ -58,7 +59,8 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
 
 
 def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
-    """Returns the backends to examine. Raises AssayError (4) for one that the policy does not use."""
+    """Returns the sandbox backends that this name selects. Raises AssayError (4) for one that the policy does not
+    use."""
     if name == ALL:
         return target.allowed
     wanted = backend_named(name)
@@ -72,7 +74,8 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
 
 
 def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json: bool) -> ExitCode:
-    """Measures one backend, by default that of model code. Raises AssayError (4) if the policy's bounds are too low."""
+    """Measures and prints the costs of one sandbox backend, by default that of model code. Raises AssayError (4) if the
+    policy's bounds are too low."""
     chosen = target.settings.backend if backend is None else backends(target, backend)[0]
     target.require_within(BENCH_LIMITS, dict.fromkeys(places.BOUNDED, "assay sandbox bench"))
     values: dict[str, object] = {
@@ -105,7 +108,7 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
 
 
 def _examined(settings: RuntimeSettings, backend: BackendName, checks: Sequence[ConformanceCheck]) -> list[CheckResult]:
-    """Runs all checks of a backend in one pool, with the limits that the suite is written for."""
+    """Runs these conformance checks of a sandbox backend in one pool, with the limits that the suite is written for."""
     results: list[CheckResult] = []
     own = settings.model_copy(update={"backend": backend, "limits": LIMITS})
     with sessions(own) as pool:

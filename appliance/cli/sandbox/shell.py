@@ -29,7 +29,8 @@ BANNER = "Python in a sandbox; `:help` lists the commands, Ctrl-C stops the runn
 
 
 def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, files: Pairs) -> ExitCode:
-    """Runs the shell until the end of input or `:quit`. Raises the runtime's errors if no sandbox is available."""
+    """Runs the interactive sandbox shell until the end of input or `:quit`. Raises the runtime's errors if no sandbox
+    is available."""
     start = None if snapshot is None else snapshot_named(snapshot)
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     with sessions(settings.model_copy(update={"limits": limits})) as pool:
@@ -45,27 +46,28 @@ def converse(settings: RuntimeSettings, limits: Limits, snapshot: str | None, fi
 
 
 class ShellCommands(Protocol):
-    """Handler of lines that begin with a colon, and owner of the Python session."""
+    """Handler of the sandbox shell's lines that begin with a colon, and owner of the Python session."""
 
     @property
     def now(self) -> ReplSession:
-        """The current sandbox. Raises BadRequestError without one."""
+        """The shell's current Python session in a sandbox. Raises BadRequestError without one."""
 
     @property
     def number(self) -> int:
-        """Number of the current sandbox; 0 is the first."""
+        """Number of the shell's current sandbox; 0 is the first."""
 
     @property
     def several(self) -> bool:
-        """True if there is more than one sandbox."""
+        """True if the shell has more than one sandbox."""
 
     def do(self, line: str) -> bool:
-        """Runs a command; returns False to leave the shell. Raises SandboxError and OSError on failure."""
+        """Runs a colon command of the shell; returns False to leave the shell. Raises SandboxError and OSError on
+        failure."""
 
 
 class Shell:
     def __init__(self, commands: ShellCommands, read: Callable[[str], str], *, at_terminal: bool) -> None:
-        """`read` takes a prompt and returns a line without its end; raises EOFError."""
+        """Creates an interactive shell. `read` takes a prompt and returns a line without its end; raises EOFError."""
         self._commands, self._read, self._at_terminal = commands, read, at_terminal
         self._blocks = Blocks(patient=not at_terminal)
 
@@ -125,7 +127,7 @@ class Shell:
 
 
 def read_line(prompt: str) -> str:
-    """Reads a line, with editing and history if readline is available."""
+    """Reads a line from the terminal, with editing and history if readline is available."""
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - importing it is what makes input() edit
     return input(prompt)

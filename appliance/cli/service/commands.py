@@ -117,7 +117,7 @@ def demo(
 
 
 def _must_be_writable(file: Path) -> None:
-    """Raises BadParameter before the demonstration's minutes, not after them."""
+    """Raises BadParameter if the demonstration's result file cannot be written: before its minutes, not after them."""
     if file.is_dir():
         raise typer.BadParameter(f"{file} is a folder", param_hint="--json")
     if not os.access(file.absolute().parent, os.W_OK):
@@ -208,7 +208,7 @@ def _show_status(found: Status) -> None:
 
 
 def _decided(found: Status) -> str:
-    """Formats the decision as one line; `assay model show` has the rest."""
+    """Formats the newest decision about a candidate as one line; `assay model show` has the rest."""
     from appliance.text.printable import printable
 
     decision = found.decision

@@ -216,7 +216,7 @@ def sessions_delete(
 
 
 def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
-    """Raises UsageError unless a person at a terminal agrees."""
+    """Asks a person at a terminal to confirm deleting all kept sessions. Raises UsageError unless the person agrees."""
     from appliance.errors import UsageError
 
     if as_json or not sys.stdin.isatty():

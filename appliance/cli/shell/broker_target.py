@@ -43,7 +43,7 @@ class BrokerTarget(NamedTuple):
     """Bounds of the policy."""
 
     def require_within(self, limits: Limits, asked: Mapping[str, str]) -> None:
-        """Raises AssayError (4) for limits beyond the policy's bounds; `asked` maps limits to options."""
+        """Raises AssayError (4) for sandbox limits beyond the policy's bounds; `asked` maps limits to options."""
         try:
             places.require_within(limits, self.resources, asked)
         except PolicyError as error:
@@ -56,7 +56,7 @@ def broker_path(context: typer.Context, data: Path | None) -> Path:
 
 
 def listening(path: Path) -> bool:
-    """True if a broker listens there. Raises AssayError if this user may not use it."""
+    """True if a broker listens on the socket at `path`. Raises AssayError if this user may not use it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         probe.settimeout(5.0)
         try:
@@ -83,7 +83,7 @@ def find(context: typer.Context, data: Path | None, *, ready: int | None = 0) ->
 
 
 def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
-    """Returns the target as `find` does, for settings already read."""
+    """Returns settings for a running broker or a private one, as `find` does, from a configuration already read."""
     from appliance.settings.policy_files import load_policy
 
     policy = load_policy(settings.data)
@@ -106,8 +106,8 @@ def for_settings(settings: Settings, *, ready: int | None = 0) -> BrokerTarget:
 
 
 def for_code(context: typer.Context, data: Path | None, backend: str | None) -> BrokerTarget:
-    """Returns the target for a person's code: the policy's backend for model code, or gVisor if requested and in use.
-    Raises AssayError (4) for any other backend."""
+    """Returns broker settings for a person's code: the policy's backend for model code, or gVisor if requested and in
+    use. Raises AssayError (4) for any other backend."""
     from appliance.settings.policy_files import load_policy
 
     wanted = backend_named(backend) if backend is not None else None
@@ -141,14 +141,14 @@ def no_broker(path: Path) -> AssayError:
 
 
 def sessions(settings: RuntimeSettings) -> Sessions:
-    """Opens a pool; close it."""
+    """Opens a pool of sandboxes; close it."""
     from runtime.sessions import Sessions
 
     return Sessions(settings)
 
 
 def patient_sessions(context: typer.Context, data: Path | None) -> Sessions:
-    """Opens a pool for foreign code, isolated as a person's code but with more time; close it."""
+    """Opens a pool of sandboxes for foreign code, isolated as a person's code but with more time; close it."""
     settings = for_code(context, data, None).settings
     limits = settings.limits.model_copy(
         update={"call_seconds": PATIENT_SECONDS, "memory_mib": max(512, settings.limits.memory_mib)}

@@ -33,7 +33,8 @@ def text_of(name: str, option: str, most: int = MOST_BYTES) -> str:
 
 
 def standard_input(option: str, most: int) -> bytes:
-    """Reads up to `most` + 1 bytes. Raises UsageError if standard input is closed or already read."""
+    """Reads up to `most` + 1 bytes from standard input. Raises UsageError, naming the option, if it is closed or
+    already read."""
     if sys.stdin is None or sys.stdin.closed:
         raise UsageError(
             f"{option}: standard input is closed or already read", "use `-` for one option only, and name a file"

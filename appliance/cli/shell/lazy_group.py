@@ -29,7 +29,7 @@ SHOWN = 40
 
 
 def speak_plainly(command: Any) -> None:
-    """Makes parameters of the command and its subcommands report errors with these messages."""
+    """Makes parameters of the command and its subcommands report invalid values in plain words."""
     for below in filter(None, getattr(command, "commands", {}).values()):
         speak_plainly(below)
     for parameter in command.params:
@@ -50,7 +50,7 @@ def _plain(process: Callable[[Any, Any], Any], parameter: Any) -> Callable[[Any,
 
 
 def in_words(error: BaseException | None) -> str:
-    """Returns a message for the first validation error; empty if there is none for its type."""
+    """Returns a plain message for the first of pydantic's validation errors; empty if none is defined for its type."""
     from appliance.text.printable import printable
 
     faults = getattr(error, "errors", None)
@@ -103,7 +103,7 @@ class CommandRow(NamedTuple):
 
 
 def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
-    """Returns a group with these commands."""
+    """Returns a command group that imports each of these commands only when it is used."""
 
     class LazyGroup(TyperGroup):
         def __init__(self, **given: Any) -> None:

@@ -19,7 +19,7 @@ USUAL_COLUMNS = 80
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """Returns the width of a terminal stream, or COLUMNS; None if not a terminal."""
+    """Returns the width of a terminal stream in columns, or COLUMNS; None if the stream is not a terminal."""
     if not stream.isatty():
         return None
     with suppress(ValueError):
@@ -49,18 +49,18 @@ def clipped(text: str, columns: int) -> str:
 
 
 def rows_of(widths: Iterable[int], columns: int) -> int:
-    """Returns the rows that lines of these widths take on a terminal of `columns` columns."""
+    """Returns the number of rows that lines of these widths take on a terminal of `columns` columns."""
     return sum(max(1, -(-width // columns)) for width in widths)
 
 
 class LiveLine:
-    """A line that `show` overwrites; an empty text clears it. Text is escaped."""
+    """A terminal line that `show` overwrites in place; an empty text clears it. Text is escaped."""
 
     def __init__(self) -> None:
         self._width = 0
 
     def show(self, stream: TextIO, text: str, columns: int) -> None:
-        """Draws the line; `columns` is the terminal's present width."""
+        """Overwrites the terminal line with a text, cut to fit; `columns` is the terminal's present width."""
         line = clipped(printable(text), columns - 1)
         broken = rows_of([self._width], columns) - 1
         stream.write("\r\x1b[K" + "\x1b[A\x1b[K" * broken + line)  # also with NO_COLOR: it is no colour

@@ -27,26 +27,26 @@ _BOUNDS = {"ge": "min", "le": "max"}
 
 
 def parameter_name(flag: str) -> str:
-    """Returns the command parameter of an option."""
+    """Returns the name of the command parameter for an option's flag."""
     return flag.removeprefix("--").replace("-", "_")
 
 
 def parameter(name: str, kind: Any, *, default: Any = None, **settings: Any) -> inspect.Parameter:
-    """Returns one option as a command parameter. `settings` are those of `typer.Option`; `flag` is its name."""
+    """Builds the command parameter of one option. `settings` are those of `typer.Option`; `flag` is its name."""
     flag = settings.pop("flag", f"--{name.replace('_', '-')}")
     annotation = Annotated[kind, typer.Option(flag, **settings)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def parameters_of(model: type[BaseModel], *, leave_out: Iterable[str] = ()) -> list[inspect.Parameter]:
-    """Returns options for a model's fields, in their order."""
+    """Returns command options for the fields of a pydantic model, in their order."""
     return [_of_field(name, field) for name, field in model.model_fields.items() if name not in leave_out]
 
 
 def with_options(
     options: Iterable[inspect.Parameter], *, doc: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds options to a command, which receives them as `**values`."""
+    """Returns a decorator that adds options to a command, which receives them as `**values`."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         own = inspect.signature(command, eval_str=True)
@@ -63,14 +63,15 @@ def with_options(
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the values that a person gave."""
+    """Returns the option values that a person gave, without None, False and empty lists."""
     return {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if _is_given(value)
     }
 
 
 def read_options(model: type[M], values: Mapping[str, Any], *, known: Mapping[str, Any] | None = None) -> M:
-    """Returns the model with the given values over `known`. Raises BadParameter that names the option."""
+    """Builds the pydantic model of a command's options from the given values over `known`. Raises BadParameter that
+    names the option."""
     try:
         return model.model_validate({**(known or {}), **given(values)})
     except ValidationError as error:
@@ -106,7 +107,7 @@ def _of_field(name: str, field: FieldInfo) -> inspect.Parameter:
 
 
 def _kind_of(annotation: Any) -> tuple[Any, bool]:
-    """Returns the type of one value on the command line, and True if repeatable."""
+    """Returns the command-line type of one value of a field, and True if the option is repeatable."""
     origin = get_origin(annotation)
     if origin in (Union, UnionType):
         simple = [one for one in get_args(annotation) if one is not NoneType]

@@ -72,7 +72,7 @@ def tasksets(context: typer.Context, incomplete: str) -> list[str]:
 
 
 def _data(context: typer.Context) -> Path | None:
-    """Returns `--data` as typed, before or after the command."""
+    """Returns the folder of `--data` as typed, before or after the command; None if not given."""
     return context.params.get("data") or context.find_root().params.get("data")
 
 

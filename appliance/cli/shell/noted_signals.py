@@ -20,7 +20,8 @@ AFTER_SECONDS = 0.05
 
 
 def hear_again() -> None:
-    """Re-raises a KeyboardInterrupt that Python dropped in a finalizer or C callback. Uses the process's SIGALRM."""
+    """Makes Python re-raise, in the main thread, a KeyboardInterrupt that it dropped in a finalizer or C callback. Uses
+    the process's SIGALRM."""
     sys.unraisablehook = _dropped
 
 
@@ -45,7 +46,7 @@ CHILD_SECONDS = 20.0
 
 @contextmanager
 def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
-    """Turns SIGTERM and SIGHUP into SystemExit within the block; main thread only."""
+    """Turns SIGTERM and SIGHUP into SystemExit within the block, so that it is left in order. Main thread only."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
 
     def leave(number: int, _: object) -> None:
@@ -64,7 +65,7 @@ def left_by_signal(*, needs_terminal: bool) -> Iterator[None]:
 
 
 def run_child(command: Sequence[str]) -> int:
-    """Runs a child and returns its exit code; on an exception ends it first."""
+    """Runs a child process and returns its exit code; on an exception ends the child first."""
     with subprocess.Popen(command) as child:
         try:
             return child.wait()
@@ -104,7 +105,7 @@ class HeldInterrupt:
         return bool(self._seen)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Raises KeyboardInterrupt if one came and nothing else was raised."""
+        """Restores the signal handlers. Raises KeyboardInterrupt if Ctrl-C came and nothing else was raised."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self.came and kind is None:

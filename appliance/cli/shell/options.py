@@ -19,7 +19,8 @@ S = TypeVar("S", bound="ClientSettings")
 
 
 def _folder(text: str) -> Path:
-    """Rejects an empty name, which comes from an unset script variable and must not mean the current folder."""
+    """Returns the path of a folder option. Rejects an empty name, which comes from an unset script variable and must
+    not mean the current folder."""
     if not text:
         raise typer.BadParameter("the name of the folder is empty")
     return Path(text)
@@ -56,7 +57,7 @@ def settings_of(context: typer.Context, data: Path | None) -> Settings:
 
 
 def socket_of(context: typer.Context, data: Path | None) -> Path:
-    """Returns the daemon's socket. Raises ApiError if the named folder does not exist."""
+    """Returns the path of the daemon's socket. Raises ApiError if the named data folder does not exist."""
     settings, named = client_settings_of(context, data), data or context.find_root().obj
     if named is not None and settings.api.socket is None and not settings.data.exists():
         from appliance.client.failures import ApiError
@@ -91,7 +92,7 @@ def client_of(context: typer.Context, data: Path | None) -> ApiClient:
 
 
 def connection_of(context: typer.Context, data: Path | None) -> ApiConnection:
-    """Returns a bare connection for commands that do not need the client's messages."""
+    """Returns a bare connection to the control API, for commands that do not need the client's messages."""
     from appliance.client.connection import ApiConnection
 
     return ApiConnection(socket_of(context, data))

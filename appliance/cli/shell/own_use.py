@@ -14,7 +14,8 @@ KEY = "recipe.tasksets"
 
 
 def how_to_train(settings: Settings, name: str) -> list[str]:
-    """Returns lines for a person. `name` is the taskset's, own/NAME."""
+    """Returns lines that tell a person how a night comes to ask an owner's taskset. `name` is the taskset's,
+    own/NAME."""
     origin = settings.origins()[KEY]
     place = str(user_file()) if origin == "default" else origin
     wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])

@@ -31,12 +31,12 @@ PassphraseFile = Annotated[
 
 
 class MoreSignersError(Exception):
-    """Other people must sign, too; the message is the daemon's."""
+    """Other people must sign the statement, too; the message is the daemon's."""
 
 
 def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
-    """Sends a signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError after
-    saving the statement to `file` for other signers."""
+    """Sends a person's signed statement, removes `file` and returns the answer. Raises ApiError, and MoreSignersError
+    after saving the statement to `file` for other signers."""
     try:
         answer = send(envelope)
     except ApiError as error:
@@ -49,7 +49,7 @@ def sent(send: Callable[[bytes], T], envelope: bytes, file: Path) -> T:
 
 
 class SigningOptions(FrozenModel):
-    """Options of every command that signs."""
+    """Options of every command with which a person signs."""
 
     name: str | None = Field(
         None,
@@ -68,11 +68,12 @@ class SigningOptions(FrozenModel):
     )
 
     def person_key(self) -> PersonKey:
-        """Returns the key that the options name. Raises KeyFileError."""
+        """Returns the person's key that the options name. Raises KeyFileError if it is missing or ambiguous."""
         return find_key(keys_folder(os.environ), self.key, self.name)
 
     def signer(self, key: PersonKey | None = None) -> Signer:
-        """Unlocks the key; asks for the passphrase up to three times unless a file has it. Raises KeyFileError."""
+        """Unlocks a person's key for signing; asks for the passphrase up to three times unless a file has it. With
+        --agent, ssh-agent signs. Raises KeyFileError."""
         key = key or self.person_key()
         if self.agent:
             return agent_signer(key.public, os.environ)
@@ -86,7 +87,8 @@ class SigningOptions(FrozenModel):
         raise AssertionError("the last try returns or raises")
 
     def confirmed(self, what: str, expected: str) -> None:
-        """Calls `confirm` with the options' confirmation."""
+        """Asks a person to confirm `what` by typing digits, unless --confirm gives them. Raises KeyFileError if they
+        differ."""
         confirm(what, expected, self.confirm)
 
 
@@ -110,8 +112,8 @@ def passphrase(prompt: str, file: Path | None, *, twice: bool = False) -> str:
 
 
 def confirm(what: str, expected: str, given: str | None, *, script: str = "") -> None:
-    """Raises KeyFileError unless the first `DIGITS` characters of `expected` were typed or given. `script` is the
-    option for scripts if not `--confirm`."""
+    """Asks a person to confirm `what` by typing. Raises KeyFileError unless the first `DIGITS` characters of `expected`
+    were typed or given. `script` is the option for scripts if not `--confirm`."""
     wanted = expected[:DIGITS]
     if given is None:
         if not sys.stdin.isatty():

@@ -83,7 +83,7 @@ def cli_page() -> str:
 
 
 def _helps(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
-    """Yields the words and the help text of the program and of every command that is not a group."""
+    """Yields name and help text of a program, and of each of its commands that is not a group."""
     context = command.make_context(name, [], parent=parent, resilient_parsing=True)
     context.terminal_width = context.max_content_width = 110
     names = command.list_commands(context) if hasattr(command, "list_commands") else []
@@ -94,7 +94,7 @@ def _helps(command: Any, name: str, parent: Any) -> Iterator[tuple[str, str]]:
 
 
 def ledger_page() -> str:
-    """Returns the Markdown page of every table with its columns."""
+    """Returns the Markdown page of every ledger table with its columns."""
     from appliance.ledger.tables import METADATA
 
     parts = [_LEDGER_HEAD]

@@ -76,7 +76,7 @@ def logs(
 
 
 def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iterator[str | None]:
-    """Yields the newest events and all later ones, one line each; None whenever no further one exists yet."""
+    """Yields the daemon's newest events and all later ones, one line each; None whenever no further one exists yet."""
     after = max(0, api.status().last_event - limit) if after is None else after
     while True:
         found = api.events(after=after)
@@ -88,7 +88,7 @@ def event_lines(api: ApiClient, limit: int, *, after: int | None = None) -> Iter
 
 
 def event_line(event: Event) -> str:
-    """Formats an event as a line; a training step shows only its main figures, the screen *Learning* all."""
+    """Formats a daemon event as a line; a training step shows only its main figures, the screen *Learning* all."""
     if event.kind == "step":
         told = [form.format(event.figures[name]) for name, form in OF_A_STEP.items() if name in event.figures]
     else:
@@ -98,7 +98,7 @@ def event_line(event: Event) -> str:
 
 
 def _on_disk(data: Path, source: LogSource, limit: int) -> Iterator[str | None]:
-    """Yields the same lines without the daemon. Raises LedgerError."""
+    """Yields the lines of `assay logs` from the data folder, without the daemon. Raises LedgerError."""
     from appliance.daemon.processes.child_log import log_part
     from appliance.ledger.read_only import ReadOnlyLedger
 

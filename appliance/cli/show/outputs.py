@@ -17,7 +17,7 @@ Form = Literal["document", "list", "lines"]
 
 
 class JsonOutput(NamedTuple):
-    """One printed document, list of documents, or stream of documents one per line."""
+    """Output of a command with `--json`: one document, a list of documents, or a stream of documents one per line."""
 
     place: str
     """`module:Class`."""
@@ -30,7 +30,7 @@ class JsonOutput(NamedTuple):
         return self.place.partition(":")[2]
 
     def type(self) -> Any:
-        """Returns the loaded model."""
+        """Imports and returns the model of a printed document; for a list, the type of the list."""
         module, _, name = self.place.partition(":")
         found: Any = getattr(importlib.import_module(module), name)
         return list.__class_getitem__(found) if self.form == "list" else found
@@ -181,8 +181,8 @@ OUTPUTS: dict[str, tuple[JsonOutput, ...]] = {
 
 
 def schema_of(command: str) -> dict[str, Any]:
-    """Returns the JSON Schema of a command's output, or of one line of a stream. Unknown fields are allowed, because
-    fields may be added. Raises KeyError."""
+    """Returns the JSON Schema of a command's `--json` output, or of one line of a stream. Unknown fields are allowed,
+    because fields may be added. Raises KeyError if it has none."""
     outputs = OUTPUTS[command]
     types = [output.type() for output in outputs]
     shape: Any = types[0]
@@ -193,7 +193,7 @@ def schema_of(command: str) -> dict[str, Any]:
 
 
 def _open(value: Any) -> Any:
-    """Returns the schema without `additionalProperties: false`."""
+    """Returns a JSON Schema without `additionalProperties: false`, at any depth."""
     if isinstance(value, dict):
         return {
             name: _open(one) for name, one in value.items() if not (name == "additionalProperties" and one is False)

@@ -32,7 +32,7 @@ _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
 
 
 def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
-    """Prints one JSON document; ASCII only, so that no text in it can control a terminal."""
+    """Prints records as one JSON document; ASCII only, so that no text in it can control a terminal."""
     if isinstance(value, BaseModel):
         content: object = value.model_dump(mode="json", by_alias=True)
     else:
@@ -41,24 +41,24 @@ def show_json(value: BaseModel | Sequence[BaseModel]) -> None:
 
 
 def show_json_line(value: BaseModel) -> None:
-    """Prints one line of JSON among several; ASCII only."""
+    """Prints a record as one line of JSON among several; ASCII only."""
     typer.echo(json.dumps(value.model_dump(mode="json", by_alias=True), ensure_ascii=True))
 
 
 def show_progress(text: str) -> None:
-    """Overwrites a line on standard error if that is a terminal; an empty text clears it."""
+    """Overwrites the progress line on standard error if that is a terminal; an empty text clears it."""
     columns = columns_of(sys.stderr)
     if columns is not None:
         _PROGRESS.show(sys.stderr, text, columns)
 
 
 def show_line(text: str, *, indent: int | None = None, used: int = 0) -> None:
-    """Prints one line, wrapped between words on a terminal."""
+    """Prints one escaped line, wrapped between words on a terminal."""
     typer.echo(wrapped(printable(text), columns_of(sys.stdout), indent=indent, used=used))
 
 
 def age_text(seconds: float) -> str:
-    """Formats seconds as `42 s`, `12 min`, `30 h` or `4 d`."""
+    """Formats a duration in seconds as `42 s`, `12 min`, `30 h` or `4 d`."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
@@ -66,7 +66,7 @@ def age_text(seconds: float) -> str:
 
 
 def show_fields(fields: Iterable[tuple[str, object]]) -> None:
-    """Prints aligned `name  value` lines; skips None and ""."""
+    """Prints aligned `name value` lines; skips fields that are None or empty."""
     rows = [(name, printable(str(value))) for name, value in fields if value is not None and value != ""]
     width = max((len(name) for name, _ in rows), default=0)
     columns = columns_of(sys.stdout)
@@ -83,13 +83,10 @@ def show_table(
     narrow: Mapping[str, Callable[[str], str] | None] = NO_CHANGES,
     whole: bool = False,
 ) -> None:
-    """Prints a line per row. In a pipe nothing is cut.
-
-    On a terminal of `screen` columns (default: its own) the widest cells are cut until a line fits, but never the first
-    column, which other commands take as input, nor times; if that leaves too little, the last other column is dropped.
-    Before that, `narrow` gives shorter cells by heading, or None to drop a column. With `whole` nothing is cut: the
-    last column moves below its line instead.
-    """
+    """Prints a table, a line per row. In a pipe nothing is cut. On a terminal of `screen` columns (default: its own)
+    the widest cells are cut until a line fits, but never the first column, which other commands take as input, nor
+    times; if that leaves too little, the last other column is dropped. Before that, `narrow` gives shorter cells by
+    heading, or None to drop a column. With `whole` nothing is cut: the last column moves below its line instead."""
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     if not cells:
         typer.echo(empty)
@@ -123,7 +120,8 @@ def _line_width(widths: Sequence[int]) -> int:
 def _narrowed(
     lines: list[list[str]], narrow: Mapping[str, Callable[[str], str] | None], screen: int
 ) -> list[list[str]]:
-    """Returns the lines with shorter cells, dropping columns in order until the rest is readable."""
+    """Returns a table's lines with the shorter cells that `narrow` gives, dropping columns in order until the rest is
+    readable."""
     headings = lines[0]
     shorter = {headings.index(name): short for name, short in narrow.items() if short is not None}
     made = [

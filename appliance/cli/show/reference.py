@@ -41,7 +41,7 @@ _FORMS = {"document": "", "list": "a list of ", "lines": "a line each: "}
 
 
 def definitions() -> dict[str, Any]:
-    """Returns the JSON Schema of every printed model and of the models inside, by name."""
+    """Returns the JSON Schema of every model printed with `--json`, and of the models inside, by name."""
     models = {output.place: _model(output) for outputs in OUTPUTS.values() for output in outputs}
     _, found = models_json_schema([(one, "serialization") for one in models.values()])
     return dict(sorted(found["$defs"].items()))
@@ -55,7 +55,8 @@ def _model(output: JsonOutput) -> type[BaseModel]:
 
 
 def fields() -> list[str]:
-    """Returns one line per command and document, per field with its type, and per value of an enumeration."""
+    """Lists everything printed with `--json`. One line per command and document, per field with its type, and per value
+    of an enumeration."""
     printed = [
         f"{command}: {said_of(output)}".rstrip() for command, outputs in sorted(OUTPUTS.items()) for output in outputs
     ]
@@ -76,7 +77,7 @@ def _parts(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def type_of(schema: dict[str, Any]) -> str:
-    """Describes a schema in a few words; a model by its name."""
+    """Describes a JSON Schema in a few words; a model by its name."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(_REF)
     for several in ("anyOf", "oneOf"):
@@ -97,7 +98,7 @@ def type_of(schema: dict[str, Any]) -> str:
 
 
 def page() -> str:
-    """Returns the Markdown page: a line for each command, and a table for each model."""
+    """Returns the Markdown page on `--json` output: a line for each command, and a table for each model."""
     made = [_HEAD, "\n## Commands\n\n| command | prints |\n|---|---|\n"]
     for command, outputs in OUTPUTS.items():
         made.append(f"| `{command}` | {'; '.join(map(_linked, outputs))} |\n")

@@ -53,7 +53,7 @@ def ls(
 
 
 def _nothing(api: ApiClient, where: RolloutFilter) -> str:
-    """Returns the reason for an empty list, with the known tasksets if one was named."""
+    """Returns the reason why a list of rollouts is empty, with the known tasksets if one was named."""
     if where == RolloutFilter():
         return "no rollout yet: start a cycle with `assay cycle start`"
     if where.family is None:
@@ -101,7 +101,7 @@ def show_detail(detail: RolloutDetail) -> None:
 
 
 def _tokens(one: RolloutView) -> str:
-    """Formats the number of tokens; empty if they are no longer kept."""
+    """Formats the number of an attempt's tokens; empty if they were dropped."""
     return f"{one.tokens} tokens, " if one.tokens else ""
 
 

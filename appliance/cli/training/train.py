@@ -87,7 +87,8 @@ def train(
 
 
 def _require_conversations(recipe: StagedRecipe) -> None:
-    """Raises TraceError for a line that a later stage could not read."""
+    """Reads the conversation files of a recipe's stages. Raises TraceError for a line that a later stage could not
+    read."""
     named = [(stage, recipe.files[stage.file]) for stage in recipe.stages if stage.file]
     if not named:
         return
@@ -119,13 +120,13 @@ def _started(api: ApiClient, recipe: StagedRecipe, seed: int | None) -> Cycle:
 
 
 def _own(cycles: Iterable[Cycle], recipe: StagedRecipe) -> list[Cycle]:
-    """Returns the cycles of this recipe in its present form."""
+    """Returns the cycles that train by this recipe in its present form."""
     return [one for one in cycles if one.plan.get("named", {}).get("digest") == recipe.digest]
 
 
 def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
-    """Resumes the unfinished cycle of this recipe, which a daemon also does by itself, or else the newest one that was
-    set aside."""
+    """Resumes the unfinished cycle of this recipe, or else the newest one that was set aside. A daemon also resumes the
+    unfinished one by itself."""
     from appliance.errors import AssayError, ExitCode
     from appliance.records.cycles import CycleState
 
@@ -150,8 +151,8 @@ def _resumed(api: ApiClient, recipe: StagedRecipe) -> Cycle:
 
 
 def _say_scaled(recipe: StagedRecipe, settings: Settings) -> None:
-    """Reports scaling by free memory, and stages that do not fit, on standard error. The daemon may read models that
-    this user cannot."""
+    """Reports on standard error how free memory scaled a recipe, and which stages do not fit. The daemon may read
+    models that this user cannot."""
     from appliance.errors import AssayError
     from appliance.inference.engine import ModelError
     from appliance.planning.training_recipes import too_large

@@ -75,7 +75,7 @@ STATE = ToolSchema(
 
 
 class ForeignItem(FrozenModel):
-    """Item that a world plays."""
+    """Item of a foreign environment that a world plays."""
 
     name: str = Field(min_length=1, max_length=80)
     level: int = Field(ge=0, le=4)
@@ -95,7 +95,7 @@ class ForeignSetup(FrozenModel):
 
 @dataclass(frozen=True)
 class ForeignEnvironment:
-    """Worlds of one adapter; the guest's program is a file beside this one."""
+    """Environment that runs the worlds of one adapter; the guest's program is a file beside this one."""
 
     name: str
     version: int
@@ -117,12 +117,12 @@ class ForeignEnvironment:
         )
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns no files. Raises CurriculumError for an invalid setup."""
+        """Returns no files, because the world needs none. Raises CurriculumError for an invalid setup."""
         self.read(setup)
         return {}
 
     def read(self, setup: Mapping[str, Any]) -> ForeignSetup:
-        """Parses a setup. Raises CurriculumError if it is invalid."""
+        """Parses the setup of a foreign environment's world. Raises CurriculumError if it is invalid."""
         try:
             asked = ForeignSetup.model_validate(setup)
         except ValidationError as error:
@@ -138,7 +138,8 @@ class ForeignEnvironment:
         return ADAPTERS[self.name].installed(self.read(setup).package)
 
     def missing(self) -> str:
-        """Returns why the adapter cannot be used; empty if it takes packages, which each world checks."""
+        """Returns the reason why the adapter cannot be used here. Empty if it can, or takes an owner's package, which
+        each world checks."""
         adapter = ADAPTERS[self.name]
         return "" if adapter.takes_package else adapter.missing()
 

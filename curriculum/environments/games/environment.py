@@ -52,7 +52,7 @@ class GamesEnvironment:
         return f"{rules}\n\n{world}"
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns no files: the setup is the game. Raises CurriculumError for an invalid one."""
+        """Returns no files, because the setup is the game. Raises CurriculumError for an invalid game."""
         try:
             GameData.model_validate(setup)
         except ValidationError as error:

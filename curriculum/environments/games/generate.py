@@ -38,7 +38,7 @@ WALKS = 24
 
 
 def game(topic: str, level: int, rng: Random) -> GameSpec:
-    """Makes a game about a topic, with its solution."""
+    """Makes a game with hidden rules about a topic, with its solution."""
     while True:
         made = _attempt(topic, level, rng)
         if made is not None:
@@ -109,7 +109,8 @@ def _level(
 
 
 def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
-    """True if trivial play wins within the limit: one action, two or all in turn, or a random walk."""
+    """True if trivial play wins the game's first level within its limit. Tries one action, two or all in turn, and
+    random walks."""
     names, most = sorted(game.actions), game.limits[0]
     steps: Steps = {}
     in_turn = [(name,) for name in names] + [*permutations(names, 2), tuple(names)]
@@ -124,7 +125,8 @@ Steps = dict[tuple[GameState, str], GameState | None]
 
 
 def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -> bool:
-    """Plays rounds of the moves until the limit, or until a round begins in a state where one began before."""
+    """True if repeating these moves in turn wins the game's first level within `most` actions. Stops when a round
+    begins in a state where one began before."""
     state, begun, left = game.levels[0].start, set[GameState](), most
     while left > 0 and state not in begun:
         begun.add(state)
@@ -136,7 +138,8 @@ def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -
 
 
 def _walked(game: Game, steps: Steps, state: GameState, moves: Iterable[str]) -> GameState | None:
-    """Returns the state after all moves, or None as soon as the level is won."""
+    """Returns the state of the game's first level after all moves, or None as soon as it is won. Adds new steps to the
+    cache `steps`."""
     level: Level = game.levels[0]
     for name in moves:
         step = (state, name)

@@ -14,7 +14,7 @@ OBSTACLES = ("doors", "colours", "teleports", "tokens", "barriers", "boxes")
 
 
 class Drawing:
-    """Map under construction, cell by cell."""
+    """Map of a game's level under construction, cell by cell."""
 
     def __init__(self, rng: Random, rooms: int, height: int, widths: Sequence[int], *, wrap: bool) -> None:
         self.rng, self.height = rng, height
@@ -32,7 +32,8 @@ class Drawing:
         self.rows = rows
 
     def put(self, mark: str, room: int, *, near_wall: bool = True) -> tuple[int, int] | None:
-        """Puts a mark on a free cell of the room. Without `near_wall`, a box there can be pushed from all sides."""
+        """Puts a mark on a random free cell of the room, and returns the cell; None if none is free. Without
+        `near_wall`, a box there can be pushed from all sides."""
         free = [
             (row, column)
             for row in range(self.height)
@@ -46,11 +47,11 @@ class Drawing:
         return row, column
 
     def open(self, mark: str, room: int) -> None:
-        """Makes the opening between this room and the next one."""
+        """Puts `mark` into the wall between this room and the next one, at a random height."""
         self.rows[self.rng.randrange(1, self.height - 1)][self.columns[room].stop] = mark
 
     def text(self) -> str:
-        """Returns the rows, randomly mirrored."""
+        """Returns the map as text, a line per row, mirrored left to right at random."""
         lines = ["".join(row) for row in self.rows]
         return "\n".join(line[::-1] for line in lines) if self.rng.random() < 0.5 else "\n".join(lines)
 
@@ -65,7 +66,7 @@ def drawn(
     rng: Random, obstacles: Sequence[str], *, rooms: int, height: int, width: int, walls: float, pits: int, wrap: bool,
     falls: bool,
 ) -> str | None:  # fmt: skip
-    """Returns a map with the given number of rooms and each of these obstacles; None if something did not fit."""
+    """Draws a map of a game's level with these rooms and obstacles; None if something did not fit."""
     made = Drawing(rng, rooms, height, [rng.randint(width - 1, width + 1) for _ in range(rooms)], wrap=wrap)
     put: list[object] = []
     in_way = [obstacle for obstacle in obstacles if obstacle not in ("tokens", "boxes")]

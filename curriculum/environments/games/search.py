@@ -10,7 +10,8 @@ MOST_STATES = 4_000
 
 
 def shortest(game: Game, level: Level, most_states: int = MOST_STATES) -> list[str] | None:
-    """Returns the actions of one shortest solution; None if none is found within `most_states` states."""
+    """Returns the actions of one shortest solution of a game's level; None if none is found within `most_states`
+    states."""
     if not _may_be_won(level):
         return None
     names = {effect: name for name, effect in reversed(game.actions.items()) if effect != "nothing" or game.period}
@@ -31,8 +32,8 @@ def shortest(game: Game, level: Level, most_states: int = MOST_STATES) -> list[s
 
 
 def _may_be_won(level: Level) -> bool:
-    """True if the goal and all tokens are reachable with every door, gate and barrier open. Half of all drawn maps
-    fail, and this costs less than a search."""
+    """True if a level's goal and all tokens are reachable with every door, gate and barrier open. Half of all drawn
+    maps fail, and this costs less than a search."""
     reached, waiting = {level.start.place}, [level.start.place]
     while waiting:
         place = waiting.pop()

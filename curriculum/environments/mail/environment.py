@@ -55,7 +55,7 @@ class MailEnvironment:
         return Path(__file__).with_name("world.py").read_text()
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns the mailbox. Pure; raises CurriculumError for an invalid setup."""
+        """Returns the mailbox as the world's one file. Pure; raises CurriculumError for an invalid setup."""
         return {"mails.jsonl": file_of(setup)}
 
     def missing(self) -> str:

@@ -31,10 +31,9 @@ class Mail(NamedTuple):
 
 
 def address(name: str) -> str:
-    """Returns the e-mail address of a person of this company.
+    """Returns the e-mail address of an employee of the mailbox's company.
 
-    >>> address("Ada Berg")
-    'ada.berg@orbisol.example'
+    >>> address("Ada Berg") 'ada.berg@orbisol.example'
     """
     return f"{name.lower().replace(' ', '.')}@orbisol.example"
 
@@ -44,12 +43,13 @@ def day_number(number: int) -> str:
 
 
 def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
-    """Returns the setup of a world: the number of other messages, and the task's own."""
+    """Returns the setup of a mailbox world: seed, number of other messages, reserved names and the task's own
+    messages."""
     return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
 
 
 def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
-    """Returns all messages, by day. Raises CurriculumError for an invalid setup."""
+    """Returns all messages of a mailbox, by day. Raises CurriculumError for an invalid setup."""
     try:
         own = [Mail(*map(str, mail)) for mail in setup["mails"]]
         count, rng = int(setup["messages"]), Random(f"mail {int(setup['seed'])}")
@@ -67,12 +67,12 @@ def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
 
 
 def file_of(setup: Mapping[str, Any]) -> bytes:
-    """Returns the mailbox as JSON lines."""
+    """Returns the mailbox of a setup as JSON lines."""
     return "".join(f"{json.dumps(list(mail), ensure_ascii=False)}\n" for mail in mails_of(setup)).encode()
 
 
 def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]:
-    """Yields messages about other projects, companies and people, with facts like those asked about."""
+    """Yields `count` distracting messages, about projects, companies and people that are not reserved."""
     people = [name for first in FIRST for last in LAST if (name := f"{first} {last}") not in reserved]
     people = rng.sample(people, 120)
     projects = [one for one in PROJECTS if one not in reserved]

@@ -158,5 +158,5 @@ CLOSINGS = ("Best regards", "Kind regards", "Thanks", "Yours", "See you")
 
 
 def around(text: str, sender: str, rng: Random) -> str:
-    """Returns a message's body: a greeting, the text, and the sender."""
+    """Returns an e-mail's body: a greeting, the text, and the sender."""
     return f"{rng.choice(GREETINGS)}\n\n{text}\n\n{rng.choice(CLOSINGS)}\n{sender}"

@@ -62,7 +62,7 @@ class McpEnvironment:
         return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns no files. Raises CurriculumError for an invalid setup."""
+        """Returns no files, because the world needs none. Raises CurriculumError for an invalid setup."""
         self.read(setup)
         return {}
 
@@ -70,7 +70,7 @@ class McpEnvironment:
         return tuple(tool.as_schema for tool in self.read(setup).tools)
 
     def read(self, setup: Mapping[str, Any]) -> ServerSetup:
-        """Parses a setup. Raises CurriculumError if it is invalid."""
+        """Parses the setup of an MCP server's world. Raises CurriculumError if it is invalid."""
         try:
             return _read(json.dumps(dict(setup), sort_keys=True))
         except (ValueError, TypeError, RecursionError) as error:
@@ -79,11 +79,11 @@ class McpEnvironment:
             raise CurriculumError(problem, hint="make its tasks again: `assay curriculum adapter add mcp`") from error
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
-        """Returns the SDK's package set, with the owner's package that the setup names."""
+        """Returns the MCP SDK's package set, with the owner's package that the setup names."""
         return ADAPTERS[self.name].installed(self.read(setup).package)
 
     def missing(self) -> str:
-        """Returns an empty reason: each world checks its own package."""
+        """Returns an empty reason, so never refuses: each world checks its own package."""
         return ""
 
 

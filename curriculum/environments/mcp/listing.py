@@ -59,7 +59,7 @@ class _Said(FrozenModel):
 
 
 class ListedPage(FrozenModel):
-    """Page of a tool list as the guest reports it: hostile text."""
+    """Page of an MCP server's tool list as the guest reports it: hostile text."""
 
     digest: str = Field(pattern=r"^[0-9a-f]{64}$")
     count: int = Field(ge=1, le=MOST_TOOLS)
@@ -70,7 +70,7 @@ _PAGE = TypeAdapter(ListedPage)
 
 
 def read_page(text: str) -> ListedPage:
-    """Parses a page. Raises CurriculumError if it is not a list of tools."""
+    """Parses a page of an MCP server's tool list. Raises CurriculumError if it is not a list of tools."""
     try:
         return _PAGE.validate_json(text)
     except ValidationError as error:
@@ -78,7 +78,8 @@ def read_page(text: str) -> ListedPage:
 
 
 def listing_of(pages: Sequence[ListedPage]) -> ServerListing:
-    """Returns all tools of a server. Raises CurriculumError for a list that no model may see."""
+    """Joins the pages of an MCP server's tool list. Raises CurriculumError for a list that no model may see, or one
+    that changed between pages."""
     said = [tool for page in pages for tool in page.tools]
     if len({(page.digest, page.count) for page in pages}) != 1 or len(said) != pages[0].count:
         raise CurriculumError("the server's tool list is unusable: it changes while it is read")
@@ -119,7 +120,7 @@ def _refused(name: str, why: str) -> CurriculumError:
 
 
 def fault_in(tool: ServedTool) -> str:
-    """Returns why a model may not see this tool, in a sentence; empty if it may."""
+    """Returns the reason why a model may not see this tool of an MCP server; empty if it may."""
     what = f"the server's tool {tool.called[:40]!a}"
     if tool.name in TAKEN:
         return f"{what} has a reserved name"

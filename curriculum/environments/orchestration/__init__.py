@@ -66,7 +66,7 @@ class OrchestrationEnvironment:
         return "\n\n".join(here.with_name(name).read_text(encoding="utf-8") for name in ("services.py", "world.py"))
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns no files. Raises CurriculumError for an invalid setup."""
+        """Returns no files, because the world needs none. Raises CurriculumError for an invalid setup."""
         hint = f"give a seed, a day, and servers among {', '.join(SERVICES)}"
         try:
             asked = OrchestrationSetup.model_validate(setup)
@@ -80,13 +80,13 @@ class OrchestrationEnvironment:
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """Counts the seven failure modes of LiveMCP-101; see `failures`."""
+        """Counts the seven failure modes of LiveMCP-101 in a rollout's tool calls; see `failures`."""
         asked = OrchestrationSetup.model_validate(setup)
         steps = executed(asked.question, asked.seed, asked.day).steps
         return failure_modes(steps, calls, answered=answered, passed=passed)
 
     def packages(self, setup: Mapping[str, Any]) -> PackageSet | None:
-        """Returns the package set with the SDK, for guests alone."""
+        """Returns the installed package set with the MCP SDK; None if it is not installed."""
         return ADAPTERS["mcp"].installed()
 
     def missing(self) -> str:

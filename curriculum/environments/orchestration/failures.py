@@ -37,7 +37,8 @@ REFUSED = "arguments refused: "
 def failure_modes(
     steps: Sequence[PlanStep], calls: Sequence[MadeCall], *, answered: bool, passed: bool
 ) -> dict[str, int]:
-    """Counts each mode in a rollout; the first three and the last are 0 or 1."""
+    """Counts each failure mode of LiveMCP-101 in a rollout's tool calls. The first three and the last are 0 or 1.
+    `steps` are those of the question's plan."""
     wanted = {(step.server, step.tool) for step in steps}
     of_plan = {_key(step.server, step.tool, step.arguments) for step in steps}
     found = Counter(dict.fromkeys(MODES, 0))

@@ -38,7 +38,8 @@ class ExecutedPlan(NamedTuple):
 
 
 def executed(question: Question, seed: int, day: int) -> ExecutedPlan:
-    """Executes the plan of a day on the services themselves."""
+    """Executes a question's plan on the services themselves, and returns its answer and steps. `seed` and `day` fix the
+    services' data."""
     steps: list[PlanStep] = []
 
     def ask(server: str, tool: str, arguments: Mapping[str, Any]) -> Any:
@@ -54,7 +55,7 @@ def answer(question: Question, ask: Ask) -> int:
 
 
 def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
-    """Draws a question of that plan and level."""
+    """Draws an orchestration question of that plan and level: people, cities, product, amounts and currency."""
     people, cities = rng.sample(PEOPLE, 3), rng.sample(CITIES, 2)
     return {
         "plan": plan, "level": level, "people": people, "city": cities[0], "product": rng.choice(PRODUCTS),
@@ -63,7 +64,7 @@ def drawn(plan: str, level: int, rng: Random) -> dict[str, Any]:
 
 
 def _order(question: Question, ask: Ask) -> int:
-    """Computes the cost of an order in a currency: read, count, price and convert."""
+    """Computes the cost of an order in a currency by calls of the services: read, count, price and convert."""
     level, person = question["level"], question["people"][0]
     product, quantity, currency = question["product"], question["quantity"], question["currency"]
     city = question["city"]
@@ -90,7 +91,7 @@ def _order(question: Question, ask: Ask) -> int:
 
 
 def _trip(question: Question, ask: Ask) -> int:
-    """Computes a number from people's meetings: rain, distances and minutes."""
+    """Computes a number from people's meetings by calls of the services: rain, distances and minutes."""
     level, people = question["level"], question["people"]
     first = ask("calendar", "next_meeting", {"person": people[0]})
     if level == 0:

@@ -67,7 +67,8 @@ class ResearchEnvironment:
         return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns the pages of the edition. Raises CurriculumError."""
+        """Returns the file with all corpus pages of the setup's edition. Raises CurriculumError for an invalid
+        setup."""
         try:
             asked = ResearchSetup.model_validate(setup)
         except ValidationError as error:

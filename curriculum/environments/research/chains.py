@@ -36,7 +36,7 @@ class FactChain(NamedTuple):
 
 @dataclass(frozen=True)
 class ResearchCorpus:
-    """Edition of the corpus: its facts, and quiz pages that give answers away."""
+    """Edition of the research corpus: its facts, and quiz pages that give answers away."""
 
     edition: int
     graph: FactGraph
@@ -46,7 +46,7 @@ class ResearchCorpus:
 
     @property
     def first_quiz(self) -> int:
-        """Number of the first quiz page; the others follow."""
+        """Page number of the corpus's first quiz page; the other quiz pages follow."""
         return len(self.graph.entities) + len(self.graph.lists)
 
 
@@ -66,7 +66,7 @@ def research_corpus(edition: int) -> ResearchCorpus:
 
 
 def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
-    """Returns the fact that a hop takes from an entity; None unless exactly one exists."""
+    """Returns the fact that leads from an entity along one hop; None unless exactly one such fact exists."""
     if not hop.back:
         return (entity, hop.relation) if (entity, hop.relation) in graph.facts else None
     subjects = graph.subjects.get((hop.relation, entity), ())
@@ -74,12 +74,12 @@ def fact_of(graph: FactGraph, entity: int, hop: Hop) -> FactKey | None:
 
 
 def facts_of(graph: FactGraph, chain: FactChain) -> list[FactKey]:
-    """Returns a valid chain's facts, in order."""
+    """Returns the facts that a valid chain of hops takes, in order."""
     return [fact for _, fact in _way(graph, chain)]
 
 
 def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
-    """Returns the entity before each hop, and the fact that the hop takes."""
+    """Returns, for each hop of a chain, the entity before it and the fact that it takes."""
     found, now = [], chain.start
     for hop in chain.hops:
         fact = fact_of(graph, now, hop)
@@ -90,19 +90,19 @@ def _way(graph: FactGraph, chain: FactChain) -> list[tuple[int, FactKey]]:
 
 
 def value_of(graph: FactGraph, chain: FactChain) -> int:
-    """Returns the chain's value: a number, or the number of an entity."""
+    """Returns the value at the end of a chain of facts: a number, or the number of an entity."""
     subject, relation = facts_of(graph, chain)[-1]
     return subject if chain.hops[-1].back else graph.facts[subject, relation]
 
 
 def end_of(chain: FactChain) -> str:
-    """Returns the kind of the chain's value."""
+    """Returns the kind of value at the end of a chain of facts: year, count, or a kind of entity."""
     row = RELATIONS[chain.hops[-1].relation]
     return row.subject if chain.hops[-1].back else row.value
 
 
 def derivable(corpus: ResearchCorpus, chain: FactChain, without: Collection[int]) -> bool:
-    """True if the chain's value follows from the corpus without these pages."""
+    """True if the chain's final value follows from the corpus without the pages `without`."""
     return _follows(corpus, chain, _way(corpus.graph, chain), without)
 
 
@@ -126,7 +126,7 @@ def _follows(
 
 
 def giveaways(corpus: ResearchCorpus, chain: FactChain) -> list[int]:
-    """Returns the quiz pages that answer the chain, or a part of it that begins anywhere in it."""
+    """Returns the quiz pages that answer a chain of facts, or a part of it that begins anywhere in it."""
     return _given_away(corpus, chain, _way(corpus.graph, chain))
 
 
@@ -141,7 +141,7 @@ def _given_away(corpus: ResearchCorpus, chain: FactChain, way: list[tuple[int, F
 
 
 def needed_pages(corpus: ResearchCorpus, chain: FactChain, blocked: Collection[int]) -> list[int] | None:
-    """Returns the page of each hop if they are distinct and each is necessary for the value; None otherwise."""
+    """Returns the page of each hop if all are distinct and each is necessary for the chain's value; None otherwise."""
     return _needed(corpus, chain, _way(corpus.graph, chain), blocked)
 
 
@@ -163,7 +163,8 @@ def _needed(
 
 @lru_cache(1 << 14)
 def _steps(graph: FactGraph, entity: int, *, plain: bool) -> Sequence[Hop]:
-    """Returns the possible hops from an entity; with `plain`, those that its own page states."""
+    """Returns the possible hops from an entity along the corpus's facts; with `plain`, those that its own page
+    states."""
     kind = graph.entities[entity].kind
     steps = [
         Hop(row.name)
@@ -186,11 +187,9 @@ def drawn_chain(
     start: int | None = None,
     tries: int = _TRIES,
 ) -> FactChain:
-    """Draws a chain of `length` hops; in a corpus without quizzes, all are proved necessary.
-
+    """Draws a chain of `length` hops over the corpus's facts; in a corpus without quizzes, all are proved necessary.
     Its value is a number of the kind `end`, or an entity with a unique name that its question does not contain; with
-    `plain` the page of each hop's start states it. Raises LookupError if none is found.
-    """
+    `plain` the page of each hop's start states it. Raises LookupError if none is found."""
     graph = corpus.graph
     for _ in range(tries):
         first = rng.randrange(len(graph.entities)) if start is None else start
@@ -225,7 +224,7 @@ def _is_telling(graph: FactGraph, chain: FactChain, value: int) -> bool:
 
 
 def phrase(graph: FactGraph, chain: FactChain) -> str:
-    """Returns the chain's value as worded in a question."""
+    """Describes the value at the end of a chain of facts in words, for a question."""
     text = graph.entities[chain.start].described
     for hop in chain.hops:
         row = RELATIONS[hop.relation]

@@ -45,7 +45,8 @@ class ListPage(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class FactGraph:
-    """Facts of an edition. Pages are numbered: entities first, then lists. `fact_graph` caches one per edition."""
+    """Facts of one edition of the research corpus. Pages are numbered: entities first, then lists. `fact_graph` caches
+    one per edition."""
 
     country: str
     entities: Sequence[CorpusEntity]
@@ -93,7 +94,7 @@ def fact_graph(edition: int) -> FactGraph:
 
 
 def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
-    """Returns all entities, and the birth years of people, who are sorted by them."""
+    """Invents all entities of a corpus. Returns them, with the birth years of people, who are sorted by year."""
     made: list[CorpusEntity] = []
     taken: set[str] = set()
 
@@ -149,7 +150,7 @@ def _facts(
     years = [born[one] for one in people]
 
     def living(first: int, last: int) -> int | None:
-        """Returns a random person born in these years."""
+        """Returns a random person born from `first` to `last`; None if no person was."""
         low, high = bisect_left(years, first), bisect_left(years, last + 1)
         return people[rng.randrange(low, high)] if low < high else None
 

@@ -27,14 +27,16 @@ class FoundValue(NamedTuple):
 
 
 class ResearchOracle:
-    """Answers questions in one world. Raises LookupError for values that it does not find."""
+    """Answers questions in one world of research by its tools alone. Raises LookupError for values that it does not
+    find."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._read: dict[str, tuple[str, str]] = {}
 
     def value(self, phrase: str) -> FoundValue:
-        """Returns the value of a question's phrase."""
+        """Finds the value that a phrase of a question describes, by searching and reading pages. Raises LookupError if
+        it is not found."""
         for row in RELATIONS.values():
             for words, back in ((row.phrase, False), (row.only, True)):
                 before, _, behind = words.partition("{x}")
@@ -72,7 +74,7 @@ class ResearchOracle:
         raise LookupError(f"{row.name} of {now.text}")
 
     def _around(self, now: FoundValue, sentences: tuple[str, ...], listed: str) -> Iterator[tuple[str, str, str]]:
-        """Yields pages that may state a fact about the entity."""
+        """Searches for pages that may state a fact about the entity `now`; yields each once."""
         seen = {now.page}
         for words in (*sentences, listed, ""):
             telling = re.findall(r"\b\w{4,}", re.sub("{.}", " ", words))
@@ -85,7 +87,7 @@ class ResearchOracle:
         return _HIT.findall(self._call("search", {"query": query}))
 
     def _page(self, page: str) -> tuple[str, str]:
-        """Returns title and text of a page, all parts."""
+        """Reads all parts of a page through the world's tools, once. Returns its title and text."""
         if page not in self._read:
             parts: list[str] = []
             count = 1
@@ -108,8 +110,8 @@ def _value(found: re.Match[str], page: str) -> FoundValue:
 
 @cache
 def sentence(template: str, value: str) -> re.Pattern[str]:
-    """Returns a pattern for a sentence; its group `here` is the page's own name, if present. `value` is the kind of
-    `{o}`."""
+    """Returns a pattern that matches a sentence written from `template`. Its group `here` is the page's own name, if
+    present; `value` is the kind of `{o}`."""
     number = value in (YEAR, COUNT)
     text = re.escape(template).replace(r"\{", "{").replace(r"\}", "}")
     there = "{v}" in text or "{o}" not in text  # the value's page says it

@@ -74,7 +74,7 @@ def link(corpus: ResearchCorpus, entity: int) -> str:
 
 
 def number_text(value: int, relation: str, rng: Random) -> str:
-    """Returns digits; counts of 1,000 and more may have a comma."""
+    """Returns a number in digits; counts of 1,000 and more have a comma at random."""
     return f"{value:,}" if RELATIONS[relation].value == COUNT and rng.random() < 0.5 else str(value)
 
 

@@ -28,7 +28,7 @@ class Gaussian:
 
     @property
     def square(self) -> Fraction:
-        """Square of the distance from 0."""
+        """Square of the number's distance from 0."""
         return self.re**2 + self.im**2
 
     def inverse(self) -> Gaussian:

@@ -15,7 +15,7 @@ SIZES = (2, 2, 3, 3, 4)
 
 
 def _system(level: int, rng: Random) -> tuple[tuple[str, ...], list[Fraction], list[str]]:
-    """Draws names, solution and equations of a system with exactly one solution."""
+    """Draws a system of linear equations with exactly one solution: its names, the solution and the equations."""
     size = SIZES[level]
     below = 1 if level in (0, 2) else rng.choice((1, 2, 3))
     solution = [Fraction(nonzero(rng, 5 + 3 * level), below) for _ in range(size)]

@@ -39,7 +39,7 @@ def _definite(level: int, rng: Random) -> Item:
 
 
 def _antiderivative(level: int, rng: Random) -> Item:
-    """Draws the answer and differentiates it; its value at 0 makes it unique."""
+    """Asks for the antiderivative of a function with a given value at 0. The answer is drawn and differentiated."""
     k = nonzero(rng, 2 + level)
     u = p.written([0, k])
     poly = _drawn(1 + level // 2, 4 + level, rng)

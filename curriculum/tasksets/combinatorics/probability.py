@@ -14,7 +14,7 @@ NULLS = ("0", "1", "1/2")
 
 
 def sums_of_dice(count: int, sides: int) -> list[int]:
-    """Counts the throws of `count` dice by their sum, from 0 on."""
+    """Counts, for each sum from 0 on, the throws of `count` dice that have it."""
     ways = [1]
     for _ in range(count):
         ways = [

@@ -21,12 +21,12 @@ def applied(move: Affine, x: Fraction, y: Fraction) -> tuple[Fraction, Fraction]
 
 
 def _around(a: int, b: int, c: int, d: int, x: int, y: int) -> Affine:
-    """Returns a linear map with its fixed point moved to (x, y)."""
+    """Returns the affine map with linear part (a, b; c, d) that leaves (x, y) fixed."""
     return tuple(map(Fraction, (a, b, c, d, x - a * x - b * y, y - c * x - d * y)))  # type: ignore[return-value]
 
 
 def _move(level: int, rng: Random) -> tuple[str, Affine]:
-    """Draws a movement, in words and as numbers."""
+    """Draws a movement of the plane, in words and as numbers: rotation, reflection, shift or scaling."""
     limit = 2 + 2 * level
     x, y = (0, 0) if level == 0 else (rng.randint(-limit, limit), rng.randint(-limit, limit))
     kind = rng.choice(("turn", "mirror", "shift", "scale", "slope")[: 3 + (level > 0) + (level > 1)])

@@ -32,7 +32,7 @@ def _sides(level: int, rng: Random) -> tuple[int, int, int]:
 
 
 def sixteen_areas_squared(a: int, b: int, c: int) -> int:
-    """Returns sixteen times the square of the area (Heron)."""
+    """Returns sixteen times the squared area of the triangle with these sides (Heron)."""
     return (a + b + c) * (-a + b + c) * (a - b + c) * (a + b - c)
 
 

@@ -55,14 +55,14 @@ def _occurrences(level: int, rng: Random) -> Item:
 
 @cache
 def _with_sum(places: int, total: int) -> int:
-    """Counts the sequences of `places` digits with that sum."""
+    """Counts the sequences of `places` decimal digits whose sum is `total`."""
     if places == 0 or total < 0:
         return int(total == 0)
     return sum(_with_sum(places - 1, total - digit) for digit in range(10))
 
 
 def below(end: int, total: int) -> int:
-    """Counts the whole numbers from 0 on, below `end`, with that digit sum."""
+    """Counts the whole numbers from 0 on, below `end`, whose digit sum is `total`."""
     digits = [int(digit) for digit in str(end)]
     count, left = 0, total
     for at, digit in enumerate(digits):

@@ -27,7 +27,7 @@ def _nested(level: int, rng: Random) -> Item:
 
 
 def _expression(depth: int, level: int, rng: Random) -> tuple[str, Fraction]:
-    """Draws a bracketed expression with its value, which is not 0."""
+    """Draws a bracketed expression of fractions with its value, which is not 0."""
     if depth == 0:
         some = _some(level, rng)
         return f"({some})" if some.denominator > 1 else str(some), some

@@ -25,7 +25,7 @@ LETTERS = "abcdeinostAEST"
 
 @dataclass(frozen=True)
 class Step:
-    """One operation on the current value."""
+    """One operation of a step-by-step program on its current value."""
 
     name: str
     text: str
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Topic:
-    """Kind of function: some steps, then an end."""
+    """Kind of function to program: its possible steps, then an end."""
 
     name: str
     takes: str
@@ -120,7 +120,7 @@ TOPICS = {
 
 @dataclass(frozen=True)
 class Chain:
-    """Steps with their numbers: a small program."""
+    """Small program: steps with their numbers, applied in order."""
 
     links: tuple[tuple[Step, int], ...]
 
@@ -143,7 +143,7 @@ class Chain:
         return ",".join(f"{step.name} {k}" if step.numbers != (0, 0) else step.name for step, k in self.links)
 
     def shorter(self) -> list[Chain]:
-        """Returns the chains with one step left out."""
+        """Returns the programs with one of the steps left out."""
         return [Chain(self.links[:at] + self.links[at + 1 :]) for at in range(len(self.links))]
 
 
@@ -153,7 +153,8 @@ def drawn_chain(topic: Topic, steps: int, rng: Random) -> Chain:
 
 
 def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
-    """True if these tests fail every constant, the argument itself, and every program that leaves a step out."""
+    """True if tests with these arguments fail every constant, the argument itself, and every program that leaves a step
+    out."""
     right = [chain.run(argument) for argument in arguments]
     others = ([other.run(argument) for argument in arguments] for other in chain.shorter())
     return len({repr(one) for one in right}) > 2 and list(arguments) != right and all(one != right for one in others)
@@ -161,7 +162,7 @@ def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Tested:
-    """Chain with arguments that distinguish it from simpler programs."""
+    """Step-by-step program with test arguments that distinguish it from simpler programs."""
 
     topic: Topic
     chain: Chain
@@ -170,7 +171,7 @@ class Tested:
 
     @property
     def examples(self) -> str:
-        """Visible examples, a line each."""
+        """Visible tests as text, `f(argument) == result`, a line each."""
         return "\n".join(f"{FUNCTION}({one!r}) == {self.chain.run(one)!r}" for one in self.shown)
 
     @property
@@ -185,12 +186,13 @@ class Tested:
         )
 
     def fails(self, other: Chain) -> bool:
-        """True if a hidden test distinguishes the other chain from this one."""
+        """True if a hidden test distinguishes the other program from this one."""
         return any(other.run(one) != self.chain.run(one) for one in self.hidden)
 
 
 def tested_chain(topic: Topic, steps: int, rng: Random) -> Tested:
-    """Draws a chain of `steps` steps, plus an end if the topic has ends, with tests that distinguish it."""
+    """Draws a program of `steps` steps with tests that distinguish it from simpler ones. If the topic has ends, one is
+    added."""
     for _ in range(ATTEMPTS):
         chain = drawn_chain(topic, steps, rng)
         arguments = [*topic.edges, *(topic.draw(rng) for _ in range(SHOWN + HIDDEN - len(topic.edges)))]

@@ -42,7 +42,8 @@ def _chain(name: str, level: int, rng: Random) -> Item:
 
 
 def _loops(level: int, rng: Random) -> Item:
-    """Removes `1 + level // 2` values from a program with loops and choices, given in full in another notation."""
+    """Makes a task to complete a Python program that is also given in full in another notation. Removes `1 + level //
+    2` values from a program with loops and choices."""
     tested = tested_block(level, SHOWN, HIDDEN, rng)
     lines = tested.source.splitlines()
     places = [at for at, line in enumerate(lines) if " = " in line and at > 1]

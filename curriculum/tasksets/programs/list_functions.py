@@ -23,7 +23,7 @@ IDLE = tuple(f"def {FUNCTION}(x):\n    return {result}\n" for result in ("x", "0
 
 
 def wrong_tests(draft: TaskDraft, number: int) -> Spec:
-    """Returns the tests, each with an unrelated result of twenty digits."""
+    """Returns a program's tests, each with an unrelated result of twenty digits, so no honest program passes."""
     assert isinstance(draft.spec, ProgramSpec)
     wrong = tuple(
         each.model_copy(update={"expected": repr(IMPOSSIBLE + number + at), "visible": False})
@@ -35,7 +35,7 @@ def wrong_tests(draft: TaskDraft, number: int) -> Spec:
 def program_taskset(
     name: str, version: int, makers: dict[str, Callable[[int, Random], Item]], null_answers: tuple[str, ...] = IDLE
 ) -> TopicTaskset:
-    """Makes a taskset whose answers are programs in a fenced block, with their usual budget."""
+    """Makes a taskset whose answers are programs in a fenced block, with the usual budget of turns and tokens."""
     return TopicTaskset(
         name=name,
         version=version,
@@ -49,7 +49,7 @@ def program_taskset(
 
 
 def _made(name: str, level: int, rng: Random) -> Item:
-    """Makes a function of `level + 2` steps, plus an end if its topic has ends."""
+    """Makes a task to write a Python function of `level + 2` steps. If its topic has ends, one is added."""
     topic = TOPICS[name]
     tested = tested_chain(topic, level + 2, rng)
     end = "" if topic.ends else "It returns what is there then.\n"

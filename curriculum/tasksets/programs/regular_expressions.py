@@ -70,7 +70,7 @@ def _sign(sign: str) -> Part:
 
 
 def _codes(level: int, rng: Random) -> list[Part]:
-    """Makes consecutive pieces separated by signs."""
+    """Makes the pieces of a text to match: consecutive ones, separated by signs."""
     parts = [_part(rng)]
     for _ in range(1 + level):
         sign = rng.choice("-_:/")
@@ -79,7 +79,7 @@ def _codes(level: int, rng: Random) -> list[Part]:
 
 
 def _lists(level: int, rng: Random) -> list[Part]:
-    """Makes a head, and items repeated with a separator."""
+    """Makes the pieces of a text to match: a head, and items repeated with a separator."""
     item, sign, least = _part(rng), rng.choice(",;|"), 1 + rng.randrange(2)
     most = least + 1 + rng.randrange(2)
     listed = Part(
@@ -91,7 +91,7 @@ def _lists(level: int, rng: Random) -> list[Part]:
 
 
 def _choices(level: int, rng: Random) -> list[Part]:
-    """Makes one of two or three forms."""
+    """Makes one piece of a text to match that has one of two or three forms."""
     forms = [_codes(max(0, level - 1), rng) for _ in range(2 + level // 3)]
     said = "; or ".join(", then ".join(part.words for part in form) for form in forms)
     pattern = "|".join("".join(part.pattern for part in form) for form in forms)

@@ -26,7 +26,7 @@ _END = "End with the whole program in one fenced code block."
 
 
 def _faulty(tested: Tested, rng: Random) -> Chain:
-    """Returns the chain with one fault that a hidden test detects."""
+    """Returns the program with one fault that a hidden test detects."""
     links = tested.chain.links
     found = list(tested.chain.shorter())
     found += [Chain((*links[:at], links[at + 1], links[at], *links[at + 2 :])) for at in range(len(links) - 1)]
@@ -38,7 +38,7 @@ def _faulty(tested: Tested, rng: Random) -> Chain:
 
 
 def _runs(tested: Tested, chain: Chain) -> bool:
-    """True if the steps fit together: an end may only be the last step."""
+    """True if the steps of a program fit together: an end may only be the last step."""
     ends = tested.topic.ends
     return all(
         (step in ends) == (at == len(chain.links) - 1 and bool(ends)) for at, (step, _) in enumerate(chain.links)

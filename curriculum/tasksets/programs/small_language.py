@@ -21,7 +21,7 @@ Expression = int | str | tuple[str, "Expression", "Expression"]
 
 @dataclass(frozen=True)
 class Put:
-    """Assigns a value to a variable."""
+    """Statement that assigns a value to a variable."""
 
     variable: str
     value: Expression
@@ -29,7 +29,7 @@ class Put:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Repeats a block a constant number of times."""
+    """Statement that repeats a block a constant number of times."""
 
     count: int
     block: tuple[Statement, ...]
@@ -37,7 +37,7 @@ class Rounds:
 
 @dataclass(frozen=True)
 class Conditional:
-    """Runs one block or another, by a comparison."""
+    """Statement that runs one block or another, by a comparison."""
 
     left: Expression
     sign: str
@@ -51,8 +51,8 @@ Block = tuple[Statement, ...]
 
 
 def drawn_block(size: int, depth: int, rng: Random) -> Block:
-    """Draws `size` top-level statements, with loops and choices nested at most `depth` deep. The last one sets the
-    result."""
+    """Draws a program of `size` top-level statements, with loops and choices nested at most `depth` deep. The last one
+    sets the result."""
     statements = [_statement(depth, rng, looped=False) for _ in range(size - 1)]
     return (*statements, Put("c", ("+", ("*", "c", rng.randint(2, 9)), rng.choice("ab"))))
 
@@ -81,7 +81,7 @@ def _statement(depth: int, rng: Random, *, looped: bool) -> Statement:
 
 @dataclass(frozen=True)
 class Notation:
-    """Syntax in which programs are written."""
+    """Syntax in which programs of the small language are written."""
 
     name: str
     expression: Callable[[Expression], str]
@@ -213,7 +213,7 @@ BRACES = Notation(
 
 
 def compiled(source: str) -> Callable[..., int]:
-    """Returns the function of a Python program. Only for sources generated here."""
+    """Executes the source of a Python program, and returns its function. Only for sources generated here."""
     names: dict[str, Callable[..., int]] = {}
     exec(compile(source, "made here", "exec"), names)  # noqa: S102
     return names[FUNCTION]

@@ -57,7 +57,7 @@ def _item(
 
 
 def _recursions(level: int, rng: Random) -> Item:
-    """Makes a linear recurrence: solved by a loop, at higher levels by matrix powers."""
+    """Makes a task to speed up a recursive linear recurrence, by a loop or, at higher levels, by matrix powers."""
     order = 2 + (level > 1) + (level > 3)
     factors = [rng.randint(1, 9) for _ in range(order)]
     first = [rng.randint(0, 9) for _ in range(order - 1)] + [rng.randint(1, 9)]
@@ -96,7 +96,7 @@ def _recursions(level: int, rng: Random) -> Item:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Makes a sum of the numbers, or their squares, below n that leave certain remainders."""
+    """Makes a task to speed up a loop that adds numbers, or squares, below n that leave certain remainders."""
     modulus = rng.randint(5, 15) + 4 * level
     kept = sorted(rng.sample(range(modulus), 1 + level))
     squares = level >= 2
@@ -119,7 +119,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _pairs(level: int, rng: Random) -> Item:
-    """Makes a count of pairs, or triples, of numbers below n with a divisible sum."""
+    """Makes a task to speed up loops that count pairs, or triples, of numbers below n with a divisible sum."""
     count = 2 + (level > 2)
     modulus = rng.randint(5, 9) + 2 * level
     factors = [rng.randint(1, modulus - 1) for _ in range(count)]

@@ -40,7 +40,7 @@ Call = tuple[int, int]
 
 
 def evaluated(block: Block, a: int, b: int) -> int:
-    """Returns the program's result for these arguments."""
+    """Interprets a program of the small language; returns its result for these arguments."""
     values = {"a": a, "b": b, "c": 0}
     _run(block, values)
     return values["c"]
@@ -68,7 +68,8 @@ def _value(value: Expression, values: Mapping[str, int]) -> int:
 
 
 def neighbours(block: Block) -> Iterator[Block]:
-    """Yields programs with one change: a statement removed, a number raised, a sign flipped, blocks exchanged."""
+    """Yields variants of a program with one change: a statement removed, a number raised, a sign flipped, blocks
+    exchanged."""
     for at, one in enumerate(block):
         before, after = block[:at], block[at + 1 :]
         if len(block) > 1:
@@ -103,7 +104,7 @@ def _changed(value: Expression) -> Iterator[Expression]:
 
 @dataclass(frozen=True)
 class TestedBlock:
-    """Program with calls that distinguish it from most of its neighbours; the others may be equivalent."""
+    """Program with test calls that distinguish it from most programs with one change; the others may be equivalent."""
 
     block: Block
     shown: tuple[Call, ...]
@@ -119,12 +120,13 @@ class TestedBlock:
         return "\n".join(f"{FUNCTION}({a}, {b}) == {self.results[a, b]}" for a, b in self.shown)
 
     def noticed(self, other: Block) -> bool:
-        """True if a hidden call gives another result for the other program."""
+        """True if a hidden call gives another result for the other program than for this one."""
         return _differs(self.hidden, self.results, other)
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """Draws a program of that level, from 0, with calls that detect at least NOTICED of TRIED neighbours."""
+    """Draws a program of that level, from 0, with test calls. They detect at least NOTICED of TRIED programs with one
+    change."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)
         places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
@@ -141,7 +143,8 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
 
 
 def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
-    """True if these calls distinguish enough of the tried programs from the one with these results."""
+    """True if these calls give other results for enough of the tried programs; `results` are those of the right
+    program."""
     may_miss = len(tried) - NOTICED * len(tried)
     missed = 0
     for other in tried:

@@ -8,7 +8,8 @@ from verifiers.programs.spec import Example, ProgramSpec
 
 
 def numbers_spec(tested: TestedBlock) -> ProgramSpec:
-    """Returns the spec with the program's results for its calls; the shown ones are visible."""
+    """Returns the spec that tests submissions against a program's results for its calls; the shown calls are
+    visible."""
     tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
     return ProgramSpec(
         function=FUNCTION,

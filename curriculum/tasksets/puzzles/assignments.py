@@ -36,12 +36,12 @@ Holds = Callable[[Sequence[Order]], bool]
 
 
 def _belongs(sort: int, thing: int, people: Sequence[int]) -> Holds:
-    """True if one of these people has the thing."""
+    """Returns the condition that one of these people has the thing."""
     return lambda w: w[sort][thing] in people
 
 
 def _together(sort: int, thing: int, other: int, mate: int) -> Holds:
-    """True if both things have the same owner."""
+    """Returns the condition that both things have the same owner."""
     return lambda w: w[sort][thing] == w[other][mate]
 
 
@@ -55,7 +55,8 @@ def _apart(one: int, two: int, least: int, most: int) -> Holds:
 
 
 def _chosen(clues: Sequence[Clue], worlds: Sequence[Sequence[Order]], most: int) -> list[Clue] | None:
-    """Returns clues that leave one world, each of which excludes one; None if they leave more."""
+    """Picks clues in order until they leave one arrangement, each excluding at least one. None if that needs more than
+    `most` clues or cannot be reached."""
     kept: list[Clue] = []
     for clue in clues:
         left = [world for world in worlds if clue.holds(world)]
@@ -68,7 +69,7 @@ def _chosen(clues: Sequence[Clue], worlds: Sequence[Sequence[Order]], most: int)
 
 
 def _line(level: int, rng: Random) -> Item:
-    """Makes a puzzle of people in a row, from left to right."""
+    """Makes a puzzle about the order of people in a row, from left to right."""
     count = 4 + (level + 1) // 2 if level < 4 else 7
     names = rng.sample(PEOPLE, count)
     solution = rng.choice(_orders(count))
@@ -144,10 +145,8 @@ _SORTS = (
 
 
 def _grid(level: int, rng: Random) -> Item:
-    """Makes a puzzle in which each person has one thing of each kind.
-
-    Sizes range from four people and one kind to four people and three kinds.
-    """
+    """Makes a puzzle in which each person has one thing of each kind. Depending on the level there are three to five
+    people and one to three kinds."""
     count, sorts = ((4, 1), (3, 2), (4, 2), (5, 2), (4, 3))[level]
     names = sorted(rng.sample(PEOPLE, count))
     chosen = rng.sample(_SORTS, sorts)
@@ -187,7 +186,7 @@ def _grid_clues(
     names: Sequence[str], sorts: Sequence[tuple[str, str, str, Sequence[str]]], things: Sequence[Sequence[str]],
     solution: Sequence[Order], rng: Random,
 ) -> list[Clue]:  # fmt: skip
-    """Returns clues, few of them strong, so that many are needed."""
+    """Returns true clues about who has what, few of them strong, so that many are needed."""
     count = len(names)
     clues: list[Clue] = []
     strong: list[Clue] = []
@@ -218,7 +217,7 @@ def _grid_clues(
 
 
 def _schedule(level: int, rng: Random) -> Item:
-    """Makes a puzzle of talks at hours, by their order and distance."""
+    """Makes a puzzle about which talk is at which hour, by their order and distance."""
     count = 4 + (level + 1) // 2 if level < 4 else 7
     topics = rng.sample(TRADES, count)
     solution = rng.choice(_orders(count))

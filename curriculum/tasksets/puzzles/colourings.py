@@ -24,7 +24,7 @@ def _graph(count: int, share: float, rng: Random) -> Edges:
 
 
 def _colourings(count: int, edges: Edges, colours: int) -> Iterator[tuple[int, ...]]:
-    """Yields all colourings in lexicographic order."""
+    """Yields all colourings of a graph, in lexicographic order."""
     before = [[one for one, two in edges if two == at] for at in range(count)]
     found: list[int] = []
 
@@ -83,7 +83,7 @@ def _number(level: int, rng: Random) -> Item:
 
 
 def _first(level: int, rng: Random) -> Item:
-    """Asks for the lexicographically first colouring, in a graph where greedy colouring fails if one is found."""
+    """Asks for a graph's lexicographically first colouring, if possible in a graph where greedy colouring fails."""
     count, colours = 6 + level, 3
     fallback = None
     for _ in range(200):
@@ -113,7 +113,7 @@ def _greedy(count: int, edges: Edges) -> tuple[int, ...]:
 
 
 def _forced(level: int, rng: Random) -> Item:
-    """Asks for the colouring that some given colours determine."""
+    """Asks for the only colouring of a graph in which some nodes have given colours."""
     count, colours = 7 + level if level < 4 else 10, 3
     while True:
         edges = _graph(count, 0.45 if count < 9 else 0.35, rng)

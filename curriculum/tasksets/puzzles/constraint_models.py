@@ -35,7 +35,7 @@ def _number(value: int) -> str:
 
 
 def _queens(level: int, rng: Random) -> Item:
-    """Asks to place non-attacking queens, some of which are given."""
+    """Asks to place non-attacking chess queens, some of which are given."""
     size = 6 + level
     solution = _placed(size, rng)
     fixed = sorted(rng.sample(range(size), 1 + rng.randrange(2)))
@@ -58,7 +58,7 @@ def _queens(level: int, rng: Random) -> Item:
 
 
 def _placed(size: int, rng: Random) -> list[int]:
-    """Returns a placement of queens, by row, found by a search in random order."""
+    """Returns a placement of non-attacking queens, the column by row, found by a search in random order."""
 
     def grow(found: list[int]) -> list[int] | None:
         if len(found) == size:
@@ -76,7 +76,7 @@ def _placed(size: int, rng: Random) -> list[int]:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Asks for different numbers with given sums and products."""
+    """Asks for different whole numbers with given sums and products."""
     count = 3 + level
     names = list("abcdefgh"[:count])
     values = rng.sample(range(1, 10 + 10 * level), count)
@@ -103,7 +103,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _remainders(level: int, rng: Random) -> Item:
-    """Asks for one or more numbers with given remainders, within bounds."""
+    """Asks for one or more four-digit numbers with given remainders."""
     count = 1 + level // 2
     names = list("xyz"[:count])
     values = [rng.randint(1000, 9999) for _ in names]
@@ -154,7 +154,7 @@ def _packing(level: int, rng: Random) -> Item:
 
 
 def _contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Returns the same conditions, plus one more name with an unrelated value."""
+    """Returns the draft's spec with one more name whose required value is unrelated, so no honest answer passes."""
     assert isinstance(draft.spec, SmtSpec)
     more = f"\n(declare-const other Int)\n(assert (= other {IMPOSSIBLE + number}))"
     return draft.spec.model_copy(update={"claim": draft.spec.claim + more})

@@ -16,7 +16,8 @@ Cells = list[int]
 
 
 def _houses(size: int, width: int, height: int) -> list[list[int]]:
-    """Returns rows, columns, and boxes if they have a width: cells in which each number occurs once."""
+    """Returns the cells of each row, column and, if boxes have a width, box of a square. Each number occurs once in
+    them."""
     rows = [[row * size + column for column in range(size)] for row in range(size)]
     columns = [[row * size + column for row in range(size)] for column in range(size)]
     boxes = [
@@ -35,7 +36,7 @@ def _peers(size: int, houses: Sequence[Sequence[int]]) -> list[set[int]]:
 def _fillings(
     cells: Cells, size: int, peers: Sequence[set[int]], order: Callable[[list[int]], list[int]]
 ) -> Iterator[Cells]:
-    """Yields all fillings, starting with the cell with the fewest choices."""
+    """Yields all ways to fill a square's empty cells by the rules, starting with the cell with the fewest choices."""
     best, choices = -1, list(range(size + 2))
     for cell, value in enumerate(cells):
         if not value:
@@ -53,7 +54,7 @@ def _fillings(
 
 
 def _fits(cells: Cells, numbers: frozenset[int], peers: Sequence[set[int]]) -> bool:
-    """True if a filling exists. Leaves the cells unchanged."""
+    """True if a square's empty cells can be filled by the rules. Leaves the cells unchanged."""
     best, choices = -1, numbers
     for cell, value in enumerate(cells):
         if not value:
@@ -74,7 +75,7 @@ def _fits(cells: Cells, numbers: frozenset[int], peers: Sequence[set[int]]) -> b
 
 
 def _may_go(cells: Cells, cell: int, size: int, peers: Sequence[set[int]]) -> bool:
-    """True if the filling stays unique when this cell is emptied: no other number fits into it."""
+    """True if a square still has one filling when this cell is emptied: no other number fits into it."""
     numbers = frozenset(range(1, size + 1))
     others = numbers.difference([cells[peer] for peer in peers[cell]], [cells[cell]])
     return not any(_fits([*cells[:cell], other, *cells[cell + 1 :]], numbers, peers) for other in others)
@@ -142,7 +143,8 @@ _TURNS = (
 
 
 def _magic(level: int, rng: Random) -> Item:
-    """Makes a square in which all lines of three have equal sums; a few known numbers determine the rest."""
+    """Makes a puzzle of a magic square, in which all lines of three have equal sums. A few known numbers determine the
+    rest."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
     cells = [
@@ -175,7 +177,7 @@ def _magic(level: int, rng: Random) -> Item:
 
 
 def _settling(count: int, rng: Random) -> set[int]:
-    """Returns cells that determine all others, and leave a row with at most one of them."""
+    """Returns cells of a magic square that determine all others, and leave a row with at most one of them."""
     while True:
         known = set(rng.sample(range(9), count))
         if _rank(known) == 3 and any(len(known & {at, at + 1, at + 2}) < 2 for at in (0, 3, 6)):
@@ -203,7 +205,7 @@ def _rank(cells: set[int]) -> int:
 
 
 def _sums(level: int, rng: Random) -> Item:
-    """Makes a square of digits with known row and column sums and some known digits."""
+    """Makes a puzzle of a square of digits with known row and column sums and some known digits."""
     size = 3 if level < 3 else 4
     full = [rng.randint(1, 9) for _ in range(size * size)]
     rows = [sum(full[at * size : (at + 1) * size]) for at in range(size)]
@@ -222,7 +224,7 @@ def _sums(level: int, rng: Random) -> Item:
 
 
 def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> set[int]:
-    """Returns up to `count` cells whose digits are determined by the sums and the others."""
+    """Returns up to `count` cells of a square that its row and column sums and the other cells determine."""
     hidden: set[int] = set()
     for cell in rng.sample(range(size * size), size * size):
         if len(hidden) < count and _count_sums(size, sorted({*hidden, cell}), list(full), 2) == 1:
@@ -231,7 +233,7 @@ def _hidden_by_sums(size: int, count: int, full: Sequence[int], rng: Random) -> 
 
 
 def _count_sums(size: int, hidden: Sequence[int], full: list[int], most: int) -> int:
-    """Counts the fillings of the hidden cells with the same sums, up to `most`."""
+    """Counts the fillings of a square's hidden cells with the same row and column sums, up to `most`."""
     rows, columns = [0] * size, [0] * size
     for cell in hidden:
         rows[cell // size] += full[cell]

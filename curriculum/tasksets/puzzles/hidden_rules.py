@@ -51,7 +51,7 @@ def _asked(spec: GameSpec) -> str:
 
 
 def _other_actions(draft: TaskDraft, number: int) -> Spec:
-    """Returns the same game with other action names, unknown to its player."""
+    """Returns the spec of the same game with other action names, unknown to its player, so no honest play passes."""
     spec = draft.spec
     assert isinstance(spec, GameSpec)
     actions = tuple(f"{number}-{name}" for name in spec.game.actions)

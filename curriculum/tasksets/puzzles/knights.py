@@ -56,7 +56,7 @@ def _counted(speaker: int, count: int, rng: Random) -> Saying:
 
 
 def _pointed(speaker: int, count: int, rng: Random) -> Saying:
-    """Makes a statement about another islander's statement."""
+    """Makes an islander's statement about another islander's statement, or at random a simple one."""
     if rng.random() < 0.5:
         return _simple(speaker, count, rng)
     one, two = rng.sample([at for at in range(count) if at != speaker], 2)

@@ -24,8 +24,8 @@ ATTEMPTS = 2_000
 def first_way(
     start: Place, moves: Callable[[Place], Iterator[tuple[str, Place]]], ends: Callable[[Place], bool]
 ) -> str | None:
-    """Returns the alphabetically first of the shortest ways; None if none exists. Moves have one letter and come in
-    alphabetical order, so breadth-first search finds it first."""
+    """Returns the alphabetically first of the shortest move sequences from `start` to an end; None if none exists.
+    Moves have one letter and come in alphabetical order, so breadth-first search finds it first."""
     known, ways = {start}, deque([(start, "")])
     while ways:
         place, way = ways.popleft()
@@ -75,7 +75,7 @@ def _maze(level: int, rng: Random) -> Item:
 
 
 def _jugs(level: int, rng: Random) -> Item:
-    """Makes a puzzle of unmarked jugs: fill, empty, pour."""
+    """Makes a puzzle of unmarked jugs, to measure an amount by the fewest moves: fill, empty, pour."""
     count = 2 if level < 2 else 3
     for _ in range(ATTEMPTS):
         sizes = tuple(rng.sample(range(3, 10 + 2 * level), count))
@@ -118,7 +118,7 @@ def _jugs(level: int, rng: Random) -> Item:
 
 
 def _crossing(level: int, rng: Random) -> Item:
-    """Asks for the least time to cross a bridge for two with one lamp, by a search over all positions."""
+    """Asks for the least time in which people cross a bridge for two with one lamp."""
     count = 4 + level
     minutes = sorted(rng.sample(range(1, 15 + 10 * level), count))
     names = rng.sample(PEOPLE, count)
@@ -154,7 +154,7 @@ def _crossing(level: int, rng: Random) -> Item:
 
 
 def _roads(level: int, rng: Random) -> Item:
-    """Asks for the length of the shortest way between two towns."""
+    """Asks for the length of the shortest way between two towns over given roads."""
     count = 5 + level
     towns = rng.sample(TOWNS, count)
     while True:

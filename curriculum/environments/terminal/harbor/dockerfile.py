@@ -19,7 +19,7 @@ WITHOUT_EFFECT = ("CMD", "ENTRYPOINT", "LABEL", "MAINTAINER", "EXPOSE", "STOPSIG
 
 
 class HarborError(CurriculumError):
-    """Reason why a folder cannot be used here."""
+    """A Harbor task folder cannot be used or written here; the message says why."""
 
 
 class Copied(NamedTuple):
@@ -36,7 +36,7 @@ class Image(NamedTuple):
 
 
 def read(text: str) -> Image:
-    """Parses a Dockerfile. Raises HarborError for anything beyond the sandbox's userland."""
+    """Parses a Harbor task's Dockerfile. Raises HarborError for anything that the sandbox's userland cannot replace."""
     base, workdir = "", "/"
     copies: list[Copied] = []
     folders: list[str] = []
@@ -68,7 +68,7 @@ def read(text: str) -> Image:
 
 
 def refuse_network(text: str, what: str) -> None:
-    """Raises HarborError if a script needs a network."""
+    """Raises HarborError if a script calls a program that needs a network; `what` names the script."""
     lines = (line.partition("#")[0] for line in text.splitlines())
     found = next((hit for line in lines if (hit := NETWORK.search(line))), None)
     if found:
@@ -78,7 +78,8 @@ def refuse_network(text: str, what: str) -> None:
 
 
 def _made_by(command: str) -> list[str]:
-    """Returns the folders that a RUN creates. Raises HarborError for any other command."""
+    """Returns the folders that a Dockerfile's RUN command creates. Raises HarborError for any command but `mkdir` and
+    `true`."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
         raise HarborError(f"its Dockerfile runs {command[:60]!a}, which is not supported", hint="add files by COPY")

@@ -23,7 +23,8 @@ TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.
 
 
 def write(draft: TaskDraft, name: str, folder: Path) -> None:
-    """Writes the folder. Raises HarborError if the task is not a terminal's, or the folder exists."""
+    """Writes a terminal task as a new Harbor folder. Raises HarborError if the task is not a terminal's, or the folder
+    exists."""
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
         raise HarborError(

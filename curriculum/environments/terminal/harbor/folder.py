@@ -57,7 +57,8 @@ class FolderText(NamedTuple):
 
 
 def read(folder: Path, *, own_check: bool = True) -> HarborTask:
-    """Reads the task of a folder; without `own_check`, judged by the folder's test only. Raises HarborError."""
+    """Reads a Harbor task folder into a terminal task. Without `own_check` the folder's test alone judges, even if it
+    has a built-in spec. Raises HarborError with the reason if the folder cannot be used."""
     texts = _texts(folder)
     settings = _settings(texts)
     image = dockerfile.read(_needed(texts, "environment/Dockerfile").text)
@@ -107,7 +108,8 @@ def _holds_a_file(folder: str, image: Image, files: Sequence[PlacedFile]) -> boo
 
 
 def _texts(folder: Path) -> dict[str, FolderText]:
-    """Reads all files, by path. Raises HarborError."""
+    """Reads all files of a Harbor task folder, by path. Raises HarborError for links, binary files, or too many or too
+    large ones."""
     if not folder.is_dir():
         raise HarborError(f"{folder} is not a folder", hint=PARTS)
     if not os.path.lexists(folder / "task.toml"):
@@ -137,7 +139,8 @@ def _texts(folder: Path) -> dict[str, FolderText]:
 
 
 def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Reads task.toml (schema 1.0 to 1.4), and refuses features that are not available here."""
+    """Parses a Harbor folder's task.toml (schema 1.0 to 1.4). Raises HarborError for features that are not available
+    here."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
     except (ValueError, RecursionError) as error:
@@ -177,7 +180,7 @@ def _needed(texts: Mapping[str, FolderText], name: str) -> FolderText:
 
 
 def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[str, str]) -> list[PlacedFile]:
-    """Returns the initial files of /work."""
+    """Returns the files that the Harbor folder's image puts into /work at first."""
     files: dict[str, PlacedFile] = {}
     for copied in image.copies:
         source = "environment/" if copied.source == "." else f"environment/{copied.source.rstrip('/')}"
@@ -204,7 +207,7 @@ def _environment(texts: Mapping[str, FolderText], image: Image, moved: Mapping[s
 
 
 def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[PlacedFile]:
-    """Returns the test's files, without empty .gitkeep files."""
+    """Returns the files of the Harbor folder's test, at their places in the sandbox, without empty .gitkeep files."""
     return [
         _placed(name, f"{TESTS}/{name.removeprefix('tests/')}", one, moved)
         for name, one in texts.items()
@@ -213,7 +216,8 @@ def _tests(texts: Mapping[str, FolderText], moved: Mapping[str, str]) -> list[Pl
 
 
 def _placed(name: str, path: str, one: FolderText, moved: Mapping[str, str]) -> PlacedFile:
-    """Returns a file of the folder at its place in a sandbox. Raises HarborError."""
+    """Returns a file of a Harbor folder at its path in a sandbox, with folders in its text renamed. Raises HarborError
+    for an unusable name or too long a text."""
     if not NAME.match(path):
         raise HarborError(
             f"{name[:80]!a} has an unsupported name, or is nested too deep",
@@ -278,7 +282,8 @@ def _foreign(
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
-    """Returns the listed artifacts, else the files of the working folder that its texts name."""
+    """Returns the paths of the files to judge. They are the listed artifacts, else files of the working folder that the
+    texts name."""
     listed = settings.get("artifacts", [])
     if isinstance(listed, list):
         listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
@@ -301,6 +306,6 @@ def _declared(
 
 
 def _moved(text: str, moved: Mapping[str, str]) -> str:
-    """Returns the text with these folders renamed simultaneously."""
+    """Replaces folder paths in a text by those that they are moved to, all simultaneously."""
     names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)

@@ -15,7 +15,7 @@ LEVELS = ("DEBUG", "INFO", "WARN", "ERROR")
 
 
 def log_report(level: int, rng: Random) -> Repair:
-    """Asks for counts, by service, of log lines that meet conditions."""
+    """Makes a terminal task to count, by service, the log lines that meet conditions."""
     chosen = LEVELS[rng.randrange(1, 4)]
     begin, end = sorted(rng.sample(range(24), 2))
     slow = rng.randint(100, 800)
@@ -56,7 +56,7 @@ def log_report(level: int, rng: Random) -> Repair:
 
 
 def table_cleanup(level: int, rng: Random) -> Repair:
-    """Asks to clean a table with blanks, spelling variants, duplicates and incomplete rows."""
+    """Makes a terminal task to clean a table with blanks, spelling variants, duplicates and incomplete rows."""
     clean = [
         (f"{rng.choice(WORDS)}{number:02}", rng.choice(SERVICES), str(rng.randint(1, 999)))
         for number in rng.sample(range(100), 8 + 6 * level)
@@ -100,7 +100,7 @@ def table_cleanup(level: int, rng: Random) -> Repair:
 
 
 def wrong_settings(level: int, rng: Random) -> Repair:
-    """Asks to correct JSON settings, one file per service, from a list."""
+    """Makes a terminal task to correct JSON settings, one file per service, from a list."""
     services = rng.sample(SERVICES, 1 + level)
     limits = {name: {"port": rng.randint(2000, 9000), "workers": rng.randint(2, 16)} for name in services}
     texts: dict[str, tuple[str, str]] = {}
@@ -145,7 +145,7 @@ def wrong_settings(level: int, rng: Random) -> Repair:
 
 
 def modes(level: int, rng: Random) -> Repair:
-    """Asks to set file modes by rules, without changing the texts."""
+    """Makes a terminal task to set file modes by rules, without changing the texts."""
     files, wanted = [], []
     for number in range(4 + 3 * level):
         sort = rng.choice(["script", "secret", "text"] + (["shared"] if level >= 2 else []))

@@ -24,7 +24,7 @@ def placed(path: str, text: str, mode: str = "644") -> PlacedFile:
 
 
 def submission_of(files: Sequence[PlacedFile]) -> str:
-    """Returns the submission for these declared files."""
+    """Returns the JSON that a terminal submits for these declared files: text and mode by path."""
     return json.dumps({file.path: {"text": file.text, "mode": file.mode} for file in files})
 
 

@@ -47,7 +47,8 @@ def _stages(rng: Random) -> list[Stage]:
 
 
 def broken_script(level: int, rng: Random) -> Repair:
-    """Asks to mend a table filter with one or more wrong stages and, at higher levels, a wrong first line."""
+    """Makes a terminal task to mend a shell script that filters a table. One or more of its stages are wrong and, at
+    higher levels, its first line."""
     stages = _stages(rng)
     chosen = [*rng.sample(stages[:4], min(4, 1 + level)), stages[4]]
     faulty = rng.sample(range(len(chosen)), min(len(chosen), 1 + (level + 1) // 2))
@@ -90,7 +91,7 @@ def broken_script(level: int, rng: Random) -> Repair:
 
 
 def wrong_order(level: int, rng: Random) -> Repair:
-    """Asks to mend a build script whose interdependent steps are in the wrong order."""
+    """Makes a terminal task to mend a build script whose interdependent steps are in the wrong order."""
     count = 4 + 2 * level
     names = [f"{rng.choice('bcdfgklmnprst')}{rng.choice('aeiou')}{number}" for number in range(count)]
     needs = {name: sorted(rng.sample(names[:place], min(place, rng.randint(1, 2)))) for place, name in enumerate(names)}
@@ -137,6 +138,6 @@ def wrong_order(level: int, rng: Random) -> Repair:
 
 
 def _works(steps: list[str], names: list[str], needs: dict[str, list[str]]) -> bool:
-    """True if each step follows those that it needs."""
+    """True if each build step comes after those that it needs."""
     order = [step.rpartition("/")[2] for step in steps]
     return all(order.index(one) < order.index(name) for name in names for one in needs[name])
