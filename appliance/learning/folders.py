@@ -137,7 +137,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
 
 
 def _put(path: Path, content: Content) -> dict[str, Any]:
-    """Writes one file, syncs it, and returns its manifest line."""
+    """Writes one file, syncs it, and returns its size and SHA-256 for the manifest."""
     digest, size = hashlib.sha256(), 0
     with path.open("xb") as out:
         if isinstance(content, bytes):
@@ -170,7 +170,8 @@ def _expected(folder: Path, expect: str | None) -> tuple[dict[str, dict[str, Any
 
 
 def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
-    """Returns the manifest's lines and digest. Requires exactly the listed files in the folder."""
+    """Returns the files listed in a folder's manifest, and the manifest's digest. Raises CheckpointError unless the
+    folder has exactly these files."""
     recorded, digest = _read_manifest(folder)
     try:
         present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
@@ -184,7 +185,7 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
 
 
 def _written(manifest: dict[str, Any]) -> bytes:
-    """Serialises a manifest canonically, so that equal manifests have equal bytes."""
+    """Serialises a folder's manifest canonically, so that equal manifests have equal bytes."""
     return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 
@@ -228,7 +229,8 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes:
-    """Checks a file against its manifest line; returns its content if `keep`."""
+    """Checks a file's size and SHA-256 against its manifest line; returns its content if `keep`, else b"". Raises
+    CheckpointError."""
     with _open(path) as source:
         size = os.fstat(source.fileno()).st_size
         if size != recorded["bytes"]:

@@ -32,16 +32,16 @@ class TrainedWeights(Protocol):
         """Returns the model's checkpoint files, after checking frozen weights as `require_frozen`."""
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
-        """Loads the files of `folder` into the model. Raises CheckpointError for another model, for frozen weights
-        other than `base`, or as `require_frozen`."""
+        """Loads the checkpoint files of `folder` into the model. Raises CheckpointError for another model, for frozen
+        weights other than `base`, or as `require_frozen`."""
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Raises CheckpointError if frozen weights changed, by all their bytes, or by torch's version counts
-        (`frozen_digest`) unless `hashed`."""
+        """Raises CheckpointError if the model's frozen weights changed, by all their bytes, or by torch's version
+        counts (`frozen_digest`) unless `hashed`."""
 
 
 def weights_of(model: nn.Module) -> TrainedWeights:
-    """Returns the storage of a model: its adapter's if it has one."""
+    """Returns the object that saves and loads a model's trained weights: its adapter's if it has one, else all."""
     return AdapterWeights(model) if has_adapter(model) else FullWeights(model)
 
 
@@ -102,7 +102,7 @@ class AdapterWeights:
 
 
 def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields each tensor once, under its first name: tied weights are one object."""
+    """Yields each of a model's tensors once, under its first name: tied weights are one object."""
     seen: set[int] = set()
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:
