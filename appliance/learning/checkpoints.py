@@ -85,7 +85,7 @@ def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def newest_valid(parent: Path) -> Newest:
-    """Returns the newest checkpoint below `parent` whose every byte matches its manifest, and the damaged newer ones."""
+    """Returns the newest checkpoint below `parent` whose every byte matches its manifest, and damaged newer ones."""
     broken: dict[Path, str] = {}
     for step, folder in reversed(_steps(parent)):
         try:

@@ -194,7 +194,7 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
 
 
 def gathered(files: Mapping[str, Content]) -> None:
-    """Takes part, on a rank other than 0, in the collective reads of sharded tensors while rank 0 writes these files."""
+    """Takes part, on a rank above 0, in the collective reads of sharded tensors while rank 0 writes these files."""
     for name in sorted(files):
         content = files[name]
         if not isinstance(content, bytes | Path):

@@ -153,5 +153,5 @@ def all_tokens(tokens: int, answers: float, most: int) -> float:
 
 
 def all_answers(tokens: int, answers: float, most: int) -> float:
-    """Returns the denominator of a summed loss whose terms are already divided by answer length: the number of answers."""
+    """Returns the denominator of a summed loss whose terms are already divided by answer length: the answers."""
     return answers

@@ -36,7 +36,7 @@ class PlanningRecipe(FiniteRecord):
 
 
 def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, minibatches: int) -> str | None:
-    """Returns the reason that a correction of the sampler-trainer mismatch is incompatible with an objective, or None."""
+    """Returns the reason that a sampler-trainer mismatch correction is incompatible with an objective, or None."""
     if recipe.anchor == "trainer" and objective.anchor == "sampler":
         return (
             f"{name} bounds the distance from the sampler: over the trainer's own log-probabilities its ratio is about "

@@ -144,7 +144,7 @@ def _choose(
     recipe: TrainingRecipe,
     rng: Random,
 ) -> tuple[list[int], str]:
-    """Chooses the attempts of a group to train on; returns their indices into `attempts`, and the reason as a sentence."""
+    """Chooses the attempts of a group to train on; returns indices into `attempts`, and the reason as a sentence."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
     if not enough(len(alive), sampled) or len(attempts) < 2:

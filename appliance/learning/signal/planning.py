@@ -56,7 +56,7 @@ class Plans:
 
 
 def find_plans(right: Sequence[Rollout], wrong: Sequence[Rollout], embed: Embed, rng: Random) -> Plans:
-    """Returns the strategic n-grams of a training step's correct rollouts, and their entropy over all of its rollouts."""
+    """Returns the strategic n-grams of a training step's correct rollouts, and their entropy over all its rollouts."""
     solutions = _some(right, rng)
     grams = strategic_grams(solutions, embed)
     return Plans(grams, semantic_entropy([*solutions, *_some(wrong, rng)], grams))

@@ -45,7 +45,7 @@ ROOM = (
 
 
 class RankProcess:
-    """State of one training process, which answers requests one by one. Every rank does the same work; rank 0 writes."""
+    """State of one training process, which answers requests in turn. Every rank does the same work; rank 0 writes."""
 
     def __init__(self, ranks: Ranks, device: torch.device) -> None:
         self._ranks, self._device = ranks, device
