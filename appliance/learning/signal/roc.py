@@ -137,7 +137,7 @@ def carry_signal(rewards: Sequence[float]) -> bool:
 
 
 def above_mean(rewards: Sequence[float]) -> list[bool]:
-    """Marks each reward that counts as a success in its group: above the mean, or the highest; none if all are equal."""
+    """Marks each reward that is a success in its group: above the mean, or the highest; none if all are equal."""
     if not carry_signal(rewards):
         return [False] * len(rewards)
     middle, best = mean(rewards), max(rewards)

@@ -141,7 +141,8 @@ class SftTrainer(UpdatingLearner):
         return self._chunk[1][step % per_chunk]
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
-        """Returns the size of a full forward pass over this batch; a padded one is also limited to `SFT_PASS_TOKENS`."""
+        """Returns the size of a full forward pass over this batch; padded ones are also limited to `SFT_PASS_TOKENS`,
+        in tokens."""
         most = super()._whole_pass(batch)
         padded_most = max(1, SFT_PASS_TOKENS // max(len(one.ids) for one in batch))
         return most if self._way.packing else min(most, padded_most)
