@@ -63,7 +63,7 @@ class CycleRun:
         self._models = context.data / "models"
 
     def train(self) -> None:
-        """Trains, and writes the candidate to the cycle's plan."""
+        """Trains the cycle's candidate, and writes it to the cycle's plan."""
         with self._progress.phase("prepare"):
             held = self._held()
             setup = self._setup(held)
@@ -85,7 +85,8 @@ class CycleRun:
         return known
 
     def _held(self) -> Checkpoint | None:
-        """Returns the held candidate to re-evaluate, or None to train a new one. Decided once per cycle."""
+        """Returns the earlier candidate, held for lack of evidence, to evaluate again, or None to train a new one.
+        Decided once per cycle."""
         if "again" not in self._progress.cycle.plan:
             fresh = (
                 not self._stages
@@ -156,7 +157,7 @@ class CycleRun:
         return tuple(self._progress.cycle.plan["tasksets"])
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
-        """Returns the starting champion: from the plan, the one in service, or a first model."""
+        """Returns the champion that training starts from: from the plan, the one in service, or a first model."""
         known = self._champion() or self._first(setup)
         if self._progress.cycle.plan.get("start") != known.manifest:
             self._progress.plan(start=known.manifest)
@@ -215,7 +216,7 @@ class CycleRun:
         return candidate
 
     def _learned(self) -> bool:
-        """True if any step kept a group, or if no step was recorded."""
+        """True if any training step of the cycle kept a group of rollouts, or if no step was recorded."""
         steps = self._ledger.recorded_steps(self._cycle.id)
         records = (self._ledger.step(self._cycle.id, step) for step in steps)
         return not steps or any(group.kept for record in records if record is not None for group in record.groups)
@@ -239,7 +240,8 @@ class CycleRun:
         sealed: SealedSet,
         recipe: str = "",
     ) -> Checkpoint:
-        """Records a published model and its attestation; equal weights already recorded keep their record."""
+        """Records a published model and its signed attestation in the ledger; equal weights already recorded keep their
+        record."""
         known = self._ledger.checkpoint(digest)
         if known is not None:
             return known
