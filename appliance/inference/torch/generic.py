@@ -115,7 +115,7 @@ class GenericDecoder:
 
 
 class _CacheLayer(ABC):
-    """Interface of a cache layer in transformers."""
+    """Interface of a KV cache layer in transformers."""
 
     is_sliding = False
     is_croppable = False

@@ -30,13 +30,14 @@ class OfferSettings:
 
 
 class WeightOffer(Protocol):
-    """Tensors offered to engines, repeatedly if an engine restarts."""
+    """Tensors offered to engine processes, repeatedly if an engine restarts."""
 
     def taken(self, readers: int) -> AbstractContextManager[dict[str, Any]]:
-        """Yields the message for `readers` readers, who must read within the context. Raises errors of this side."""
+        """Offers the tensors to `readers` engine processes, who must read within the context; yields the message for
+        them. Raises errors of this side."""
 
     def remove(self) -> None:
-        """Frees the memory. Removing again does nothing."""
+        """Frees the memory of the offered tensors. Removing again does nothing."""
 
 
 def offer_tensors(way: str, tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightOffer:
