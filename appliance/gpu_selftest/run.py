@@ -22,7 +22,7 @@ NO_VLLM = "vLLM's GPU environment is missing: run ./install.sh --with vllm"
 
 @dataclass(frozen=True)
 class GpuRow:
-    """One property that only a GPU can show."""
+    """Row of the GPU self-test: one property that only a GPU can show."""
 
     name: str
     shows: str
@@ -63,7 +63,8 @@ Probes = Mapping[str, Callable[[], str]]
 
 
 def run_selftest(gpus: int, *, vllm: bool, only: str = "", probes: Probes | None = None) -> Iterator[GpuResult]:
-    """Yields a result for each row, or only for the row named `only`, on a machine with `gpus` GPUs."""
+    """Runs the GPU self-test on a machine with `gpus` GPUs; yields a result for each row, or only for the row named
+    `only`."""
     for row in GPU_ROWS:
         if only in ("", row.name):
             yield _result(row, gpus, vllm, probes)

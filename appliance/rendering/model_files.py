@@ -21,7 +21,7 @@ FILES = (TOKENIZER, FORMAT, OLD_FORMAT, CONFIG, SPECIAL_MAP, TEMPLATE, MODEL, GE
 
 
 def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
-    """Parses a JSON object file; empty if missing. Raises RenderingError."""
+    """Parses one of a model's files as a JSON object; empty if missing. Raises RenderingError."""
     if name not in files:
         return {}
     try:
