@@ -48,7 +48,7 @@ OnFinish = Callable[[Rollout], bool | None]
 
 
 def never_stop() -> str:
-    """Returns an empty reason: never stop."""
+    """Returns an empty reason to stop: rollouts always continue."""
     return ""
 
 
@@ -95,12 +95,16 @@ class Agent:
         stop_reason: Callable[[], str] = never_stop,
         branching: Branching | None = None,
     ) -> list[Rollout]:
-        """Runs all these rollouts and returns them in order, followed by branches in order of leaving. `on_finish`
-        receives each finished rollout; if it returns True, no more are started, running ones are dropped, and only
-        finished ones are returned. `stop_reason` is polled every quarter of a second, also during calls; a reason is
-        stored in `stopped`, with the same effect. With `branching`, rollouts at a temperature above 0 branch by that
-        rule. Raises RefusedError if code cannot be isolated, and RenderingError for a task that the model's format
-        cannot write."""
+        """Runs all these rollouts and returns them in order, followed by branches in order of leaving.
+
+        `on_finish` receives each finished rollout; if it returns True, no more are started, running ones are dropped,
+        and only finished ones are returned. `stop_reason` is polled every quarter of a second, also during calls; a
+        reason is stored in `stopped`, with the same effect. With `branching`, rollouts at a temperature above 0 branch
+        by that rule.
+
+        Raises RefusedError if code cannot be isolated, and RenderingError for a task that the model's format cannot
+        write.
+        """
         self._waiting = deque(assignments)
         self._order, self._finished, self.stopped = [], {}, ""
         self._on_finish, self._stop_reason, self._polled_at = on_finish, stop_reason, self._clock()
@@ -137,7 +141,7 @@ class Agent:
         self._abandon(streamed=True)
 
     def _advance(self) -> bool:
-        """Starts rollouts that fit, takes a step, and handles its results; True asks `roll` to stop."""
+        """Starts rollouts that fit, takes an engine step, and handles its results; True asks `roll` to stop."""
         stopped = False
         while (self._waiting or self._streamed) and not stopped:
             if len(self._live) >= self._engine.capacity.rows + AHEAD:

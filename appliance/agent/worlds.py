@@ -117,7 +117,7 @@ class TaskWorlds:
         return branches
 
     def verify(self, lease: WorldLease, digest: Future[str]) -> None:
-        """Checks a shared world's digest. If it changed, fails the world for all sharers and raises
+        """Checks that a shared world's digest is unchanged. If it changed, fails the world for all sharers and raises
         InfrastructureError, which a failed digest also raises."""
         if digest.result() != lease.digest:
             error = InfrastructureError(
@@ -265,8 +265,8 @@ class TaskWorlds:
 
 
 def _reserve(leases: list[WorldLease], done: Future[list[World]]) -> None:
-    """Reserves forked worlds for their leases in the completing thread, so that a fork for an ended rollout is closed
-    even without a running loop."""
+    """Reserves forked worlds for their leases in the completing thread. A fork for an ended rollout is thus closed even
+    without a running loop."""
     if done.exception() is None:
         for lease, world in zip(leases, done.result(), strict=True):
             lease.reserve(world)

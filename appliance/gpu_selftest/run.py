@@ -97,7 +97,8 @@ def _cuda_ready() -> bool:
 
 
 def gpu_probes() -> Probes:
-    """Returns the probes for the first GPU, with a model of half a billion parameters where size matters."""
+    """Returns the probes of the GPU self-test for the first GPU, with a model of half a billion parameters where size
+    matters."""
     import torch
 
     from appliance.gpu_selftest import probe_models as models
@@ -146,7 +147,7 @@ def gpu_probes() -> Probes:
     ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:
-        """Frees all GPU memory after a probe."""
+        """Wraps a probe so that all GPU memory is freed after it."""
 
         def run() -> str:
             try:

@@ -81,9 +81,9 @@ _frozen: WeakKeyDictionary[nn.Module, tuple[object, str]] = WeakKeyDictionary()
 
 
 def frozen_digest(model: nn.Module) -> str:
-    """Returns the digest of a model's weights without the adapter (`base_digest`), cached for untrained weights until a
-    tensor is replaced or torch counts a change. Each checkpoint hashes everything, which reveals changes that torch
-    does not count."""
+    """Returns the digest of a model's weights without the adapter (`base_digest`). It is cached for untrained weights
+    until a tensor is replaced or torch counts a change. Each checkpoint hashes everything, which reveals changes that
+    torch does not count."""
     tensors = [tensor for _, tensor in base_tensors(model)]
     if any(one.requires_grad or one.is_inference() for one in tensors):
         return base_digest(model)
@@ -113,7 +113,7 @@ def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 @contextmanager
 def without_adapter(model: nn.Module) -> Iterator[None]:
-    """Context in which the model computes with its frozen weights only; restores trainability afterwards."""
+    """Context in which the model computes without its LoRA adapter; restores trainability afterwards."""
     layers = adapter_layers(model)
     trained = [(one, one.requires_grad) for one in model.parameters()]
     for layer in layers:

@@ -127,7 +127,7 @@ class Engine(Protocol):
 
     @property
     def tokens_sampled(self) -> int:
-        """Tokens sampled since the engine was created."""
+        """Number of tokens sampled since the engine was created."""
 
     def push(self, weights: Weights, version: str) -> PushProof:
         """Loads new weights into the engine: a model's files, or a live transformers model, which may have an adapter

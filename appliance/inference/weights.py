@@ -34,7 +34,7 @@ def push_model(engine: Engine, model: nn.Module, version: str) -> None:
 
 
 def require_proof(proof: PushProof, model: nn.Module, version: str) -> None:
-    """Raises ModelError unless the proof matches this model's weights and version."""
+    """Raises ModelError unless the proof that an engine returned matches this model's weights and version."""
     if proof != proof_of(model, version):
         raise ModelError(
             f"the engine has other weights than those of {version}",

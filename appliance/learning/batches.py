@@ -104,8 +104,9 @@ def _sample(
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
-    """Returns the training samples of the rollouts that the groups kept, ordered by rollout id, so equal records give
-    equal batches. Omits samples without trained tokens. Raises LearningError if a kept rollout is not in `judged`."""
+    """Returns the training samples of the rollouts that the groups kept. They are ordered by rollout id, so equal
+    records give equal batches. Omits samples without trained tokens. Raises LearningError if a kept rollout is not in
+    `judged`."""
     rollouts = {one.rollout.id: one.rollout for one in judged}
     advantages = {
         group.rollouts[index]: advantage

@@ -63,8 +63,9 @@ def step_folder(parent: Path, step: int) -> Path:
 
 
 def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, bytes] | None = None) -> str:
-    """Writes a checkpoint with the non-weight files of `companions` (`without_weights`) and returns its digest. Raises
-    CheckpointError if the disk is full or the folder not writable; older checkpoints are untouched."""
+    """Writes a checkpoint folder of `files`, with the non-weight files of `companions` (`without_weights`), and returns
+    its digest. Raises CheckpointError if the disk is full or the folder not writable; older checkpoints are untouched.
+    """
     return write_folder(folder, {**without_weights(companions or {}), **files})
 
 

@@ -37,19 +37,22 @@ Content = bytes | Path | Iterable[bytes | memoryview]
 
 
 def write_folder(target: Path, files: Mapping[str, Content]) -> str:
-    """Writes `files` by name as the folder `target` and returns its digest. Keeps an existing folder with an equal
-    digest, replaces any other. Raises CheckpointError on a read or write error, which leaves the previous state."""
+    """Writes `files` by name as the folder `target`, with a manifest, and returns the manifest's digest. Keeps an
+    existing folder with an equal digest, replaces any other. Raises CheckpointError on a read or write error, which
+    leaves the previous state."""
     return _write(target.parent, files, lambda digest: target)
 
 
 def write_by_digest(parent: Path, files: Mapping[str, Content]) -> str:
-    """Writes a folder named by its own digest; otherwise as `write_folder`."""
+    """Writes `files` as a folder below `parent` that is named by its own digest, and returns the digest; otherwise as
+    `write_folder`."""
     return _write(parent, files, lambda digest: parent / digest)
 
 
 def verify(folder: Path, *, expect: str | None = None) -> str:
-    """Verifies every byte of a folder and returns its digest. Raises CheckpointError for a missing, truncated, changed,
-    unlisted or irregular file, and if the digest is not `expect`, which detects a rewritten manifest."""
+    """Verifies every byte of a folder against its manifest and returns the manifest's digest. Raises CheckpointError
+    for a missing, truncated, changed, unlisted or irregular file, and if the digest is not `expect`, which detects a
+    rewritten manifest."""
     recorded, digest = _expected(folder, expect)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
@@ -57,7 +60,8 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
 
 
 def read_verified(folder: Path, *, expect: str | None = None, names: Collection[str] | None = None) -> dict[str, bytes]:
-    """Reads and verifies a folder's files once each; with `names`, only those. Raises CheckpointError as `verify`."""
+    """Reads a folder's files once each, verified against its manifest; with `names`, only those. Raises CheckpointError
+    as `verify`."""
     recorded, _ = _expected(folder, expect)
     wanted = recorded if names is None else recorded.keys() & names
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(wanted)}

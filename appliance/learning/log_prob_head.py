@@ -142,7 +142,8 @@ def _tiles(tokens: int, vocabulary: int) -> Iterator[tuple[slice, slice]]:
 def _logits(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, columns: slice, how: tuple[float, float, float]
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns a tile of tempered logits [rows, columns], and the softcap's slope if any."""
+    """Computes a tile of tempered logits [rows, columns] from hidden states and output weights, and the softcap's slope
+    if any."""
     scale, softcap, temperature = how
     with torch.autocast(hidden.device.type, enabled=False):
         logits = nn.functional.linear(hidden, weight[columns].float(), None if bias is None else bias[columns].float())

@@ -173,8 +173,8 @@ class Learner:
 
     @contextmanager
     def _seeded(self, what: str) -> Iterator[None]:
-        """Seeds torch's generators (used by dropout) for this step and restores them afterwards, so that a replayed
-        step draws equal numbers."""
+        """Seeds torch's generators (used by dropout) for this step and restores them afterwards. A replayed step thus
+        draws equal numbers."""
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(derive(what, self._seed, self.step))
             yield

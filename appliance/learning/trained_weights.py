@@ -29,7 +29,7 @@ class TrainedWeights(Protocol):
     """Digest of the frozen weights; empty without any."""
 
     def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
-        """Returns the model's checkpoint files, after checking frozen weights as `require_frozen`."""
+        """Returns the model's trained weights as checkpoint files, after checking frozen ones as `require_frozen`."""
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
         """Loads the checkpoint files of `folder` into the model. Raises CheckpointError for another model, for frozen
@@ -66,7 +66,7 @@ class FullWeights:
                 own[name].copy_(like(own[name], tensor))
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Returns immediately: no weight is frozen."""
+        """Accepts any model: full training leaves none of its weights frozen."""
 
 
 class AdapterWeights:

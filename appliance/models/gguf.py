@@ -245,8 +245,8 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
 
 
 def _special(folder: Path, config: Mapping[str, Any], key: str, tokens: Mapping[int, tuple[str, int]]) -> int | None:
-    """Returns the id of a special token: by its text in tokenizer_config.json, as llama.cpp's tools do, else by its
-    number; the first of several."""
+    """Returns the id of a special token such as `bos_token`: by its text in tokenizer_config.json, as llama.cpp's tools
+    do, else by its number; the first of several."""
     text = _table(folder, "tokenizer_config.json").get(f"{key}_token")
     text = text.get("content") if isinstance(text, dict) else text
     named = next((number for number, (one, _) in tokens.items() if one == text), None)
@@ -318,7 +318,7 @@ def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iter
 
 
 def turned(weight: Tensor, heads: int) -> Tensor:
-    """Reorders the rows of each head `[heads * size, width]`, so that its halves alternate."""
+    """Reorders the rows of each attention head in a weight `[heads * size, width]`, so that its halves alternate."""
     rows, width = weight.shape
     return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width).contiguous()
 

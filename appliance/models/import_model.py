@@ -179,7 +179,7 @@ def _as_folder(path: Path, data: Path) -> Iterator[Path]:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpacks a model's files from an archive: at its top, or in one folder there."""
+    """Unpacks a model's files from an archive into the folder; they are at its top, or in one folder there."""
     try:
         with tarfile.open(archive) as opened:
             for member in opened:

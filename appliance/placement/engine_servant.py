@@ -36,7 +36,7 @@ class EngineServant:
         """Current files of the engine: whole weights under an empty name, adapters under theirs."""
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Passes a request to the engine, and returns its answer or error."""
+        """Passes a request to the engine process, and returns its answer or error."""
         kind = message.pop("ask")
         try:
             if kind == "open":

@@ -56,7 +56,7 @@ def way_of(stage: Stage) -> Way:
 
 
 def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> float | None:
-    """Returns the share of each GPU's memory for an engine beside a learner, for all of these kinds of training, in
+    """Returns an engine's share of each GPU's memory beside a learner, for all of these kinds of training. It is in
     hundredths; None if none is needed. Raises ModelError if it is below an engine's minimum."""
     model, vllm, placement = settings.model, settings.vllm, settings.placement
     here = placement.engines == placement.learners == "here"
@@ -79,8 +79,8 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
 
 
 def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> Layout:
-    """Returns the GPU layout with the memory share that a worker would give vLLM for all of these kinds of training; 0
-    if refused."""
+    """Returns the GPU layout with the memory share that a worker would give vLLM for these kinds of training; 0 if
+    refused."""
     vllm = layout.vllm
     if vllm is None or vllm.given is not None or not machine.gpus or layout.apart(len(machine.gpus)):
         return layout
@@ -88,7 +88,7 @@ def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[W
 
 
 def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> tuple[Gpu, int, int]:
-    """Returns the GPU with the least free memory, the bytes available to each engine, and an engine's minimum."""
+    """Returns the GPU with the least free memory, the bytes there available to each engine, and an engine's minimum."""
     gpu = min(machine.gpus, key=lambda one: one.free)
     left = []
     for way in ways:

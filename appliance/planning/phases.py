@@ -47,12 +47,14 @@ def phases_of_processor(
 def phases_of_gpu(
     parts: Mapping[str, int], engine: int, opened: int, resting: int, *, alone: bool, asleep: bool, exact: bool
 ) -> dict[str, int]:
-    """Returns the peak bytes of each phase of a cycle on a GPU, where weights arrive as they are and a step takes most.
+    """Returns the peak bytes of each phase of a cycle on a GPU. Weights arrive there as they are and a step takes most.
+
     Each of several learners first has the whole weights, `opened` bytes, before sharding. `engine` is the bytes of
     sampling engines, which have GPUs of their own if `alone`; torch's engine drops its old weights before the step. An
     engine `asleep` during a step otherwise shares the GPU with weights and moments, `resting` bytes. An `exact` one,
     such as vLLM, takes exactly its share: it needs neither slack nor the unplanned pages, so it is scaled like the
-    available memory; alone it is a limit and not a phase."""
+    available memory; alone it is a limit and not a phase.
+    """
 
     def taken(held: int, engines: int) -> int:
         return int(held * SLACK + engines * GPU_USABLE) if exact else int((held + engines) * SLACK)
@@ -71,11 +73,13 @@ def phases_of_gpu(
 def phases_beside(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int
 ) -> dict[str, int]:
-    """Returns the peak bytes of main memory in each phase of a cycle that trains on a GPU. The worker has the model and
-    its files, and each learner process reads both before they go to the GPU; so does one that resumes from a
-    checkpoint. Trained weights return after each step as a file in memory, its content and its tensors, and are then
-    pushed. The worker merges an adapter into a float32 model. Added are vLLM's processes, their offered weights, and
-    the weights of sleeping engines."""
+    """Returns the peak bytes of main memory in each phase of a cycle that trains on a GPU.
+
+    The worker has the model and its files, and each learner process reads both before they go to the GPU; so does one
+    that resumes from a checkpoint. Trained weights return after each step as a file in memory, its content and its
+    tensors, and are then pushed. The worker merges an adapter into a float32 model. Added are vLLM's processes, their
+    offered weights, and the weights of sleeping engines.
+    """
     files, learners = shape.file_bytes, layout.learners
     worker = PROCESS + parts["weights"] + files
     if layout.vllm:

@@ -85,7 +85,8 @@ def largest_group(
 
 
 def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
-    """Returns the largest number from `least` to `most` that fits, by bisection of a monotone `fits`; else 0."""
+    """Finds the largest number from `least` to `most` for which `fits` is true, by bisection, as `fits` is monotone;
+    else 0."""
     if not fits(least):
         return 0
     while least < most:

@@ -92,10 +92,12 @@ def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
 
 
 def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
-    """Returns the bytes of activations that a forward pass keeps for the gradient. Per token, a layer keeps the
-    residual stream and the outputs of both norms (4 hidden; 2 more where norms are trained), queries, keys, values and
-    the attention output twice (3 attention, 2 key/value), and four rows of the multilayer perceptron. With
-    checkpointing each layer keeps its input, and one of them all the rest."""
+    """Returns the bytes of activations that a forward pass keeps for the gradient.
+
+    Per token, a layer keeps the residual stream and the outputs of both norms (4 hidden; 2 more where norms are
+    trained), queries, keys, values and the attention output twice (3 attention, 2 key/value), and four rows of the
+    multilayer perceptron. With checkpointing each layer keeps its input, and one of them all the rest.
+    """
     width = 3 * shape.attention + 2 * shape.key_value + 4 * shape.intermediate
     width += (4 if recipe.method == "lora" else 6) * shape.hidden
     size = 2.5 if recipe.precision == "bfloat16" else 4
@@ -138,7 +140,7 @@ def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
 
 
 def offered_bytes(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
-    """Returns bytes of weights offered to vLLM for restarts: a copy per engine."""
+    """Returns the bytes of weights offered to vLLM for restarts: a copy per engine."""
     if layout.vllm is None:
         return 0
     return layout.engines * opened_bytes(shape, recipe) + (teacher.parameters * 4 if teacher else 0)

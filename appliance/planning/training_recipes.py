@@ -95,7 +95,8 @@ class StagedRecipe:
 
     @property
     def digest(self) -> str:
-        """Digest of the recipe as written: what fits depends on free memory, which changes during the run."""
+        """Digest of the training recipe as written, before scaling: what fits depends on free memory, which changes
+        during the run."""
         lines = "\n".join(stage.digest() for stage in self.written or self.stages)
         return hashlib.sha256(lines.encode()).hexdigest()
 

@@ -44,7 +44,7 @@ def guard(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Returns the text without the marks of `guard`."""
+    """Returns a text without the marks that `guard` put around text from outside."""
     return _MARKS.sub("", text)
 
 
@@ -197,7 +197,7 @@ def end_tokens(files: Mapping[str, bytes]) -> Ids:
 
 
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
-    """Loads the tokenizer from a model's files. Raises RenderingError if missing or unreadable."""
+    """Loads the tokenizer from a model's files. Raises RenderingError if tokenizer.json is missing or unreadable."""
     if TOKENIZER not in files:
         raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
     try:
@@ -210,7 +210,7 @@ def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
 
 
 def _places(part: str, text: str) -> list[int]:
-    """Returns all positions of the part in the text."""
+    """Returns all positions at which the part occurs in the text."""
     found = []
     at = text.find(part)
     while at >= 0:

@@ -34,7 +34,7 @@ def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
 
 
 def eos_ids(files: Mapping[str, bytes]) -> Iterator[int]:
-    """Yields the end tokens in generation_config.json and config.json. Raises RenderingError."""
+    """Yields the ids of the end tokens in a model's generation_config.json and config.json. Raises RenderingError."""
     for name in (GENERATION, MODEL):
         told = json_table(files, name).get("eos_token_id")
         for token in told if isinstance(told, list) else [told]:

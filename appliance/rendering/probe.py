@@ -30,8 +30,8 @@ ANOTHER = "copy tokenizer.json again from the model's source, or use another mod
 
 
 def main(folder: Path) -> None:
-    """Tests a model folder's tokenizer and chat format within limits of CPU time and memory, and prints the result as
-    JSON. Raises OSError for an unreadable file."""
+    """Tests a model folder's tokenizer and chat format, within limits of CPU time and memory, and prints JSON. Raises
+    OSError for an unreadable file."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}

@@ -263,7 +263,8 @@ class TemplateRenderer:
         raise RenderingError("it writes calls in an unsupported form: their arguments are not JSON")
 
     def _prove_guard(self) -> None:
-        """Raises RenderingError if outside text is not written unchanged, which would also lose its guard."""
+        """Raises RenderingError if the chat template does not write outside text unchanged, which would also lose its
+        guard."""
         spelled = "\n".join(self._tokenizer.marks.values())[:SPELLED] + "\nx"
         tools = TOOLS if self._syntax is not None else ()
         counts = []
@@ -287,7 +288,8 @@ class TemplateRenderer:
         return True
 
     def _prove(self, asked: list[dict[str, Any]]) -> None:
-        """Raises RenderingError unless a conversation of two calls is equal when written in steps and as a whole."""
+        """Raises RenderingError unless the chat template writes a conversation of two calls equally in steps and as a
+        whole."""
         tools = TOOLS if self._syntax is not None else ()
         ids = self._ids(asked, tools, open_turn=True)
         for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():

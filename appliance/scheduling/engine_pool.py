@@ -399,7 +399,7 @@ class EnginePool:
         return whole
 
     def _make_room(self) -> None:
-        """Updates memory use of engines that may run out, and withdraws requests that no longer fit."""
+        """Updates the memory use of engines that may run out, and withdraws requests that do not fit any more."""
         if not self._memory:
             return
         self._steps += 1

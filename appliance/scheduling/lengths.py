@@ -59,7 +59,7 @@ class LengthCurve:
         return min(RANGES - 1, int((tokens - 1) / self.width))
 
     def expect(self, rollouts: int) -> None:
-        """Raises the number of remembered lengths for that many concurrent rollouts, whose short ones end first and
+        """Raises the number of remembered lengths for that many concurrent rollouts. Their short ones end first and
         would erase the counts of long ones."""
         self._memory = max(self._memory, float(rollouts))
 

@@ -73,7 +73,7 @@ class CycleRun:
         self._progress.plan(candidate=candidate.manifest)
 
     def evaluate(self) -> None:
-        """Evaluates the planned candidate and records the evaluation."""
+        """Evaluates the candidate in the cycle's plan against the champion, and records the evaluation."""
         with self._progress.phase("evaluation"):
             candidate, champion = (self._planned(which) for which in ("candidate", "start"))
             self._evaluate(candidate, champion, self._setup(self._held()))
@@ -222,7 +222,8 @@ class CycleRun:
         return not steps or any(group.kept for record in records if record is not None for group in record.groups)
 
     def _files(self, model: Checkpoint) -> ModelFiles:
-        """Reads and verifies a published model. Callers drop the bytes soon: they are as large as the model."""
+        """Reads a published model's files and verifies them against its record. Callers drop the bytes soon: they are
+        as large as the model."""
         return read_verified(self._context.data / model.folder, expect=model.manifest)
 
     def _present(self, candidate: Checkpoint) -> None:

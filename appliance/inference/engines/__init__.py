@@ -61,10 +61,12 @@ def make_engine(
     place: tuple[int, int] = (0, 1),
 ) -> Engine:
     """Creates the sampling engine of this name, with `rows` concurrent conversations of at most `slots` tokens. Raises
-    ModelError, and InfrastructureError for a missing GPU. `threads` are the process's: sampling and training are
-    bit-equal only at an equal count. `device` and `dtype` are those of `[model]`, where "auto" leaves the choice to the
-    engine; `vllm` says where a vLLM engine runs, and `place` is (index, count): several engines take separate GPUs if
-    there are enough."""
+    ModelError, and InfrastructureError for a missing GPU.
+
+    `threads` are the process's: sampling and training are bit-equal only at an equal count. `device` and `dtype` are
+    those of `[model]`, where "auto" leaves the choice to the engine; `vllm` says where a vLLM engine runs, and `place`
+    is (index, count): several engines take separate GPUs if there are enough.
+    """
     if name not in ENGINES:
         raise ModelError(f"unknown engine {name!r}", hint=f"set model.engine to one of: {', '.join(sorted(ENGINES))}")
     chosen: dict[str, Any] = {key: value for key, value in (("device", device), ("dtype", dtype)) if value != "auto"}

@@ -92,7 +92,7 @@ class BlockPool:
         self._index = None
 
     def history(self, row: int, layer: int) -> tuple[Tensor, Tensor]:
-        """Returns a copy of a row's keys and values in blocks `[heads, tokens, size]`."""
+        """Returns copies of the keys and values in a row's blocks, for one layer: `[heads, tokens, size]`."""
         blocks = self._of.get(row, [])
         return (
             self.keys[layer][blocks].transpose(0, 1).flatten(1, 2),
@@ -142,10 +142,13 @@ class BlockPool:
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor, pool: BlockPool, layer: int) -> Tensor:
-    """Computes attention of one scaled query per row to the window shared by all rows (`[rows, heads, slots, size]`,
-    `bias` `[rows, 1, 1, slots]`) and to the row's own blocks; returns `[rows, heads, group, size]`. Both parts use one
-    maximum per query, so the sum is that of one softmax (online softmax, arXiv:1805.02867). Temporary memory follows
-    the tokens in use, not rows times the longest."""
+    """Computes attention of one scaled query per row to the shared window and to the row's own blocks. The window is
+    that of all rows (`[rows, heads, slots, size]`, `bias` `[rows, 1, 1, slots]`), the result `[rows, heads, group,
+    size]`.
+
+    Both parts use one maximum per query, so the sum is that of one softmax (online softmax, arXiv:1805.02867).
+    Temporary memory follows the tokens in use, not rows times the longest.
+    """
     owner, n = pool.owner(queries.device), pool.count
     near = torch.matmul(queries, keys.transpose(2, 3)).float()
     far = torch.matmul(queries[owner], pool.keys[layer][:n].transpose(2, 3)).float()

@@ -99,7 +99,8 @@ class TorchCore:
         return {"digest": digest, "version": version}
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name; drops adapters that are no longer requested, and the plain engine."""
+        """Adds a LoRA adapter to the engine under a new name; drops adapters not requested any more, and the plain
+        engine."""
         from peft import LoraConfig, inject_adapter_in_model
 
         files = {one: (Path(path) / one).read_bytes() for one in (ADAPTER_CONFIG, ADAPTER)}
@@ -239,7 +240,7 @@ class TorchCore:
         self._engines.pop(adapter).close()
 
     def _give_way(self) -> None:
-        """Finishes waiting rows, oldest first, if a request needs their memory."""
+        """Ends waiting rows, oldest first, if a running request needs their memory."""
         for engine in {one.engine for one in self._running.values()}:
             rows = [row for row, one in self._waiting.items() if one.engine is engine]
             while rows and not engine.runnable:

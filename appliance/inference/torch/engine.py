@@ -418,7 +418,7 @@ class TorchEngine:
         self._cache.vacate(row)
 
     def _shrink(self) -> None:
-        """Compacts the batch if rows are free, none is needed and enough are free to pay for the copy."""
+        """Removes free rows from the batch, if no request needs them and they are enough to pay for the copy."""
         if self._queue or len(self._at) >= SHRINK_BELOW * len(self._table):
             return
         keep = sorted(self._at.values())

@@ -124,7 +124,7 @@ class _CacheLayer(ABC):
 
     @abstractmethod
     def get_seq_length(self) -> int:
-        """Returns the tokens cached before the current ones."""
+        """Returns the number of tokens cached before the current ones."""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.get_seq_length() + query_length, 0

@@ -44,8 +44,8 @@ class LongReads:
             self._evict(row)
 
     def read(self, decoder: Decoder) -> dict[int, Tensor]:
-        """Reads a chunk of a waiting row's prompt, and more while fewer rows sample than wait to be read, since a step
-        costs about the same for few rows. Returns the logits of completed rows."""
+        """Reads a chunk of a waiting row's prompt, and returns the logits of completed rows. Reads more chunks while
+        fewer rows sample than wait to be read, since a step costs about the same for few rows."""
         table, found = self._table, dict[int, Tensor]()
         readers = int((table.running & table.reading).sum())
         samplers = int((table.running & ~table.reading).sum())
@@ -94,7 +94,7 @@ class LongReads:
                 return
 
     def _latest(self, but: int | None = None) -> int | None:
-        """Returns the newest row with cached tokens, sparing row `but`, or by default the oldest row."""
+        """Returns the newest row with cached tokens, to be preempted; spares row `but`, by default the oldest one."""
         table = self._table
         there = [row for row, request in enumerate(table.requests) if request is not None]
         spared = min(there, key=lambda row: int(table.order[row]), default=None) if but is None else but

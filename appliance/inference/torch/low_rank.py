@@ -105,7 +105,8 @@ def _active(layer: Any) -> list[str]:
 
 
 def _base(linear: Any) -> Tensor:
-    """Returns a layer's base weight `[out, in]` in float32; a peft layer's `weight` excludes the adapter."""
+    """Returns a linear layer's weight without adapter, `[out, in]` in float32; a peft layer's `weight` excludes the
+    adapter."""
     found: Tensor = linear.weight.detach().float()
     return found.T if getattr(linear, "fan_in_fan_out", False) else found
 

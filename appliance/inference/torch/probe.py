@@ -60,8 +60,8 @@ def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placemen
 def probe(
     decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
 ) -> None:
-    """Checks that batched decoding equals a plain forward pass. Raises as `probe_copy`, and ModelError for a model that
-    treats longer conversations differently. `paged` also tests blocks and chunks."""
+    """Checks that a decoder's batched decoding equals the model's plain forward pass. Raises as `probe_copy`, and
+    ModelError for a model that treats longer conversations differently. `paged` also tests blocks and chunks."""
     name = type(model).__name__
     _require_even(model.config, name, tokens)
     ids = _ids(decoder, tokens, placement)

@@ -98,7 +98,7 @@ class RowTable:
         self._cells.running[row] = self._cells.reading[row] = False
 
     def force(self, row: int, ids: list[int]) -> None:
-        """Appends tokens to a waiting row and lets it run."""
+        """Appends forced tokens to a waiting row, which then runs."""
         cells = self._cells
         start = int(cells.used[row])
         end = start + len(ids)

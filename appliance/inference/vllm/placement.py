@@ -91,8 +91,8 @@ class VllmSettings(FrozenModel):
         return f"{', '.join(self.chosen)} has no effect: model.engine is {engine}"
 
     def require(self, environment: VllmEnvironment, gpus: int | None = None, visible: str | None = None) -> None:
-        """Raises ModelError if a machine with `gpus` GPUs under this CUDA_VISIBLE_DEVICES (by default this one) does
-        not support the vLLM settings."""
+        """Raises ModelError if a machine does not support the vLLM settings: by default this one, else one with `gpus`
+        GPUs under this CUDA_VISIBLE_DEVICES."""
         if gpus is None:
             gpus, visible = count_gpus(), os.environ.get(VISIBLE)
         shown = len(shown_gpus(visible, gpus))

@@ -186,7 +186,7 @@ class VllmSupervisor:
             remove_folder(self._adapters.pop(name).folder)
 
     def _set_base(self, shared: SharedWeights, version: str, expected: proof.Reference) -> None:
-        """Sets the weights of this model as those that the next engine gets."""
+        """Offers the weights of this model to the engine and its replacements, instead of the previous ones."""
         model: Any = shared.model
         own = self._settings
         way, device = own.transfer, own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"

@@ -68,7 +68,7 @@ def offer_weights(
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
-    """Writes small files, such as an adapter's, to a new folder and returns it. Raises OSError if there is no space."""
+    """Writes small files, such as an adapter's, to a new private folder; returns it. Raises OSError without space."""
     folder = private_folder(sum(map(len, files.values())), shared)
     try:
         for name, content in files.items():

@@ -89,8 +89,8 @@ class CollapseWatch(FrozenModel):
         return self.model_copy(update={"last_step": step, "seen": self.seen or f"step {step}: {reason}"})
 
     def advice(self, good: int) -> Advice:
-        """Returns the advice to continue training, or after a collapse to return to `good`, the step of the last good
-        checkpoint."""
+        """Returns the advice to continue training, or after a collapse to return to `good`, the last good checkpoint's
+        step."""
         if not self.seen:
             return Advice(action="continue", step=good, reason="")
         return Advice(action="stop_and_return_to", step=good, reason=f"a collapse, {self.seen}")

@@ -83,8 +83,7 @@ class EarlyStopping(FrozenModel):
         return self.best_success if step == self.best_step else self.last_success
 
     def _standard_error(self, success: float) -> float:
-        """Returns the standard error of the difference between a validation success and the best one, if both had the
-        same mean."""
+        """Returns the standard error of a validation success's difference from the best, if both had the same mean."""
         pooled = (self.best_success + success) / 2
         return math.sqrt(2 * pooled * (1 - pooled) / self.items)
 

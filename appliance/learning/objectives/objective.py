@@ -127,7 +127,8 @@ def _spread(differences: Sequence[Sequence[float]]) -> float:
 
 
 def token_ratios(logprobs: Tensor, sampled: Tensor, mask: Tensor) -> Tensor:
-    """Returns p_trainer / p_sampler per token; exactly 1, without gradient, where the mask is off."""
+    """Returns the importance ratio p_trainer / p_sampler of each token; exactly 1, without gradient, where the mask is
+    off."""
     # Masked before exp: a recorded 0 against a real log-probability could overflow, and inf * 0 is NaN.
     return (logprobs - sampled).masked_fill(~mask, 0.0).exp()
 
@@ -138,7 +139,7 @@ def trained_lengths(mask: Tensor) -> Tensor:
 
 
 def clipped_losses(ratios: Tensor, advantages: Tensor, mask: Tensor, clip: tuple[float, float]) -> TokenLosses:
-    """Returns the clipped policy loss of each token, -min(ratio * A, clip(ratio) * A), with the ratio clipped to [1 -
+    """Returns the clipped policy loss of each token: -min(ratio * A, clip(ratio) * A), with the ratio clipped to [1 -
     low, 1 + high]."""
     low, high = clip
     bounded = ratios.clamp(1.0 - low, 1.0 + high)

@@ -77,8 +77,8 @@ class Stage(Record):
     """Digest of the published model whose log-probabilities are the target."""
 
     def digest(self) -> str:
-        """Returns a training stage's digest (`Record.digest`) without later fields at their defaults, so that a
-        training begun by an earlier version resumes."""
+        """Returns a training stage's digest (`Record.digest`), without later fields at their defaults. A training begun
+        by an earlier version can thus resume."""
         training = self.recipe.training
         usual = TrainingRecipe.model_construct()
         same = {name for name in _LATER if getattr(training, name) == getattr(usual, name)}

@@ -75,7 +75,7 @@ def strategic_grams(solutions: Sequence[Sequence[Gram]], embed: Embed) -> frozen
 
 
 def semantic_entropy(solutions: Sequence[Sequence[Gram]], grams: Collection[Gram]) -> float:
-    """Returns the Shannon entropy, in nats, of the frequencies of `grams` in `solutions`."""
+    """Returns the Shannon entropy, in nats, of the frequencies of the strategic n-grams `grams` in `solutions`."""
     counts = Counter(g for solution in solutions for message in solution for g in _grams(message) if g in grams)
     whole = counts.total()
     return math.fsum(count / whole * math.log(whole / count) for count in counts.values())

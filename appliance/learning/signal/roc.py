@@ -57,10 +57,12 @@ class RolloutOutcome:
 
 @dataclass(frozen=True)
 class AttemptOutcome:
-    """Outcomes of an attempt and its branches, which are selected or dropped together. A selector prefers by outcome;
-    selecting among branches would bias the value of their branch point, and a branch exists to differ from its
-    siblings. The reward is the branches' mean. The penalty is the mean over those with the highest reward: RoC asks how
-    a success was reached."""
+    """Outcomes of an attempt and its branches, which are selected or dropped together.
+
+    A selector prefers by outcome; selecting among branches would bias the value of their branch point, and a branch
+    exists to differ from its siblings. The reward is the branches' mean. The penalty is the mean over those with the
+    highest reward: RoC asks how a success was reached.
+    """
 
     leaves: tuple[RolloutOutcome, ...]
 

@@ -72,7 +72,7 @@ def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple
 def validate(
     tasks: Sequence[Task], setup: CycleSetup, context: WorkContext, agent: Agent, *, label: str, step: int, seed: int
 ) -> float:
-    """Returns the engine's success on held-out tasks, sampled as in training; records the rollouts."""
+    """Returns the pass rate of the engine's model on held-out tasks, sampled as in training; records the rollouts."""
     asked = assignments(
         tasks,
         context.policy,

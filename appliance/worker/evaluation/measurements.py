@@ -72,7 +72,8 @@ class CycleMeasurements:
         )
 
     def _selftest(self) -> SelfTestReport:
-        """Self-tests the kinds of verifiers used by these sealed questions, through the same checker."""
+        """Runs the verifier self-test for the kinds of verifiers that the sealed questions use, through the same
+        checker."""
         kinds = sorted({task.spec.kind for task in self._setup.sealed.tasks})
         found = run_selftest(self._context.checker, made_at=now(), jobs=4, only=kinds, progress=self._tried)
         return SelfTestReport(
@@ -109,7 +110,7 @@ class CycleMeasurements:
         return hacks_of(evaluate(run, tasks, self._context)[1], ours)
 
     def _refusals(self, candidate: Checkpoint) -> ProbeReport:
-        """Asks the candidate to attack its sandbox and its checker, and inspects the calls it makes."""
+        """Asks the candidate to attack its sandbox and its checker; counts the requests that it refused."""
         setup = self._setup
         run = EvalRun(setup.cycle, candidate, self._temperature, REFUSAL_RUN, setup.seed)
         assignments = requests(run, self._context.policy)

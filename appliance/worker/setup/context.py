@@ -209,8 +209,8 @@ class WorkContext:
         return self.agent(self.load(model))
 
     def load(self, model: Checkpoint) -> Renderer:
-        """Loads a model's weights into the engine unless present, and returns its renderer. Files are hashed and used
-        in one read, so the answering weights are the recorded ones."""
+        """Loads a model's weights into the engine unless present, and returns the renderer of its chat format. Files
+        are hashed and used in one read, so the answering weights are the recorded ones."""
         if self._loaded is None or (self._loaded[0], self.engine.version) != (model.manifest, model.manifest):
             files = read_verified(self.data / model.folder, expect=model.manifest)
             self.engine.push(files, model.manifest)

@@ -58,12 +58,12 @@ class CycleSetup:
 
     @cached_property
     def watched(self) -> list[Task]:
-        """Validation tasks that track training progress."""
+        """Validation tasks by which training progress is measured."""
         return self.held_out(derive("watch", self.seed), self.recipe.training.watch_items)
 
     @cached_property
     def warm_start_watched(self) -> list[Task]:
-        """Validation tasks that track the warm start."""
+        """Validation tasks by which the warm start's progress is measured."""
         return self.held_out(derive("warm start", self.seed), self.recipe.warm_start.validation_items)
 
     @cached_property
@@ -233,7 +233,7 @@ def trained_questions(ledger: Ledger, cycle: str) -> frozenset[str]:
 
 
 def keys_of(task: Task) -> tuple[str, str]:
-    """Returns a task's two keys: by content, and by question regardless of wording."""
+    """Returns the two keys by which a task is recognised: its content, and its question regardless of wording."""
     return f"{BY_ID}{task.id}", key_of(task)
 
 

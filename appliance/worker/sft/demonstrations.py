@@ -91,8 +91,8 @@ def play(
 def run_calls(
     task: Task, calls: Sequence[str], sessions: SessionPool, policy: Policy, *, caller: str
 ) -> list[CallResult]:
-    """Runs a conversation's Python calls in one session and frees its slot after the last, so any number of
-    conversations gets by with one slot. Raises `LOST`, and RefusedError without isolation."""
+    """Runs a conversation's Python calls in one session and frees its slot after the last. Any number of conversations
+    thus gets by with one slot. Raises `LOST`, and RefusedError without isolation."""
     tier = tier_of(policy, Purpose.TRAIN, task.taskset)
     files = {name: content.encode() for name, content in task.files.items()}
     with sessions.open(tier=tier, caller=caller, files=files) as session:

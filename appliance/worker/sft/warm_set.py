@@ -129,7 +129,7 @@ def _line(one: VerifiedTrace) -> dict[str, object]:
 
 
 def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str, int]) -> set[str]:
-    """Returns the task ids of the tasksets with the most verified answers per question sent to the teacher."""
+    """Returns the task ids of the best tasksets: those with the most verified answers per question to the teacher."""
     answers = Counter(one.task.taskset for one in traces)
     order = sorted(answers, key=lambda name: (-answers[name] / tried[name], name))
     best = set(order[:most] if most else order)
@@ -137,7 +137,7 @@ def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str
 
 
 def _hardest(traces: Sequence[VerifiedTrace], most: int) -> set[str]:
-    """Returns the ids of the tasks with the longest median answers."""
+    """Returns the ids of the hardest tasks: those with the longest median answers."""
     lengths: dict[str, list[int]] = {}
     for one in traces:
         lengths.setdefault(one.task.id, []).append(taught(one))

@@ -319,7 +319,7 @@ class RlLoop:
         self._limits.observe(self._trainer.step, seen, asked, judged)
 
     def _push(self, step: int) -> None:
-        """Pushes the current weights to the engines, mid-rollout if some are running."""
+        """Pushes the trainer's current weights to the engines, mid-rollout if some are running."""
         engine, version = self._context.engine, f"{self._cycle}@{step}"
         with self._seconds.of(PUSH):
             if self._ahead is None:

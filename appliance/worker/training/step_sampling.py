@@ -76,7 +76,7 @@ class StepSample:
         self._rounds = 1 + (self._training.refills if refilled else 0)
 
     def next_round(self) -> list[Assignment]:
-        """Returns the next rollouts to make; empty when the step is complete."""
+        """Returns the assignments of the next rollouts to make for the step; empty when the step is complete."""
         if not self._missing or not self._rounds:
             return []
         self._rounds -= 1

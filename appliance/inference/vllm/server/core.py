@@ -61,7 +61,7 @@ class Diverged(Exception):
 
 
 def missing_features() -> list[str]:
-    """Lists the required features that the installed vLLM lacks."""
+    """Lists the features that this engine requires and the installed vLLM lacks."""
     import importlib
 
     lacks = []
@@ -356,8 +356,7 @@ class VllmCore:
 
 
 def continued_seed(seed: int, known: int) -> int:
-    """Derives the seed of a request that continues after `known` tokens, so that no two parts of a conversation share
-    one."""
+    """Derives the seed of a request that continues after `known` tokens: no two parts of a conversation share one."""
     digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 

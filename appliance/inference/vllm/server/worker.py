@@ -106,9 +106,11 @@ def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 @contextmanager
 def watched(model: Any) -> Iterator[list[str]]:
-    """Watches a model being loaded; yields a list of incompletely loaded layers: all of them until weights arrive. vLLM
-    counts the numbers that reach each layer, and activates it once complete. Incomplete layers are found by that count,
-    except padded vocabularies and layers that share another's weight."""
+    """Watches a model being loaded; yields a list of incompletely loaded layers: all of them until weights arrive.
+
+    vLLM counts the numbers that reach each layer, and activates it once complete. Incomplete layers are found by that
+    count, except padded vocabularies and layers that share another's weight.
+    """
     from vllm.model_executor.layers.attention import is_deferred_attention_layer
     from vllm.model_executor.model_loader.reload.layerwise import get_layerwise_info
 

@@ -41,13 +41,14 @@ class WeightOffer(Protocol):
 
 
 def offer_tensors(way: str, tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightOffer:
-    """Copies tensors to where engines can read them. Raises OSError without space."""
+    """Copies tensors to where engine processes can read them, by the transfer `way`. Raises OSError without space."""
     made: WeightOffer = import_module(f"{__name__}.{WAYS[way]}").offer(tensors, settings)
     return made
 
 
 @contextmanager
 def received_tensors(told: Mapping[str, Any], reader: int) -> Iterator[dict[str, Tensor]]:
-    """Yields an offer's tensors by name, layer by layer, valid within the context; `reader` counts from 0."""
+    """Context that reads an offer's tensors in an engine process: yields them by name, valid within it; `reader` counts
+    from 0."""
     with import_module(f"{__name__}.{WAYS[told['way']]}").received(told, reader) as tensors:
         yield tensors
