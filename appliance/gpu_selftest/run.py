@@ -97,8 +97,8 @@ def _cuda_ready() -> bool:
 
 
 def gpu_probes() -> Probes:
-    """Returns the probes of the GPU self-test for the first GPU, with a model of half a billion parameters where size
-    matters."""
+    """Returns the probes of the GPU self-test for the first GPU. They use a model of half a billion parameters where
+    size matters."""
     import torch
 
     from appliance.gpu_selftest import probe_models as models
