@@ -27,14 +27,14 @@ NO_ANSWER = Final(None, 0)
 
 
 def written(answer: str, form: AnswerForm) -> str:
-    """Returns a last turn's text with only this answer; the inverse of `final_answer`."""
+    """Writes an answer as the text of a last turn, in the task's answer form; the inverse of `final_answer`."""
     if form is AnswerForm.BLOCK:
         return f"```\n{answer}\n```"
     return answer if form in (AnswerForm.WHOLE, AnswerForm.WORLD) else f"{BOX}{answer}}}"
 
 
 def final_answer(text: str, form: AnswerForm) -> Final:
-    """Returns the answer in a last turn's text; none if the world submits it."""
+    """Extracts the answer from a last turn's text, and the number of answers; no answer if the world submits it."""
     if form is AnswerForm.WORLD:
         return NO_ANSWER
     if form is AnswerForm.WHOLE:
@@ -96,8 +96,8 @@ def blocks(text: str) -> list[FencedBlock]:
 
 
 def _only(found: list[FencedBlock]) -> list[str]:
-    """Returns the blocks' contents; a single block that is unclosed or empty is not an answer, but counts beside
-    another."""
+    """Returns the contents of fenced code blocks as answers. A single block that is unclosed or empty is not an answer,
+    but counts beside another."""
     if len(found) == 1 and not (found[0].closed and found[0].content.strip()):
         return []
     return [block.content for block in found]

@@ -28,7 +28,7 @@ TOOL = {
 
 @dataclass(frozen=True)
 class ApiSampling:
-    """Sampling parameters and limits of a conversation."""
+    """Sampling parameters and limits of a conversation with an API model."""
 
     temperature: float
     max_tokens: int
@@ -39,7 +39,7 @@ class ApiSampling:
 
 @dataclass(frozen=True)
 class ApiConversation:
-    """Outcome of a conversation."""
+    """Calls and last turn of a conversation with an API model."""
 
     calls: tuple[ToolCall, ...]
     last: str
@@ -57,8 +57,9 @@ def refuses(task: Task) -> str:
 def converse(
     api: LocalApi, task: Task, sessions: SessionPool, tier: Tier, sampling: ApiSampling, *, seed: int, caller: str
 ) -> ApiConversation:
-    """Runs a conversation on a task. Raises InfrastructureError if the API or a sandbox fails, LimitError and BusyError
-    without a free slot, RefusedError without isolation, TooLongError for a task beyond the context."""
+    """Runs a conversation of an API model on a task, with its tool calls. Raises InfrastructureError if the API or a
+    sandbox fails, LimitError and BusyError without a free slot, RefusedError without isolation, TooLongError for a task
+    beyond the context."""
     messages: list[dict[str, Any]] = [{"role": one.role, "content": one.text} for one in task.messages]
     most = sampling.max_calls if task.turns is None else min(task.turns, sampling.max_calls)
     calls: list[ToolCall] = []

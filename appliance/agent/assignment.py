@@ -43,7 +43,7 @@ class Assignment:
 
 
 def needs_world(task: Task) -> bool:
-    """True if the task's rollouts need a world."""
+    """True if the task's rollouts act in a world of its environment, not only in Python."""
     return task.environment != "python"
 
 
@@ -95,7 +95,7 @@ class LiveRollout:
     def branch(
         self, point: BranchPoint, session: Session | None, world: WorldLease | None, sample: int, now: float
     ) -> LiveRollout:
-        """Starts a branch at that point."""
+        """Creates a running branch of this rollout that continues from the branch point, in that session and world."""
         self.branches += 1
         made = self.assignment
         own = replace(
@@ -117,7 +117,7 @@ class LiveRollout:
         )
 
     def end(self, ended: RolloutEnd, now: float, answer: str | None = None, answers: int = 0) -> Rollout:
-        """Closes its resources and returns its record."""
+        """Ends the running rollout: closes its session and world, and returns its record."""
         usage = self._usage()
         self.close()
         made = self.assignment
@@ -141,15 +141,15 @@ class LiveRollout:
         )
 
     def close(self) -> None:
-        """Closes its session and world."""
+        """Closes the rollout's session and world."""
         if self.session is not None:
             self.session.close()
         if self.world is not None:
             self.world.close()
 
     def _usage(self) -> Usage:
-        """Sums the usage of its session and world. A shared world, or one on a lost host, is counted from the rollout's
-        own calls."""
+        """Sums the sandbox usage of the rollout's session and world. A shared world, or one on a lost host, is counted
+        from the rollout's own calls."""
         own = [node.call for node in self.said.nodes[self.branch_at :] if node.call]
         asked = [call for call in own if call.asks_world]
         used: list[Usage] = []

@@ -42,7 +42,7 @@ class Branching:
     """First sample number of branches, if the batch lacks some attempts."""
 
     def left(self, made: int) -> int:
-        """Returns the branches of the next attempt, after `made` in total."""
+        """Returns the number of branches that the next attempt may have, after `made` in total."""
         return max(0, min(self.each, self.in_all - made))
 
     @property
@@ -56,7 +56,7 @@ class Branching:
 
 @dataclass
 class BranchState:
-    """Initial state of a branch in one place of calls: the session, or the world."""
+    """Initial state of a branch where its calls run: the Python session, or the world."""
 
     fresh: bool = False
     """True if nothing had run there."""
@@ -64,7 +64,7 @@ class BranchState:
     """True if its state was saved before a later call."""
 
     def keep(self) -> bool:
-        """Returns True if the state must be saved before this call, and marks it saved."""
+        """Returns True if the session's or world's state must be saved before the next call, and marks it saved."""
         needs, self.kept = not (self.fresh or self.kept), not self.fresh
         return needs
 
@@ -85,11 +85,12 @@ class BranchPoint:
     world: BranchState = field(default_factory=BranchState)
 
     def state(self, request: ToolRequest | None) -> BranchState:
-        """Returns the state of the place where this call runs."""
+        """Returns a branch's initial state where this call runs: in the Python session, or in the world."""
         return self.code if request is None or request.tool == PYTHON.name else self.world
 
     def sessions(self, session: Session | None, count: int) -> Sequence[Session | None]:
-        """Returns the sessions of `count` branches; None for one that opens its own. Raises SandboxError."""
+        """Forks the attempt's Python session for `count` branches; None for a branch that opens its own. Raises
+        SandboxError."""
         if session is None or self.code.fresh:
             return [None] * count
         return session.fork(count, undo=True) if self.code.kept else session.fork(count)
@@ -98,8 +99,9 @@ class BranchPoint:
 def higher(
     point: BranchPoint | None, said: Conversation, turn: Turn, calls: int, *, fresh: bool, fresh_world: bool = True
 ) -> BranchPoint | None:
-    """Returns the better of the current point and the highest-entropy token of the last turn. `said` ends with that
-    turn, `calls` were made before it; `fresh` means no code had run, `fresh_world` that no world was called."""
+    """Returns the more uncertain branch point: the current one, or the highest-entropy token of the last turn. `said`
+    ends with that turn, `calls` were made before it; `fresh` means no code had run, `fresh_world` that no world was
+    called."""
     found = entropies(turn)
     place = max(range(len(found)), key=lambda token: found[token], default=0)
     if not found or found[place] <= (point.entropy if point is not None else 0.0):
@@ -111,20 +113,20 @@ def higher(
 
 
 def entropies(turn: Turn) -> Sequence[float]:
-    """Returns nats for each token. Ours: -log p of the sampled token, whose mean is the entropy; engines return no more
-    of a distribution. A surprising token thus counts as uncertain, though it may be a rare draw from a confident
-    distribution."""
+    """Returns the uncertainty of each token of a turn, in nats. Ours: -log p of the sampled token, whose mean is the
+    entropy; engines return no more of a distribution. A surprising token thus counts as uncertain, though it may be a
+    rare draw from a confident distribution."""
     return [-logprob for logprob in turn.logprobs]
 
 
 def until(turn: Turn, token: int) -> Turn:
-    """Truncates a turn before that token."""
+    """Returns the part of a sampled turn before that token."""
     spans = (span.model_copy(update={"end": min(span.end, token)}) for span in turn.weights if span.start < token)
     return replace(turn, ids=turn.ids[:token], logprobs=turn.logprobs[:token], weights=tuple(spans))
 
 
 def joined(begun: Turn | None, turn: Turn) -> Turn:
-    """Appends a turn to its earlier sampled part."""
+    """Joins the earlier sampled part of a turn, if any, and its continuation."""
     if begun is None:
         return turn
     offset = len(begun.ids)
@@ -135,7 +137,7 @@ def joined(begun: Turn | None, turn: Turn) -> Turn:
 
 
 def has_come_some_way(nodes: Sequence[Message]) -> bool:
-    """True if a call has succeeded: only then does a branch inherit anything."""
+    """True if a call of the conversation has succeeded: only then does a branch inherit anything."""
     return any(node.call is not None and node.call.status is ToolStatus.OK for node in nodes)
 
 
@@ -149,5 +151,5 @@ def branch_id(attempt: str, number: int) -> str:
 
 
 def branch_seed(seed: int, number: int) -> int:
-    """Returns a branch's own seed, 63 bits."""
+    """Derives the sampling seed of a branch, 63 bits, from its attempt's seed and its number."""
     return derive(seed, "branch", number)

@@ -47,13 +47,13 @@ class ToolCalls:
 
     @property
     def arrived(self) -> bool:
-        """True if a result waits to be taken."""
+        """True if the result of a tool call waits to be taken."""
         return not self._arrived.empty()
 
     def start(self, number: int, live: LiveRollout, request: ToolRequest, *, keep: bool) -> None:
-        """Starts a call of the rollout with that number; `keep`: it may be undone. Raises LOST, RefusedError without
-        isolation, and CurriculumError for an unknown environment. A world that cannot be created fails the call with
-        InfrastructureError."""
+        """Starts a tool call of the rollout with that number; `keep`: it may be undone. Raises LOST, RefusedError
+        without isolation, and CurriculumError for an unknown environment. A world that cannot be created fails the call
+        with InfrastructureError."""
         live.waits, live.running = True, request
         kept = {"keep": True} if keep else {}
         if request.tool != PYTHON.name:
@@ -65,8 +65,8 @@ class ToolCalls:
         future.add_done_callback(lambda done: self._arrived.put(lambda: (number, done)))
 
     def end(self, number: int, live: LiveRollout, *, submits: bool) -> bool:
-        """Requests a world's submission, and a shared world's digest; False if there is nothing to wait for. Raises as
-        `start`."""
+        """Requests what an ending rollout needs of its world: the submission, and a shared world's digest. False if
+        there is nothing to wait for. Raises as `start`."""
         shared = live.world is not None and live.world.shared and live.world.world is not None
         if not submits and not shared:
             return False
@@ -87,14 +87,14 @@ class ToolCalls:
         return True
 
     def fork(self, point: BranchPoint, live: LiveRollout, count: int) -> list[WorldLease | None]:
-        """Returns worlds for `count` branches, as at that point; None for one that opens its own. Later failures fail
-        the branch."""
+        """Forks the rollout's world for `count` branches, as at the branch point; None for a branch that opens its own.
+        Later failures fail the branch."""
         if live.world is None or point.world.fresh:
             return [None] * count
         return [*self.worlds.fork(live.world, count, undo=point.world.kept)]
 
     def take(self, seconds: float) -> Back | None:
-        """Returns the rollout number and result of a finished call; None if none finishes within `seconds`."""
+        """Takes a finished tool call: its rollout's number and its result; None if none finishes within `seconds`."""
         try:
             while True:
                 back = self._arrived.get(timeout=seconds)()
@@ -116,8 +116,8 @@ class ToolCalls:
         lease.use(ask)
 
     def _believed(self, lease: WorldLease, done: Future[WorldReply]) -> Future[Any]:
-        """Returns a call's result, or the failure of its world if another call changed it. A shared world that did not
-        answer is given to nobody else."""
+        """Returns a world call's result, or the failure of the world if another call changed it. A shared world that
+        did not answer is given to nobody else."""
         if isinstance(done.exception(), LOST):
             self.worlds.retire(lease)
         return done if lease.failed is None else _failed(lease.failed)
@@ -142,8 +142,8 @@ class ToolCalls:
         return number, done
 
     def _open(self, assignment: Assignment) -> Session:
-        """Opens a session for the rollout, in a sandbox of its own if it has files. Each rollout is a separate caller,
-        so none queues behind another's calls."""
+        """Opens a Python session for the rollout, in a sandbox of its own if it has files. Each rollout is a separate
+        caller, so none queues behind another's calls."""
         files = {name: text.encode() for name, text in assignment.task.files.items()} | dict(assignment.files)
         priority = priority_of(assignment.purpose)
         if not files:
@@ -158,7 +158,7 @@ def _failed(error: BaseException) -> Future[Any]:
 
 
 def call_of(request: ToolRequest, result: CallResult | WorldReply) -> ToolCall:
-    """Returns the record of a finished call."""
+    """Returns the record of a finished tool call."""
     if isinstance(result, WorldReply):
         return ToolCall(
             tool=request.tool,

@@ -38,11 +38,12 @@ class Conversation:
 
     @property
     def samples(self) -> int:
-        """Training samples begun so far."""
+        """Number of training samples begun so far in this conversation."""
         return sum(node.parent is None for node in self.nodes)
 
     def take(self, turn: Turn) -> ToolRequest | Malformed | str:
-        """Appends a sampled turn and parses it."""
+        """Appends a sampled turn to the conversation, and parses it: a tool call, a malformed call, or a last turn's
+        text. A turn that was cut off gives an empty text."""
         before = self.ids
         self._add(
             Message(
@@ -58,8 +59,8 @@ class Conversation:
         return self.renderer.read(turn.ids, before, self.tools) if turn.ended == "stop" else ""
 
     def give_back(self, call: ToolCall, text: str) -> Ids | None:
-        """Appends the result of the last turn's call, as shown to the model. Returns the forced tokens; None if a new
-        training sample begins, with prompt `ids`. Raises RenderingError as `begin`."""
+        """Appends to the conversation the result of the last turn's call, as shown to the model. Returns the forced
+        tokens; None if a new training sample begins, with prompt `ids`. Raises RenderingError as `begin`."""
         turn = self.nodes[-1].ids
         forced = self.renderer.follow(self.ids[: len(self.ids) - len(turn)], turn, text, self.tools)
         self.messages = (*self.messages, TextMessage(text, "tool"))
@@ -70,7 +71,7 @@ class Conversation:
         return forced
 
     def copy(self) -> Conversation:
-        """Returns a copy that can continue independently."""
+        """Returns a copy of the conversation that can continue independently."""
         return replace(self, nodes=list(self.nodes))
 
     def before_last_turn(self) -> Conversation:

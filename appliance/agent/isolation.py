@@ -16,10 +16,11 @@ _USES: dict[Purpose, Use] = {
 
 
 def tier_of(policy: Policy, purpose: Purpose, taskset: str) -> Tier:
-    """Returns the minimum isolation of a session with this purpose and taskset."""
+    """Returns the minimum isolation tier that the policy requires for a session with this purpose and taskset."""
     return Tier(tier_for(policy, _USES[purpose], taskset, Tier.SHARED.value))
 
 
 def priority_of(purpose: Purpose) -> Priority:
-    """Returns the priority: people wait for jobs, nobody for a single training rollout."""
+    """Returns the priority of sandbox calls for this purpose: people wait for jobs, nobody for a single training
+    rollout."""
     return Priority.JOB if purpose is Purpose.JOB else Priority.TRAINING

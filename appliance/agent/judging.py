@@ -25,7 +25,7 @@ class BatchChecker(Protocol):
 
 
 def judge(rollouts: Sequence[Rollout], tasks: Mapping[str, Task], checker: BatchChecker) -> list[Judged]:
-    """Returns one verdict per rollout, in order. `tasks` is by task id."""
+    """Verifies the rollouts' answers and returns each rollout with its verdict, in order. `tasks` is by task id."""
     decided = [without_verifier(rollout) for rollout in rollouts]
     open_ = [i for i, verdict in enumerate(decided) if verdict is None]
     pairs = [(tasks[rollouts[i].task].spec, rollouts[i].answer or "") for i in open_]

@@ -27,47 +27,49 @@ class RolloutKeeper(Protocol):
     """Storage of unrecorded rollouts, shared with a later process."""
 
     def whole(self, rollout: str) -> Rollout | None:
-        """Returns a finished rollout, once. The caller must check that it fits."""
+        """Returns, once, the saved rollout of this id if an earlier process finished it. The caller must check that it
+        fits."""
 
     def part(self, rollout: str) -> PartialRollout | None:
-        """Returns an unfinished rollout, once."""
+        """Returns, once, the saved rollout of this id if an earlier process left it unfinished."""
 
     def ended(self, rollout: Rollout) -> None:
-        """Stores a rollout that has just ended."""
+        """Stores a rollout that has just ended, for a later process."""
 
     def look(self, under_way: Callable[[], Sequence[PartialRollout]]) -> None:
-        """Called after each engine step; requests running rollouts when a write is due."""
+        """Saves running rollouts if a write is due; called after each engine step. `under_way` returns their current
+        state."""
 
     def began_anew(self, rollout: str) -> None:
-        """Called for a rollout that could not resume."""
+        """Notes that a rollout saved by an earlier process could not resume and was restarted."""
 
 
 class Replay:
-    """Recorded course of a rollout, to be replayed."""
+    """Recorded turns and results of an interrupted rollout, to be replayed."""
 
     def __init__(self, part: PartialRollout) -> None:
         self.part = part
         self._nodes: deque[Message] = deque(part.nodes)
 
     def diverges(self, node: Message) -> bool:
-        """Takes the next forced node and returns True if it differs from `node`. False after the last one."""
+        """Takes the replay's next forced message; True if it differs from `node`. False after the last one."""
         return bool(self._nodes) and self._nodes.popleft().ids != node.ids
 
     def turn(self, number: int) -> Turn | None:
-        """Takes the next completely sampled turn, or None."""
+        """Takes the replay's next completely sampled turn, or None."""
         if not self._nodes:
             return None
         node = self._nodes.popleft()
         return Turn(number, node.ids, node.logprobs, "stop", node.weights)
 
     def begun(self, number: int) -> Turn | None:
-        """Returns the sampled part of the following turn."""
+        """Returns the sampled part of the turn in which the replayed rollout was interrupted, if any."""
         node = self.part.begun
         return None if node is None else Turn(number, node.ids, node.logprobs, "withdrawn", node.weights)
 
 
 def can_repeat(part: PartialRollout) -> bool:
-    """True if the tool effects are repeatable."""
+    """True if all tool calls of the unfinished rollout can be run again with equal effect."""
     return all(_repeats(node.call) for node in part.nodes if node.call is not None)
 
 

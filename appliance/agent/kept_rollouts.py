@@ -16,7 +16,8 @@ from verifiers.contract.kinds import AnswerForm
 
 
 def is_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> bool:
-    """True if a rollout matches its assignment. Raises RenderingError if the model's format cannot write the task."""
+    """True if a saved rollout matches its assignment. Raises RenderingError if the model's format cannot write the
+    task."""
     task = assignment.task
     asked = (assignment.cycle, assignment.step, task.id, assignment.sample, assignment.purpose, assignment.temperature)
     made = (rollout.cycle, rollout.step, rollout.task, rollout.sample, rollout.purpose, rollout.temperature)
@@ -30,7 +31,7 @@ def is_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> bool:
 
 
 def _answer_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> tuple[str | None, int] | None:
-    """Returns answer and number of answers from the last turn; None if that turn cannot be an answer."""
+    """Reads a rollout's answer and number of answers from its last turn; None if that turn cannot be an answer."""
     final: Final | None = NO_ANSWER
     if rollout.ended is RolloutEnd.ANSWERED:
         last = rollout.nodes[-1]
@@ -40,7 +41,7 @@ def _answer_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> 
 
 
 def _read_before(rollout: Rollout) -> Ids:
-    """Returns the tokens before the last node on its path."""
+    """Returns the tokens before a rollout's last message, on its path from the root."""
     ids: Ids = ()
     place = len(rollout.nodes) - 1
     while (parent := rollout.nodes[place].parent) is not None and 0 <= parent < place:

@@ -12,8 +12,8 @@ Use = Callable[[World | BaseException], None]
 
 
 class WorldLease:
-    """Lease of one rollout, used only from the agent's loop, except `reserve`. A world that arrives after `close`, or
-    was reserved but not given, is closed immediately."""
+    """One rollout's lease of a world, used only from the agent's loop, except `reserve`. A world that arrives after
+    `close`, or was reserved but not given, is closed immediately."""
 
     def __init__(self, calls: int, *, shared: bool = False, digest: str = "") -> None:
         self.calls = calls
@@ -32,7 +32,7 @@ class WorldLease:
         self._reserved: World | None = None
 
     def use(self, then: Use) -> None:
-        """Calls back with the world or its failure, now or once known."""
+        """Calls back with the leased world or its failure, now or once known."""
         known = self.failed or self.world
         if known is not None:
             then(known)
@@ -40,7 +40,7 @@ class WorldLease:
             self._uses.append(then)
 
     def reserve(self, world: World) -> None:
-        """Records the world to be given, from any thread, as soon as it exists."""
+        """Records the world to be given, from any thread, as soon as it exists. Closes it if the lease was closed."""
         with self._lock:
             self._reserved = world
             closed = self.closed
@@ -48,7 +48,7 @@ class WorldLease:
             world.close()
 
     def give(self, given: World | BaseException) -> None:
-        """Ends the wait."""
+        """Provides the leased world, or its failure, and calls everybody who waits for it."""
         if isinstance(given, BaseException):
             self.failed = given
         elif self.closed:

@@ -48,12 +48,12 @@ OnFinish = Callable[[Rollout], bool | None]
 
 
 def never_stop() -> str:
-    """Returns an empty reason: never stop."""
+    """Returns an empty reason to stop: rollouts always continue."""
     return ""
 
 
 class Agent:
-    """Makes rollouts as an awaited batch (`roll`), as a stream (`add`, `advance`), or both together. Not thread-safe;
+    """Runs rollouts as an awaited batch (`roll`), as a stream (`add`, `advance`), or both together. Not thread-safe;
     owns the engine while rollouts run."""
 
     def __init__(
@@ -95,7 +95,7 @@ class Agent:
         stop_reason: Callable[[], str] = never_stop,
         branching: Branching | None = None,
     ) -> list[Rollout]:
-        """Makes all rollouts and returns them in order, followed by branches in order of leaving.
+        """Runs all these rollouts and returns them in order, followed by branches in order of leaving.
 
         `on_finish` receives each finished rollout; if it returns True, no more are started, running ones are dropped,
         and only finished ones are returned. `stop_reason` is polled every quarter of a second, also during calls; a
@@ -119,19 +119,19 @@ class Agent:
         return [self._finished[number] for number in self._order if number in self._finished]
 
     def add(self, assignments: Sequence[Assignment]) -> None:
-        """Adds rollouts to the stream; `advance` makes them, and `roll` beside its own."""
+        """Adds rollouts to the agent's stream; `advance` runs them, and `roll` beside its own."""
         self._streamed.extend(assignments)
 
     def advance(self) -> list[Rollout]:
-        """Takes a step with the stream and returns finished rollouts, in order of finishing. Waits at most a quarter of
-        a second if everything waits for tool calls. Raises as `roll`."""
+        """Takes a step with the stream of rollouts and returns finished ones, in order of finishing. Waits at most a
+        quarter of a second if everything waits for tool calls. Raises as `roll`."""
         self._advance()
         ended, self._ended = self._ended, []
         return ended
 
     @property
     def unfinished(self) -> int:
-        """Rollouts of the stream not yet returned."""
+        """Number of the stream's rollouts not yet returned."""
         return len(self._streamed) + len(self._ended) + sum(live.streamed for live in self._live.values())
 
     def drop(self) -> None:
@@ -141,7 +141,7 @@ class Agent:
         self._abandon(streamed=True)
 
     def _advance(self) -> bool:
-        """Starts rollouts that fit, takes a step, and handles its results; True asks `roll` to stop."""
+        """Starts rollouts that fit, takes an engine step, and handles its results; True asks `roll` to stop."""
         stopped = False
         while (self._waiting or self._streamed) and not stopped:
             if len(self._live) >= self._engine.capacity.rows + AHEAD:
@@ -205,7 +205,7 @@ class Agent:
         )
 
     def _take_up(self, live: LiveRollout) -> None:
-        """Prepares the replay of a rollout from an earlier process, if possible."""
+        """Prepares the replay of a rollout that an earlier process left unfinished, if its calls are repeatable."""
         keeper = self._keeper
         part = keeper.part(live.assignment.id) if keeper is not None else None
         if part is None or keeper is None:
@@ -243,7 +243,7 @@ class Agent:
         return bool(self._on_finish and self._on_finish(rollout))
 
     def _live_of(self, assignment: Assignment) -> LiveRollout:
-        """Returns a fresh rollout. A task's budget is its own, capped by the agent's."""
+        """Creates the running state of a rollout at its start. A task's budget is its own, capped by the agent's."""
         task, budget = assignment.task, self._budget
         calls = [one for one in (budget.max_calls, task.turns, assignment.max_calls) if one is not None]
         said = Conversation.begin(self.renderer, task)
@@ -264,7 +264,7 @@ class Agent:
         return bool(self.stopped)
 
     def _begin(self, live: LiveRollout) -> bool:
-        """Numbers a rollout and submits it; True asks the loop to stop."""
+        """Numbers a rollout and submits it to the engine; True asks the loop to stop."""
         number = self._number(live)
         if not live.streamed:
             self._order.append(number)
@@ -310,7 +310,7 @@ class Agent:
         return False
 
     def _take(self, turn: Turn) -> bool:
-        """Handles a finished turn; True asks the loop to stop."""
+        """Handles a finished turn: starts its tool call, or ends the rollout. True asks the loop to stop."""
         number, live = turn.request, self._live[turn.request]
         # A branch's spans show its branch point.
         turn, live.begun = (continued if live.branch_of is None else joined)(live.begun, turn), None
@@ -337,7 +337,8 @@ class Agent:
         return False
 
     def _collect(self) -> bool:
-        """Returns finished tool calls to their rows; waits, briefly, only if no row can run."""
+        """Appends finished tool calls to their rollouts; waits, briefly, only if the engine has nothing to run. True
+        asks the loop to stop."""
         stopped = False
         while self._live and (self._calls.arrived or self._engine.runnable == 0) and not stopped:
             if not self._calls.arrived and (self._replayed or not any(live.waits for live in self._live.values())):
@@ -363,7 +364,8 @@ class Agent:
         return stopped
 
     def _return(self, number: int, call: ToolCall, text: str) -> bool:
-        """Forces a tool result on the row; submits a new row if the model's format rewrites the conversation."""
+        """Appends a tool result to the rollout in the engine; submits it anew if the model's format rewrites the
+        conversation. True asks the loop to stop."""
         live = self._live[number]
         stopped = self._branch(live, self._branches.before(live, call))
         live.running = None
@@ -386,7 +388,7 @@ class Agent:
         return stopped
 
     def _branch(self, live: LiveRollout, point: BranchPoint | None) -> bool:
-        """Starts branches at that point; True asks the loop to stop."""
+        """Starts the rollout's branches at the branch point, if any; True asks the loop to stop."""
         if point is None:
             return False
         worlds = self._budget.worlds + self._budget.worlds // 2 - self._world_rollouts
@@ -394,7 +396,7 @@ class Agent:
         return any([self._begin(branch) for branch in begun])  # noqa: C419 - all of them
 
     def _lose(self, number: int, error: Exception) -> bool:
-        """Ends a rollout with an infrastructure error, unless it can move to another host."""
+        """Ends a rollout with an infrastructure error, or moves it to another host. True asks the loop to stop."""
         if isinstance(error, HostLostError) and self._can_move(self._live[number]):
             return self._move(number)
         self.last_failure = str(error)
@@ -423,7 +425,7 @@ class Agent:
         return self._submit(number)
 
     def _end(self, number: int, ended: RolloutEnd, final: Final = NO_ANSWER) -> bool:
-        """Ends a rollout, after its world's result if needed."""
+        """Ends a rollout, after a submission or digest of its world if needed; True asks the loop to stop."""
         live = self._live[number]
         live.ending = Ending(
             ended, final, ended is RolloutEnd.ANSWERED and live.assignment.task.form is AnswerForm.WORLD
@@ -467,7 +469,7 @@ class Agent:
             self._free_world(live.assignment.task)
 
     def _free_world(self, task: Task) -> None:
-        """Frees prepared worlds of a task without rollouts."""
+        """Frees prepared worlds of a task that no rollout needs any more."""
         if not needs_world(task):
             return
         assigned = (*(live.assignment for live in self._live.values()), *self._waiting, *self._streamed)
@@ -475,7 +477,7 @@ class Agent:
 
 
 def calls_outside_sandbox(rollouts: Iterable[Rollout]) -> int:
-    """Counts calls that ran without a recorded sandbox; the product asserts 0. A world's failed call without one was
-    refused before it reached the world."""
+    """Counts tool calls that ran without a recorded sandbox; the product asserts 0. A world's failed call without one
+    was refused before it reached the world."""
     calls = (call for r in rollouts for call in r.calls)
     return sum(call.status.ran and not call.sandbox and not (call.asks_world and call.status.failed) for call in calls)

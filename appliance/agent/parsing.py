@@ -20,7 +20,7 @@ _MESSAGES = {
 
 
 def shown(result: CallResult | WorldReply, limit: int) -> str:
-    """Returns the text of a result for the policy model, at most `limit` characters."""
+    """Returns the text of a tool result as the policy model sees it, at most `limit` characters."""
     if isinstance(result, WorldReply):
         return (f"error: {result.text}" if result.failed else result.text)[:limit]
     output = result.output.strip()

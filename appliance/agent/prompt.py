@@ -11,7 +11,7 @@ from verifiers.registry import kind_of
 
 
 def task_of(job: Job) -> Task:
-    """Returns the job as a task: question, files and answer form, a line each."""
+    """Converts a user's job to a task: question, files and answer form, a line each."""
     kind = kind_of(job.spec)
     lines = [job.question, files_line(job.files), kind.asks_for(job.spec)]
     return Task(

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class RolloutBranches:
-    """Branches of one batch of an agent; without `wanted` nothing branches."""
+    """Branches of the rollouts in one batch of an agent; without `wanted` nothing branches."""
 
     def __init__(self, wanted: Branching | None, assignments: Sequence[Assignment] = ()) -> None:
         self.wanted = wanted
@@ -29,7 +29,7 @@ class RolloutBranches:
         self._made = 0
 
     def left(self, live: LiveRollout) -> int:
-        """Returns the branches that a rollout may still have."""
+        """Returns the number of branches that a rollout may still have."""
         wanted = self.wanted
         if wanted is None or live.streamed or not live.assignment.temperature:
             return 0
@@ -39,14 +39,14 @@ class RolloutBranches:
         return 0 if late else wanted.left(self._made)
 
     def look(self, live: LiveRollout, turn: Turn) -> None:
-        """Updates the most uncertain point from a new turn."""
+        """Updates the rollout's most uncertain point, where it may branch, from a new turn."""
         if self.wanted is not None and self.wanted.at_entropy and self.left(live):
             live.point = higher(
                 live.point, live.said, turn, live.calls, fresh=live.session is None, fresh_world=live.world is None
             )
 
     def keeps(self, live: LiveRollout, request: ToolRequest) -> bool:
-        """True if the next call must be undoable for a branch."""
+        """True if the rollout's next call must be undoable, so that a branch can start before it."""
         if not self.left(live):
             return False
         state = live.point.state(request) if live.point is not None else None
@@ -59,7 +59,7 @@ class RolloutBranches:
         return True
 
     def before(self, live: LiveRollout, call: ToolCall) -> BranchPoint | None:
-        """Returns the branch point before a failed call, if it branches there."""
+        """Returns the branch point before a failed call; None if the rollout does not branch there."""
         if not call.status.failed or not self._at_failure(live):
             return None
         point = BranchPoint(live.said.before_last_turn(), live.calls - 1)
@@ -67,14 +67,15 @@ class RolloutBranches:
         return point
 
     def behind(self, live: LiveRollout, call: ToolCall) -> BranchPoint | None:
-        """Returns the branch point after a failed call's result, if it branches there."""
+        """Returns the branch point after a failed call's result; None if the rollout does not branch there."""
         mends = call.status.failed and self.wanted is not None and self.wanted.where == "repair"
         return BranchPoint(live.said, live.calls) if mends and len(live.said.ids) < live.max_tokens else None
 
     def begin(
         self, live: LiveRollout, point: BranchPoint, calls: ToolCalls, worlds: int, now: float
     ) -> list[LiveRollout]:
-        """Starts the branches at that point, with room for `worlds` worlds; empty if impossible."""
+        """Starts the rollout's branches at that point, with room for `worlds` worlds, and returns them; empty if
+        impossible."""
         count = self.left(live)
         if needs_world(live.assignment.task):
             count = min(count, worlds)

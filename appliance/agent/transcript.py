@@ -12,7 +12,8 @@ from appliance.rendering.renderer import Renderer
 
 
 def transcript(rollout: Rollout, renderer: Renderer) -> list[dict[str, Any]]:
-    """Returns one entry per node: parent, role, text, and for tool nodes the call with its status. JSON only."""
+    """Returns a rollout as JSON, one entry per message: parent, role, text, and for tool results the call with its
+    status."""
     return [
         {
             "parent": node.parent,

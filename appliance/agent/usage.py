@@ -11,12 +11,13 @@ _ORDER = tuple(Tier)
 
 
 def total(rollouts: Iterable[Rollout]) -> Usage:
-    """Sums usage; memory is the highest peak. None remains if no rollout had a sandbox of its own."""
+    """Sums the rollouts' sandbox usage; memory is the highest peak. None remains if no rollout had a sandbox of its
+    own."""
     return added([rollout.usage for rollout in rollouts])
 
 
 def added(used: Sequence[Usage]) -> Usage:
-    """Sums usage records as `total`."""
+    """Sums sandbox usage records; memory is the highest peak, and None if no record has one."""
     if len(used) == 1:
         return used[0]
     cpu = [one.cpu_seconds for one in used if one.cpu_seconds is not None]
@@ -33,7 +34,7 @@ def added(used: Sequence[Usage]) -> Usage:
 
 
 def by_tier(rollouts: Iterable[Rollout]) -> dict[Tier, int]:
-    """Counts rollouts by their highest tier; excludes those without calls."""
+    """Counts rollouts by the highest isolation tier of their calls; excludes those without calls."""
     counts = dict.fromkeys(_ORDER, 0)
     for rollout in rollouts:
         tiers = [call.tier for call in rollout.calls if call.tier is not None]
@@ -43,7 +44,7 @@ def by_tier(rollouts: Iterable[Rollout]) -> dict[Tier, int]:
 
 
 def figures(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """Returns a step's metrics: tier moves, rollouts by tier, and CPU time if known."""
+    """Returns a step's sandbox metrics: seconds, CPU seconds, moves between tiers, and rollouts by tier."""
     used = total(rollouts)
     return {
         "sandbox_seconds": used.seconds,

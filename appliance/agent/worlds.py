@@ -54,7 +54,7 @@ class PreparedWorld:
         """True if nobody else may share it."""
 
     def has_calls_for(self, lease: WorldLease, limit: int) -> bool:
-        """True if one more can share it; the first always can."""
+        """True if one more rollout can share the world within `limit` calls; the first always can."""
         return self.promised == OWN_CALLS or self.promised + lease.calls + END_CALLS <= limit
 
     def share(self, lease: WorldLease) -> None:
@@ -80,7 +80,7 @@ class TaskWorlds:
         """Prepared worlds: at most one per task is not retired."""
 
     def lease(self, assignment: Assignment, calls: int) -> WorldLease:
-        """Leases the task's initial world, for at most `calls` calls. Raises CurriculumError for an unknown
+        """Leases a task's initial world to a rollout, for at most `calls` calls. Raises CurriculumError for an unknown
         environment."""
         task = assignment.task
         if task.environment not in ENVIRONMENTS:
@@ -93,7 +93,8 @@ class TaskWorlds:
         return lease
 
     def fork(self, lease: WorldLease, count: int, *, undo: bool) -> list[WorldLease]:
-        """Returns leases of worlds that continue from this one; `undo`: from before the saved call."""
+        """Forks a leased world; returns `count` leases that continue from its current state, or with `undo` from before
+        the saved call."""
         branches = [WorldLease(lease.calls) for _ in range(count)]
         world = lease.world
         if world is None or lease.failed is not None:
@@ -116,7 +117,7 @@ class TaskWorlds:
         return branches
 
     def verify(self, lease: WorldLease, digest: Future[str]) -> None:
-        """Checks a shared world's digest. If it changed, fails the world for all sharers and raises
+        """Checks that a shared world's digest is unchanged. If it changed, fails the world for all sharers and raises
         InfrastructureError, which a failed digest also raises."""
         if digest.result() != lease.digest:
             error = InfrastructureError(
@@ -156,7 +157,7 @@ class TaskWorlds:
             self._serve(prepared)
 
     def _of(self, task: Task) -> PreparedWorld:
-        """Returns the world for new requests, creating one if needed."""
+        """Returns the task's prepared world for new leases, creating one if needed."""
         found = next((one for one in self._prepared if one.task.id == task.id and not one.retired), None)
         if found is None:
             found = PreparedWorld(task)
@@ -171,7 +172,7 @@ class TaskWorlds:
         self._later(future, step)
 
     def _has_room(self) -> bool:
-        """True if one more can be prepared; drops an idle one if necessary."""
+        """True if one more world can be prepared; drops an idle one if necessary."""
         begun = [one for one in self._prepared if one.world is not None]
         idle = [one for one in begun if one.ready and one.idle]
         if len(begun) >= PREPARED and idle:
@@ -179,7 +180,7 @@ class TaskWorlds:
         return len(begun) < PREPARED or bool(idle)
 
     def _begin_some(self, priority: Priority) -> None:
-        """Opens awaited worlds while there is room, in order of request."""
+        """Opens the worlds that rollouts wait for, while there is room, in order of request."""
         for prepared in [one for one in self._prepared if one.world is None and one.awaited]:
             if not self._has_room():
                 return
@@ -218,7 +219,8 @@ class TaskWorlds:
         self._serve(prepared)
 
     def _serve(self, prepared: PreparedWorld) -> None:
-        """Gives the world to sharers, or a fork to each waiting rollout; later ones wait for the next fork."""
+        """Gives the prepared world to sharing rollouts, or a fork to each waiting rollout; later ones wait for the next
+        fork."""
         world = prepared.world
         assert world is not None
         prepared.waiting = [lease for lease in prepared.waiting if not lease.closed]
@@ -263,8 +265,8 @@ class TaskWorlds:
 
 
 def _reserve(leases: list[WorldLease], done: Future[list[World]]) -> None:
-    """Reserves forks in the completing thread, so that a fork for an ended rollout is closed even without a running
-    loop."""
+    """Reserves forked worlds for their leases in the completing thread. A fork for an ended rollout is thus closed even
+    without a running loop."""
     if done.exception() is None:
         for lease, world in zip(leases, done.result(), strict=True):
             lease.reserve(world)

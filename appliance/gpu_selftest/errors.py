@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class ProbeFailedError(Exception):
-    """The probed property does not hold; the message has the observation."""
+    """The property that a GPU probe tests does not hold; the message has the observation."""
 
 
 class ProbeNotRunError(Exception):
-    """This machine lacks something the probe needs, so nothing ran; the message names it."""
+    """This machine lacks something the GPU probe needs, so nothing ran; the message names it."""

@@ -43,7 +43,7 @@ class OverlapSize:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Medians over the rounds."""
+    """Median times of sampling and learning, sequential and concurrent, over the rounds."""
 
     push: float
     """Seconds of a push with its proof, needed per step in either arm."""
@@ -58,7 +58,7 @@ class Overlap:
 
     @property
     def with_pushes(self) -> float:
-        """Gain with a push per step, for which both wait."""
+        """Gain in speed by concurrent sampling and learning, with a push per step, for which both wait."""
         return (self.push + self.sampling + self.learning) / (self.push + self.together)
 
     def __str__(self) -> str:
@@ -88,8 +88,8 @@ def rollouts_beside_learner(device: torch.device, size: OverlapSize) -> str:
 
 
 def measure(engine: Engine, device: torch.device, size: OverlapSize, begin: Callable[[], object] = int) -> Overlap:
-    """Samples and learns sequentially and concurrently, in alternation, and closes the engine. `begin` initialises the
-    learner's thread."""
+    """Measures sampling and learning one after the other and concurrently, in alternation, and closes the engine.
+    `begin` initialises the learner's thread."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "precision": "bfloat16"})
     trainer = make_trainer(device, size.model, recipe)
     model: Any = trainer.model
@@ -125,7 +125,7 @@ def measure(engine: Engine, device: torch.device, size: OverlapSize, begin: Call
 
 
 def _roll(engine: Engine, size: OverlapSize, number: int) -> None:
-    """Runs all rollouts of a round to their last token."""
+    """Samples all rollouts of a round to their last token."""
     random, model = Random(f"overlap {number}"), size.model
     for row in range(model.rollouts):
         prompt = tuple(random.randrange(1, model.vocabulary) for _ in range(model.tokens - size.drawn))

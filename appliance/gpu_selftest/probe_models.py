@@ -26,7 +26,7 @@ PLAIN = {"rollouts_per_task": 4, "keep": 4, "selector": "uniform", "packing": Tr
 
 @dataclass(frozen=True)
 class ProbeSize:
-    """Size of a probe's model and batch."""
+    """Size of a GPU probe's model and batch."""
 
     hidden: int
     layers: int
@@ -43,7 +43,7 @@ MIDDLING = ProbeSize(hidden=512, layers=8, vocabulary=32_000, rollouts=16, token
 
 
 def random_model(size: ProbeSize, device: torch.device) -> Any:
-    """Creates a Qwen3 with random weights, in float32 and evaluation mode."""
+    """Creates a Qwen3 model with random weights, in float32 and evaluation mode."""
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
     config = Qwen3Config(
@@ -70,12 +70,12 @@ def make_trainer(device: torch.device, size: ProbeSize, recipe: TrainingRecipe) 
 
 
 def learn_step(trainer: Trainer, judged: Sequence[Judged]) -> None:
-    """Takes the next step on these rollouts."""
+    """Takes the trainer's next step on these rollouts."""
     trainer.train_step(trainer.step, judged, make_groups(judged, trainer.recipe, 0))
 
 
 def drawn_batch(size: ProbeSize, step: int = 0) -> Sequence[Judged]:
-    """Returns rollouts of random tokens, the second half of each sampled, every other one right."""
+    """Returns judged rollouts of random tokens, the second half of each sampled, every other one right."""
     random = Random(step)
     ids = [tuple(random.randrange(1, size.vocabulary) for _ in range(size.tokens)) for _ in range(size.rollouts)]
     cut = size.tokens // 2
@@ -119,7 +119,7 @@ def drawn_rollout(
 
 
 def freed() -> None:
-    """Frees unused memory."""
+    """Frees unused memory of this process and its GPUs."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

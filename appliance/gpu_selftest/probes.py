@@ -48,7 +48,8 @@ MAX_KL = 0.01
 
 
 def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
-    """G1: a sleeping engine has no version, wakes with a push, and is proved before it samples, at both levels."""
+    """G1: checks that a sleeping vLLM engine has no version, wakes with a push, and is proved before it samples, at
+    both levels."""
     seen = []
     for level in (1, 2):
         engine = make(level)
@@ -73,7 +74,7 @@ def sleep_and_wake(make: Callable[[int], VllmEngine], size: ProbeSize) -> str:
 
 @dataclass(frozen=True)
 class PushWay:
-    """Transfer of weights that is available here."""
+    """Transfer of weights to vLLM that is available here."""
 
     name: str
     make: Callable[[], VllmEngine]
@@ -82,7 +83,7 @@ class PushWay:
 
 
 def push_each_way(ways: Sequence[PushWay], size: ProbeSize, not_run: str) -> str:
-    """G2: measures a push with its proof by each transfer, and checks that all engines have equal weights."""
+    """G2: measures a push of weights with its proof by each transfer; checks that all engines have equal weights."""
     seen, proofs = [], set()
     for way in ways:
         engine = way.make()
@@ -135,7 +136,7 @@ def cache_pressure(make: Callable[[int], VllmEngine], size: ProbeSize, itemsize:
 
 
 def _pressed(engine: Engine, sampler: VllmEngine, size: ProbeSize) -> tuple[float, int]:
-    """Returns the seconds of all conversations, and the preemptions in that time."""
+    """Samples a round of conversations; returns the seconds, and the preemptions in that time."""
     before, started = sampler.preemptions(), time.monotonic()
     for number in range(size.rollouts):
         prompt = tuple((7 * number + at) % size.vocabulary for at in range(8))
@@ -227,7 +228,7 @@ def step_time(device: torch.device, size: ProbeSize, flops: float) -> str:
 
 
 def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
-    """Returns the seconds of a step."""
+    """Returns the seconds of a trainer's step."""
     judged = drawn_batch(size, trainer.step)
     wait_for(device)
     started = time.monotonic()
@@ -237,7 +238,8 @@ def _timed(trainer: Trainer, device: torch.device, size: ProbeSize) -> float:
 
 
 def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
-    """Returns the idle share: kernel seconds of a profiled step against seconds of an unprofiled one."""
+    """Measures the GPU's idle share in a trainer's step, as text: kernel seconds of a profiled step against seconds of
+    an unprofiled one."""
     if device.type != "cuda":
         return "not run"
     few = replace(size, rollouts=8)
@@ -249,7 +251,7 @@ def _idle_share(trainer: Trainer, device: torch.device, size: ProbeSize) -> str:
 
 
 def in_parts(*parts: Callable[[], str]) -> str:
-    """Runs the parts of a row and joins their sentences. Raises ProbeNotRunError if none ran."""
+    """Runs the parts of a GPU probe and joins their sentences. Raises ProbeNotRunError if none ran."""
     seen, ran = [], False
     for part in parts:
         try:
@@ -264,7 +266,7 @@ def in_parts(*parts: Callable[[], str]) -> str:
 
 
 def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -> str:
-    """G9: checks an adapter on vLLM's kernels."""
+    """G9: checks that vLLM's kernels compute a LoRA adapter correctly."""
     if make is None:
         raise ProbeNotRunError("vLLM's LoRA kernels: not run, no environment")
     engine = make(0)
@@ -278,7 +280,7 @@ def adapter_on_vllm(size: ProbeSize, make: Callable[[int], VllmEngine] | None) -
 
 
 def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
-    """G9: compares a step after restoring a checkpoint with the uninterrupted one, with 8-bit moments."""
+    """G9: compares a training step after restoring a checkpoint with the uninterrupted one, with 8-bit moments."""
     recipe = TrainingRecipe.model_validate({**PLAIN, "optimizer": "adamw_8bit"})
     try:
         make_optimizer(nn.Linear(1, 1).to(device), recipe)
@@ -305,7 +307,7 @@ def moments_of_8_bits(device: torch.device, size: ProbeSize) -> str:
 
 
 def moment_bytes(trainer: Trainer) -> int:
-    """Returns the bytes of the optimizer's state."""
+    """Returns the bytes of a trainer's optimizer state."""
     kept = {
         id(value): value.nbytes
         for slots in trainer.optimizer.state.values()
@@ -316,7 +318,8 @@ def moment_bytes(trainer: Trainer) -> int:
 
 
 def memory_ladder(device: torch.device, size: ProbeSize) -> str:
-    """G10: checks that a step whose pass exceeds the memory is taken at half size, and then refused with a reason."""
+    """G10: checks that a training step whose pass exceeds the memory is taken at half size, and then refused with a
+    reason."""
     recipe = TrainingRecipe(rollouts_per_task=4, keep=4, selector="uniform", micro_batch=size.rollouts)
     if device.type != "cuda":
         learn_step(make_trainer(device, size, recipe), drawn_batch(size))
@@ -360,7 +363,8 @@ def _with_adapter(size: ProbeSize, device: torch.device) -> Any:
 
 
 def _recorded(layer: nn.Module, given: Tensor) -> tuple[Callable[[], object], Tensor]:
-    """Returns a function that recomputes the layer's output in place, and the output."""
+    """Records a layer's forward pass (on a GPU as a CUDA graph); returns a function that recomputes the output in
+    place, and the output."""
     if given.device.type != "cuda":
         kept = layer(given)
         return (lambda: kept.copy_(layer(given))), kept

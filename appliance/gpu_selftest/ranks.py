@@ -32,8 +32,8 @@ APART = 0.05
 
 
 def sharded_learners(devices: Sequence[str], size: ProbeSize) -> str:
-    """G9: compares FSDP2 on all devices with one learner on the first, with and without direct access between GPUs.
-    Raises ProbeNotRunError for fewer than two."""
+    """G9: compares training sharded over all devices (FSDP2) with one learner on the first, with and without direct
+    access between GPUs. Raises ProbeNotRunError for fewer than two."""
     if len(devices) < 2:
         raise ProbeNotRunError("FSDP2 over NCCL: not run, it needs two GPUs")
     recipe = TrainingRecipe.model_validate({**PLAIN, "micro_batch_tokens": size.tokens})
@@ -71,7 +71,7 @@ def _step(trainer: Trainer | RankedTrainer, recipe: TrainingRecipe, size: ProbeS
 
 
 def _apart(one: Any, other: Any, start: Any) -> float:
-    """Returns the distance of weights, relative to the movement of the second ones."""
+    """Returns the distance between the weights of two models, relative to the second one's distance from `start`."""
 
     def distance(left: Any, right: Any) -> float:
         pairs = zip(left.parameters(), right.parameters(), strict=True)

@@ -22,7 +22,7 @@ NO_VLLM = "vLLM's GPU environment is missing: run ./install.sh --with vllm"
 
 @dataclass(frozen=True)
 class GpuRow:
-    """One property that only a GPU can show."""
+    """Row of the GPU self-test: one property that only a GPU can show."""
 
     name: str
     shows: str
@@ -63,7 +63,8 @@ Probes = Mapping[str, Callable[[], str]]
 
 
 def run_selftest(gpus: int, *, vllm: bool, only: str = "", probes: Probes | None = None) -> Iterator[GpuResult]:
-    """Yields a result for each row, or only for the row named `only`, on a machine with `gpus` GPUs."""
+    """Runs the GPU self-test on a machine with `gpus` GPUs; yields a result for each row, or only for the row named
+    `only`."""
     for row in GPU_ROWS:
         if only in ("", row.name):
             yield _result(row, gpus, vllm, probes)
@@ -96,7 +97,8 @@ def _cuda_ready() -> bool:
 
 
 def gpu_probes() -> Probes:
-    """Returns the probes for the first GPU, with a model of half a billion parameters where size matters."""
+    """Returns the probes of the GPU self-test for the first GPU. They use a model of half a billion parameters where
+    size matters."""
     import torch
 
     from appliance.gpu_selftest import probe_models as models
@@ -145,7 +147,7 @@ def gpu_probes() -> Probes:
     ways = ways[:-1] if one_gpu else ways
 
     def freed(probe: Callable[[], str]) -> Callable[[], str]:
-        """Frees all GPU memory after a probe."""
+        """Wraps a probe so that all GPU memory is freed after it."""
 
         def run() -> str:
             try:

@@ -31,18 +31,18 @@ def has_adapter(model: nn.Module) -> bool:
 
 
 def is_adapter(name: str) -> bool:
-    """True if a parameter of this name belongs to an adapter."""
+    """True if a model parameter of this name belongs to a LoRA adapter."""
     return ".lora_" in name
 
 
 def adapter_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Returns the trained parameters, by their names in peft files."""
+    """Returns the parameters of a model's LoRA adapter, by their names in peft files."""
     named = ((name, parameter) for name, parameter in model.named_parameters() if is_adapter(name))
     return {_PREFIX + name.replace(f".{NAME}.", "."): parameter for name, parameter in named}
 
 
 def adapter_files(model: Any) -> dict[str, bytes]:
-    """Returns the adapter's files as peft writes them: tensors and configuration."""
+    """Returns a LoRA adapter's files as peft writes them: tensors and configuration."""
     tensors = {name: whole(one.detach()).cpu().contiguous() for name, one in adapter_parameters(model).items()}
     settings = {
         name: sorted(value) if isinstance(value, set) else value
@@ -55,18 +55,18 @@ def adapter_files(model: Any) -> dict[str, bytes]:
 
 
 def adapter_digest(files: ModelFiles) -> str:
-    """SHA-256 over an adapter's two files: configuration, then tensors."""
+    """SHA-256 over a LoRA adapter's two files: configuration, then tensors."""
     return hashlib.sha256(files.get(ADAPTER_CONFIG, b"") + files.get(ADAPTER, b"")).hexdigest()
 
 
 def adapter_layers(model: nn.Module) -> list[Any]:
-    """Lists the layers with an adapter beside their weight."""
+    """Lists the model's layers with a LoRA adapter beside their weight."""
     return [layer for layer in model.modules() if hasattr(layer, "lora_A")]
 
 
 def base_digest(model: nn.Module, dtype: torch.dtype | None = None) -> str:
-    """SHA-256 over names, types, shapes and bytes of the weights without the adapter, in name order; equal to the bare
-    model's. With `dtype`, the digest after casting the weights to it."""
+    """SHA-256 over names, types, shapes and bytes of a model's weights without the adapter, in name order; equal to the
+    bare model's. With `dtype`, the digest after casting the weights to it."""
     found = hashlib.sha256()
     for name, tensor in sorted(base_tensors(model)):
         cast = dtype is not None and tensor.is_floating_point() and isinstance(tensor, nn.Parameter)
@@ -81,8 +81,9 @@ _frozen: WeakKeyDictionary[nn.Module, tuple[object, str]] = WeakKeyDictionary()
 
 
 def frozen_digest(model: nn.Module) -> str:
-    """Returns `base_digest`, cached for untrained weights until a tensor is replaced or torch counts a change. Each
-    checkpoint hashes everything, which reveals changes that torch does not count."""
+    """Returns the digest of a model's weights without the adapter (`base_digest`). It is cached for untrained weights
+    until a tensor is replaced or torch counts a change. Each checkpoint hashes everything, which reveals changes that
+    torch does not count."""
     tensors = [tensor for _, tensor in base_tensors(model)]
     if any(one.requires_grad or one.is_inference() for one in tensors):
         return base_digest(model)
@@ -95,14 +96,14 @@ def frozen_digest(model: nn.Module) -> str:
 
 
 def base_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields each name of the bare model with its tensor; all tensors without an adapter."""
+    """Yields the tensors of a model without its adapter, by their names in the bare model; all if it has none."""
     for name, tensor in model.state_dict(keep_vars=True).items():
         if not is_adapter(name):
             yield name.replace(".base_layer", ""), tensor
 
 
 def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields the weights without the adapter by bare names, tied ones once."""
+    """Yields the weights of a model without its adapter, by their names in the bare model, tied ones once."""
     seen: set[int] = set()
     for name, tensor in base_tensors(model):
         if id(tensor) not in seen:
@@ -112,7 +113,7 @@ def plain_tensors(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 @contextmanager
 def without_adapter(model: nn.Module) -> Iterator[None]:
-    """Context in which the model computes with its frozen weights only; restores trainability afterwards."""
+    """Context in which the model computes without its LoRA adapter; restores trainability afterwards."""
     layers = adapter_layers(model)
     trained = [(one, one.requires_grad) for one in model.parameters()]
     for layer in layers:

@@ -44,7 +44,7 @@ class Placement:
 
     @contextmanager
     def guarded(self, doing: str) -> Iterator[None]:
-        """Converts torch's out-of-memory error to OutOfMemoryError."""
+        """Context that converts torch's out-of-memory error to OutOfMemoryError; `doing` is the work in its message."""
         try:
             yield
         except torch.OutOfMemoryError as error:
@@ -56,8 +56,9 @@ class Placement:
 
 
 def choose_placement(device: str = "auto", dtype: str = "auto") -> Placement:
-    """Returns the placement for `[model] device` and `dtype`; "auto" is bfloat16 on a GPU if available, else float32 on
-    the CPU. Raises ModelError for an unknown name, and InfrastructureError for a missing GPU."""
+    """Chooses torch's device and number type for `[model] device` and `dtype`; "auto" is bfloat16 on a GPU if
+    available, else float32 on the CPU. Raises ModelError for an unknown name, and InfrastructureError for a missing
+    GPU."""
     if device not in ("auto", "cpu", "cuda"):
         raise ModelError(f"invalid device {device!r}", hint="set model.device to auto, cpu or cuda")
     if dtype not in ("auto", *DTYPES):

@@ -69,11 +69,11 @@ class GenerationRequest:
 
     @property
     def stops(self) -> tuple[int, ...]:
-        """All tokens that end a turn."""
+        """All tokens that end a turn of the model."""
         return (self.stop, *self.other_stops)
 
     def require_fit(self, slots: int) -> None:
-        """Raises ValueError if the request does not fit an engine with `slots` tokens per conversation."""
+        """Raises ValueError if the generation request does not fit an engine with `slots` tokens per conversation."""
         if not 0 < len(self.prompt) < self.max_tokens <= slots:
             raise ValueError(
                 f"a prompt of {len(self.prompt)} tokens with a budget of {self.max_tokens} does not fit: "
@@ -99,7 +99,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class EngineCapacity:
-    """Capacity of an engine."""
+    """Capacity of an engine: concurrent conversations and tokens."""
 
     rows: int
     """Conversations sampled concurrently."""
@@ -127,28 +127,30 @@ class Engine(Protocol):
 
     @property
     def tokens_sampled(self) -> int:
-        """Tokens sampled since the engine was created."""
+        """Number of tokens sampled since the engine was created."""
 
     def push(self, weights: Weights, version: str) -> PushProof:
-        """Loads new weights: a model's files, or a live transformers model, which may have an adapter beside frozen
-        weights; an engine that separates them does not receive the frozen ones again. Raises ModelError for missing,
-        damaged or foreign weights, RuntimeError while requests are unfinished. After a failure the engine has its
-        previous weights, or none: see `version`."""
+        """Loads new weights into the engine: a model's files, or a live transformers model, which may have an adapter
+        beside frozen weights; an engine that separates them does not receive the frozen ones again. Raises ModelError
+        for missing, damaged or foreign weights, RuntimeError while requests are unfinished. After a failure the engine
+        has its previous weights, or none: see `version`."""
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
-        """Returns log-probabilities under the current weights: per conversation, one for each token but the first.
-        Raises ValueError for an empty or oversized conversation, RuntimeError without weights."""
+        """Returns log-probabilities of conversations' tokens under the current weights: per conversation, one for each
+        token but the first. Raises ValueError for an empty or oversized conversation, RuntimeError without weights."""
 
     def submit(self, request: GenerationRequest) -> None: ...
 
     def step(self) -> Sequence[Turn]:
-        """Takes one decoding step and returns the turns that ended; [] also if every row waits."""
+        """Takes one decoding step for all running requests and returns the turns that ended; [] also if every row
+        waits."""
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Appends tokens to a waiting row, which continues. The running loop consumes them one per step."""
+        """Appends tokens to a request that waits after its turn, which continues. The running loop consumes them one
+        per step."""
 
     def finish(self, request: int) -> None:
-        """Frees the row for the next submitted request."""
+        """Ends a request that waits after its turn, and frees its row for the next submitted one."""
 
     def withdraw(self, request: int) -> Turn:
         """Withdraws an unfinished request and frees its row; returns the tokens sampled since its last forced token.
@@ -172,18 +174,19 @@ class Engine(Protocol):
 
     @property
     def unfinished(self) -> int:
-        """Rows that run, wait or are queued."""
+        """Number of requests that run, wait or are queued."""
 
     @property
     def runnable(self) -> int:
-        """Rows that the next step would advance (running or queued); 0 means that all wait for the caller."""
+        """Number of requests that the next step would advance (running or queued); 0 means that all wait for the
+        caller."""
 
     def sleep(self) -> None:
-        """Frees memory for training, if so configured; the engine has no version until the next push. Raises
-        RuntimeError while requests are unfinished."""
+        """Frees the engine's memory for training, if so configured; the engine has no version until the next push.
+        Raises RuntimeError while requests are unfinished."""
 
     def close(self) -> None:
-        """Frees the weights and all rows. Closing again does nothing."""
+        """Closes the engine: frees the weights and all rows. Closing again does nothing."""
 
 
 class SharedWeights(ExitStack):
@@ -196,7 +199,7 @@ class SharedWeights(ExitStack):
         self._made: dict[Hashable, Any] = {}
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
-        """Returns the value under this name, creating it on first use."""
+        """Returns the value that was derived from the model under this name, creating it on first use."""
         if name not in self._made:
             self._made[name] = make()
         made: T = self._made[name]
@@ -204,24 +207,27 @@ class SharedWeights(ExitStack):
 
 
 class PushUnderWay(Protocol):
-    """Push whose engine is ready and whose weights are prepared."""
+    """Begun push of weights to an engine: the engine is ready and the weights are prepared."""
 
     def hand_over(self) -> None:
-        """Loads and proves the weights; may run in a thread beside other engines' pushes, and raises nothing."""
+        """Loads the pushed weights into the engine and proves them; may run in a thread beside other engines' pushes,
+        and raises nothing."""
 
     def proved(self) -> PushProof:
-        """Returns the result of `hand_over`; replaces an engine that failed in it first. Raises as `Engine.push`."""
+        """Returns the proof of the weights that `hand_over` loaded; replaces an engine that failed in it first. Raises
+        as `Engine.push`."""
 
 
 @runtime_checkable
 class WorksApart(Protocol):
-    """Additional interface of an engine in another process: several work concurrently."""
+    """Additional interface of an engine in another process, so that several engines work concurrently."""
 
     def begin_step(self) -> None:
-        """Requests a step without waiting. The next call must be `step`, which also raises errors from here."""
+        """Requests a decoding step of the engine without waiting. The next call must be `step`, which also raises
+        errors from here."""
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """Begins a `push`. Raises as `push`."""
+        """Begins to push weights to the engine. Raises as `push`."""
 
     def pause(self) -> Sequence[Turn]:
         """Interrupts sampling and returns the turns that had ended; `withdraw` then returns everything sampled of the

@@ -58,8 +58,8 @@ class EngineLoop:
         return self._version
 
     def generate(self, request: GenerationRequest) -> tuple[int, Future[Turn]]:
-        """Requests one turn; returns the number for `abort`, and a future of the turn. The request's own id is ignored.
-        The future raises ValueError for an unservable request."""
+        """Requests one sampled turn; returns the number for `abort`, and a future of the turn. The request's own id is
+        ignored. The future raises ValueError for an unservable request."""
         number, turn = next(self._numbers), Future[Turn]()
         turn.set_running_or_notify_cancel()  # a caller that gives up must not cancel it while the engine runs
         asked = replace(request, id=number)
@@ -67,11 +67,11 @@ class EngineLoop:
         return number, turn
 
     def abort(self, number: int) -> None:
-        """Aborts a request: its future raises AbortedError. Ignores a finished one."""
+        """Aborts a generation request: its future raises AbortedError. Ignores a finished one."""
         self._put(lambda: self._end(number, AbortedError("the request was aborted")))
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Loads new weights once running requests have ended, and waits; see `Engine.push`."""
+        """Loads new weights into the engine once running requests have ended, and waits; see `Engine.push`."""
         proof = Future[PushProof]()
 
         def push() -> None:
@@ -153,7 +153,7 @@ class EngineLoop:
             self._start(request, turn)
 
     def _fail(self, error: Exception) -> None:
-        """Fails every pending request with this error."""
+        """Fails every pending request to the engine with this error."""
         for number in [*self._turns, *(request.id for request, _ in self._held)]:
             self._end(number, error)
         while not self._inbox.empty():

@@ -40,9 +40,9 @@ def require_known(settings: Mapping[str, Any]) -> None:
 
 
 def open_model(files: ModelFiles, name: str = "the model", *, dtype: torch.dtype = torch.float32) -> Any:
-    """Loads a causal language model from its files with transformers, in that type, in evaluation mode. Raises
-    ModelError, with `name` in the message: no config.json, missing or damaged safetensors, an unknown architecture, or
-    weights that do not fit the configuration."""
+    """Loads a causal language model from its files with transformers, in number type `dtype`, in evaluation mode.
+    Raises ModelError, with `name` in the message: no config.json, missing or damaged safetensors, an unknown
+    architecture, or weights that do not fit the configuration."""
     library, settings = _library(), _settings(files, name)
     try:
         config = library.AutoConfig.for_model(**settings)
@@ -85,7 +85,7 @@ SUFFIXES = (".json", ".jinja", ".safetensors")
 
 
 def read_model(folder: Path) -> ModelFiles:
-    """Reads a folder's model files into memory. Raises ModelError."""
+    """Reads the model files in a folder into memory. Raises ModelError."""
     if not folder.is_dir():
         raise ModelError(f"no such model folder: {folder}", hint=COMPLETE)
     wanted = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
@@ -97,7 +97,7 @@ def read_model(folder: Path) -> ModelFiles:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Silences transformers on stderr; problems are returned as values or ModelError."""
+    """Context that silences transformers on stderr; problems are returned as values or ModelError."""
     from transformers.utils import logging
 
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
@@ -124,7 +124,7 @@ def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
 
 
 def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
-    """Copies the weights out of the files once, so that training cannot change the files."""
+    """Reads the weights from a model's files, copied once, so that training cannot change the files."""
     shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(

@@ -15,8 +15,8 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def shown_gpus(visible: str | None, listed: int) -> tuple[str, ...]:
-    """Returns the GPUs that CUDA shows of `listed` ones, in torch's order, by CUDA_VISIBLE_DEVICES (`visible`; None:
-    not set). As in CUDA, the first invalid name ends the list."""
+    """Returns the names of the GPUs that CUDA shows of `listed` ones, in torch's order, by CUDA_VISIBLE_DEVICES
+    (`visible`; None: not set). As in CUDA, the first invalid name ends the list."""
     if visible is None:
         return tuple(map(str, range(listed)))
 

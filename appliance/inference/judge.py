@@ -16,17 +16,19 @@ LEAST_MASS = 0.1
 
 
 class EngineJudge:
-    """`Judge` on an engine with weights and no other user; callers in threads take turns."""
+    """`Judge` that asks the model of an engine with weights and no other user; callers in threads take turns."""
 
     def __init__(self, engine: Engine, renderer: Renderer, *, most_tokens: int | None = None) -> None:
-        """`most_tokens` is the model's context, including one answer token."""
+        """Creates a judge that asks the engine's model. `most_tokens` is the model's context, including one answer
+        token."""
         self._most = most_tokens
         self._engine = engine
         self._renderer = renderer
         self._lock = Lock()
 
     def judge(self, prompt: str, choices: Sequence[str]) -> Sequence[float]:
-        """Returns the probabilities of the choices' first tokens. Raises JudgeError."""
+        """Returns the model's probability of each choice as the answer to a prompt, by its first token. Raises
+        JudgeError."""
         firsts = [self._renderer.plain(choice)[0] for choice in choices]
         if len(set(firsts)) < len(firsts):
             raise JudgeError("two choices begin with the same token")

@@ -17,13 +17,13 @@ BELOW_ONE = 1 - 2.0**-22
 
 
 def uniforms(seed: int, count: int) -> Tensor:
-    """Returns `count` numbers in [0, 1), of 24 bits each, determined by the 64-bit seed."""
+    """Returns `count` pseudorandom numbers in [0, 1), of 24 bits each, determined by the 64-bit seed."""
     words = torch.frombuffer(bytearray(Random(seed % (1 << 64)).randbytes(4 * count)), dtype=torch.int32)
     return (words.bitwise_and(0xFFFFFF) * 2.0**-24).clamp_(max=BELOW_ONE)
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    """Draws one id per row and its log-probability, both `[B]`, from logits `[B, V]`, uniform and temperature `[B]`.
+    """Draws one token per row and its log-probability, both `[B]`, from logits `[B, V]`, uniform and temperature `[B]`.
     Temperature 0 is greedy, with the log-probability of the untempered distribution."""
     greedy = temperature == 0
     peak, best = logits.max(-1, keepdim=True)

@@ -6,7 +6,7 @@ from torch import Tensor
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Gathers a sharded tensor, which is collective over ranks; returns any other unchanged."""
+    """Gathers a tensor that is sharded over ranks, which all must call; returns any other unchanged."""
     found: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return found
 
@@ -18,7 +18,7 @@ def own_part(tensor: Tensor) -> Tensor:
 
 
 def like(target: Tensor, source: Tensor) -> Tensor:
-    """Moves a whole tensor to the device of `target`, and to its shard on this rank."""
+    """Moves a whole tensor to the device of `target`; if that is sharded, returns this rank's shard."""
     source = source.to(target.device)
     if not hasattr(target, "full_tensor") or source.shape != target.shape:
         return source

@@ -66,9 +66,9 @@ class Batch:
 
 
 def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None = None) -> list[Sample]:
-    """Returns a rollout's samples: one, plus one for each time its conversation was rewritten. With `prefix`, tokens
-    before the branch point are trained on too, with their own advantage. Raises LearningError if messages branch or a
-    sampled token has no log-probability."""
+    """Returns a rollout's training samples: one, plus one for each time its conversation was rewritten. With `prefix`,
+    tokens before the branch point are trained on too, with their own advantage. Raises LearningError if messages branch
+    or a sampled token has no log-probability."""
     made, first = [], 0
     for nodes in rollout.samples:
         made.append(_sample(rollout, nodes, first, advantage, prefix))
@@ -80,7 +80,8 @@ def sample_each(rollout: Rollout, advantage: float, prefix: SharedPrefix | None 
 def _sample(
     rollout: Rollout, nodes: Sequence[Message], first: int, advantage: float, prefix: SharedPrefix | None
 ) -> Sample:
-    """Builds the sample of consecutive nodes; `first` is the index of the first."""
+    """Builds the training sample of a rollout's consecutive messages `nodes`; `first` is the first one's index in the
+    rollout."""
     ids: list[int] = []
     mask: list[bool] = []
     logprobs: list[float] = []
@@ -103,8 +104,9 @@ def _sample(
 
 
 def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
-    """Returns samples of the rollouts that the groups kept, ordered by rollout id, so equal records give equal batches.
-    Omits samples without own tokens. Raises LearningError if a kept rollout is not in `judged`."""
+    """Returns the training samples of the rollouts that the groups kept. They are ordered by rollout id, so equal
+    records give equal batches. Omits samples without trained tokens. Raises LearningError if a kept rollout is not in
+    `judged`."""
     rollouts = {one.rollout.id: one.rollout for one in judged}
     advantages = {
         group.rollouts[index]: advantage
@@ -124,14 +126,15 @@ def samples(judged: Sequence[Judged], groups: Sequence[Group]) -> list[Sample]:
 
 
 def micro_batches(chosen: Sequence[Sample], size: int) -> list[list[Sample]]:
-    """Splits samples into batches of at most `size` with similar lengths, to minimise padding."""
+    """Splits training samples into batches of at most `size` with similar lengths, to minimise padding."""
     by_length = sorted(chosen, key=lambda one: (len(one.ids), one.rollout))
     bounds = [*range(0, len(by_length), size), len(by_length)]
     return [by_length[start:end] for start, end in pairwise(bounds)]
 
 
 def collate(chosen: Sequence[Sample]) -> Batch:
-    """Pads at least one sample on the right to the longest."""
+    """Stacks training samples into one batch of tensors, padded on the right to the longest sample. At least one is
+    required."""
     return Batch(
         ids=padded([one.ids for one in chosen]),
         mask=padded([one.mask for one in chosen], False),

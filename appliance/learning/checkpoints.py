@@ -63,18 +63,19 @@ def step_folder(parent: Path, step: int) -> Path:
 
 
 def save(folder: Path, files: Mapping[str, Content], companions: Mapping[str, bytes] | None = None) -> str:
-    """Writes a checkpoint with the non-weight files of `companions` (`without_weights`) and returns its digest. Raises
-    CheckpointError if the disk is full or the folder not writable; older checkpoints are untouched."""
+    """Writes a checkpoint folder of `files`, with the non-weight files of `companions` (`without_weights`), and returns
+    its digest. Raises CheckpointError if the disk is full or the folder not writable; older checkpoints are untouched.
+    """
     return write_folder(folder, {**without_weights(companions or {}), **files})
 
 
 def without_weights(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Selects the files copied between models: configuration, tokenizer, licence."""
+    """Selects a model's non-weight files that are copied to other models: configuration, tokenizer, licence."""
     return {name: files[name] for name in _COMPANIONS if name in files}
 
 
 def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Returns the files with config.json set to float32, so that readers do not round float32 weights."""
+    """Returns a model's files with config.json set to float32, so that readers do not round float32 weights."""
     config = json.loads(files.get("config.json", b"{}"))
     inner = config.get("text_config")
     says = [(one, key) for one in (config, inner) if isinstance(one, dict) for key in ("dtype", "torch_dtype")]
@@ -85,7 +86,7 @@ def in_float32(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def newest_valid(parent: Path) -> Newest:
-    """Returns the highest step whose every byte matches its manifest."""
+    """Returns the newest checkpoint below `parent` whose every byte matches its manifest, and damaged newer ones."""
     broken: dict[Path, str] = {}
     for step, folder in reversed(_steps(parent)):
         try:
@@ -114,7 +115,7 @@ def prune(parent: Path, keep: int, spare: Collection[Path] = ()) -> list[Path]:
 
 
 def is_model_file(name: str) -> bool:
-    """True if a model folder's file of this name is copied."""
+    """True if a file of this name belongs to a model: weights, configuration, tokenizer or licence."""
     return name in _COMPANIONS or WEIGHT_FILE.fullmatch(name) is not None
 
 
@@ -146,7 +147,7 @@ def publish(source: Path, models: Path) -> str:
 
 
 def _steps(parent: Path) -> list[tuple[int, Path]]:
-    """Lists (step, folder), ascending."""
+    """Lists the checkpoint folders in `parent` as (step, folder), by ascending step."""
     if not parent.is_dir():
         return []
     named = ((_STEP.fullmatch(entry.name), entry) for entry in parent.iterdir())

@@ -37,19 +37,22 @@ Content = bytes | Path | Iterable[bytes | memoryview]
 
 
 def write_folder(target: Path, files: Mapping[str, Content]) -> str:
-    """Writes `files` by name as the folder `target` and returns its digest. Keeps an existing folder with an equal
-    digest, replaces any other. Raises CheckpointError on a read or write error, which leaves the previous state."""
+    """Writes `files` by name as the folder `target`, with a manifest, and returns the manifest's digest. Keeps an
+    existing folder with an equal digest, replaces any other. Raises CheckpointError on a read or write error, which
+    leaves the previous state."""
     return _write(target.parent, files, lambda digest: target)
 
 
 def write_by_digest(parent: Path, files: Mapping[str, Content]) -> str:
-    """Writes a folder named by its own digest; otherwise as `write_folder`."""
+    """Writes `files` as a folder below `parent` that is named by its own digest, and returns the digest; otherwise as
+    `write_folder`."""
     return _write(parent, files, lambda digest: parent / digest)
 
 
 def verify(folder: Path, *, expect: str | None = None) -> str:
-    """Verifies every byte of a folder and returns its digest. Raises CheckpointError for a missing, truncated, changed,
-    unlisted or irregular file, and if the digest is not `expect`, which detects a rewritten manifest."""
+    """Verifies every byte of a folder against its manifest and returns the manifest's digest. Raises CheckpointError
+    for a missing, truncated, changed, unlisted or irregular file, and if the digest is not `expect`, which detects a
+    rewritten manifest."""
     recorded, digest = _expected(folder, expect)
     for name in sorted(recorded):
         _check(folder / name, recorded[name])
@@ -57,7 +60,8 @@ def verify(folder: Path, *, expect: str | None = None) -> str:
 
 
 def read_verified(folder: Path, *, expect: str | None = None, names: Collection[str] | None = None) -> dict[str, bytes]:
-    """Reads and verifies a folder's files once each; with `names`, only those. Raises CheckpointError as `verify`."""
+    """Reads a folder's files once each, verified against its manifest; with `names`, only those. Raises CheckpointError
+    as `verify`."""
     recorded, _ = _expected(folder, expect)
     wanted = recorded if names is None else recorded.keys() & names
     return {name: _check(folder / name, recorded[name], keep=True) for name in sorted(wanted)}
@@ -137,7 +141,7 @@ def _chunks(source: Path) -> Iterator[bytes]:
 
 
 def _put(path: Path, content: Content) -> dict[str, Any]:
-    """Writes one file, syncs it, and returns its manifest line."""
+    """Writes one file, syncs it, and returns its size and SHA-256 for the manifest."""
     digest, size = hashlib.sha256(), 0
     with path.open("xb") as out:
         if isinstance(content, bytes):
@@ -170,7 +174,8 @@ def _expected(folder: Path, expect: str | None) -> tuple[dict[str, dict[str, Any
 
 
 def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
-    """Returns the manifest's lines and digest. Requires exactly the listed files in the folder."""
+    """Returns the files listed in a folder's manifest, and the manifest's digest. Raises CheckpointError unless the
+    folder has exactly these files."""
     recorded, digest = _read_manifest(folder)
     try:
         present = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
@@ -184,7 +189,7 @@ def _listed(folder: Path) -> tuple[dict[str, dict[str, Any]], str]:
 
 
 def _written(manifest: dict[str, Any]) -> bytes:
-    """Serialises a manifest canonically, so that equal manifests have equal bytes."""
+    """Serialises a folder's manifest canonically, so that equal manifests have equal bytes."""
     return json.dumps(manifest, indent=1, sort_keys=True).encode() + b"\n"
 
 
@@ -228,7 +233,8 @@ def _open(path: Path) -> BufferedReader:
 
 
 def _check(path: Path, recorded: dict[str, Any], *, keep: bool = False) -> bytes:
-    """Checks a file against its manifest line; returns its content if `keep`."""
+    """Checks a file's size and SHA-256 against its manifest line; returns its content if `keep`, else b"". Raises
+    CheckpointError."""
     with _open(path) as source:
         size = os.fstat(source.fileno()).st_size
         if size != recorded["bytes"]:

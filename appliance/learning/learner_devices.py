@@ -44,9 +44,9 @@ def usable_gpus(asked: str) -> int:
 
 
 def sampled_on(engine: str, vllm: VllmSettings, visible: str | None, *, here: bool, placed: int = 0) -> tuple[int, ...]:
-    """Returns the GPUs that engines use, as torch numbers under this CUDA_VISIBLE_DEVICES. For engines elsewhere in a
-    cluster, returns the first `placed` numbers, since a host may be this one. Raises ModelError if `vllm.gpus` names an
-    invisible GPU."""
+    """Returns the GPUs that the sampling engines use, as torch numbers under this CUDA_VISIBLE_DEVICES (`visible`). For
+    engines elsewhere in a cluster, returns the first `placed` numbers, since a host may be this one. Raises ModelError
+    if `vllm.gpus` names an invisible GPU."""
     if not here:
         return tuple(range(placed))
     return (vllm.torch_gpus(visible) or tuple(range(vllm.tensor_parallel))) if engine == "vllm" else (0,)

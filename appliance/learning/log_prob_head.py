@@ -34,8 +34,8 @@ class LogitHead:
     """Logits are softcap * tanh(logits / softcap) (Gemma 2); 0: unchanged."""
 
     def logprobs(self, hidden: Tensor, targets: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-        """Scores `targets` [N] after `hidden` [N, H]: log-probabilities [N] with gradient, and the summed entropy in
-        nats without."""
+        """Scores the tokens `targets` [N] after hidden states [N, H]: log-probabilities [N] with gradient, and the
+        summed entropy in nats without."""
         weight, bias = self.linear.weight, getattr(self.linear, "bias", None)
         found: tuple[Tensor, Tensor] = _LogProbs.apply(  # type: ignore[no-untyped-call]
             hidden.float(), weight, bias, targets, (self.scale, self.softcap, temperature)
@@ -44,7 +44,8 @@ class LogitHead:
 
 
 def head_of(model: Any) -> LogitHead | None:
-    """Returns the head of a transformers model, tested against the model's own logits; None for an unsupported head."""
+    """Returns the output layer of a transformers model, tested against the model's own logits; None for an unsupported
+    one."""
     config, linear = model.config, model.get_output_embeddings()
     if linear is None or model.base_model is model:
         return None
@@ -130,7 +131,7 @@ class _LogProbs(torch.autograd.Function):
 
 
 def _tiles(tokens: int, vocabulary: int) -> Iterator[tuple[slice, slice]]:
-    """Yields tiles of [tokens, vocabulary], row by row."""
+    """Yields the slices that divide a [tokens, vocabulary] matrix into tiles of limited size, row by row."""
     height = max(1, min(tokens, TOKENS))
     width = max(1, min(vocabulary, TILE // height))
     for row in range(0, tokens, height):
@@ -141,7 +142,8 @@ def _tiles(tokens: int, vocabulary: int) -> Iterator[tuple[slice, slice]]:
 def _logits(
     hidden: Tensor, weight: Tensor, bias: Tensor | None, columns: slice, how: tuple[float, float, float]
 ) -> tuple[Tensor, Tensor | None]:
-    """Returns a tile of tempered logits [rows, columns], and the softcap's slope if any."""
+    """Computes a tile of tempered logits [rows, columns] from hidden states and output weights, and the softcap's slope
+    if any."""
     scale, softcap, temperature = how
     with torch.autocast(hidden.device.type, enabled=False):
         logits = nn.functional.linear(hidden, weight[columns].float(), None if bias is None else bias[columns].float())
@@ -155,6 +157,6 @@ def _logits(
 
 
 def _inside(targets: Tensor, columns: slice) -> tuple[Tensor, Tensor]:
-    """Returns the mask of targets in these columns, and their offsets (0 outside)."""
+    """Returns the mask of the target tokens within a slice of the vocabulary, and their offsets in it (0 outside)."""
     inside = (targets >= columns.start) & (targets < columns.stop)
     return inside, (targets - columns.start).masked_fill(~inside, 0)

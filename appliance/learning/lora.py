@@ -20,7 +20,7 @@ from curriculum.seeds import derive
 
 
 def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
-    """Adds a new adapter to a transformers model in place and freezes the rest; deterministic in `seed`. Raises
+    """Adds a new LoRA adapter to a transformers model in place and freezes the rest; deterministic in `seed`. Raises
     LearningError for a model without linear layers of its own, and if other layers would get one: peft includes the
     fused experts of some mixtures."""
     from peft import LoraConfig, inject_adapter_in_model
@@ -60,7 +60,7 @@ def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
 
 
 def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
-    """Copies adapter values into the model. Raises LearningError if shapes differ."""
+    """Copies saved LoRA adapter values into the model. Raises LearningError if shapes differ."""
     own = adapter_parameters(model)
     if {name: one.shape for name, one in own.items()} != {name: one.shape for name, one in tensors.items()}:
         raise LearningError(
@@ -73,7 +73,7 @@ def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 
 def delta(layer: Any) -> Tensor:
-    """Returns the adapter's addition to a layer's weight, float32, in the weight's shape."""
+    """Returns what a layer's LoRA adapter adds to its weight, float32, in the weight's shape."""
     with torch.no_grad():
         found: Tensor = layer.get_delta_weight(NAME)
         return found.float()

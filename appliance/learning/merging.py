@@ -34,8 +34,8 @@ _OTHER = "name the folder of the adapter's base model"
 
 
 def publish_merged(checkpoint: Path, base: ModelFiles, models: Path) -> str | None:
-    """Publishes base plus adapter as a plain model in `models/<digest>/` and returns the digest; None if the adapter
-    adds nothing. Raises CheckpointError, and ModelError for a base that cannot be opened."""
+    """Publishes base model plus LoRA adapter as a plain model in `models/<digest>/` and returns the digest; None if the
+    adapter adds nothing. Raises CheckpointError, and ModelError for a base that cannot be opened."""
     files = read_verified(checkpoint)
     if adds_nothing(files):
         return None
@@ -43,15 +43,15 @@ def publish_merged(checkpoint: Path, base: ModelFiles, models: Path) -> str | No
 
 
 def export_merged(checkpoint: Path, base: ModelFiles, target: Path) -> float:
-    """Writes base plus adapter as the plain model folder `target`. Returns the largest difference of log-probabilities.
-    Raises as `publish_merged`."""
+    """Writes base model plus LoRA adapter as the plain model folder `target`. Returns the largest difference of
+    log-probabilities. Raises as `publish_merged`."""
     files, worst = merged_files(read_verified(checkpoint), base, str(checkpoint))
     write_folder(target, files)
     return worst
 
 
 def adds_nothing(files: Mapping[str, bytes]) -> bool:
-    """True if an adapter is unchanged since its creation."""
+    """True if a LoRA adapter is unchanged since its creation, so that it adds nothing to the base model."""
     tensors = _tensors(files, "the checkpoint")
     return not any(bool(tensor.any()) for name, tensor in tensors.items() if ".lora_B." in name)
 
@@ -71,8 +71,9 @@ def same_weights(trained: Path, base: Path) -> bool:
 
 
 def merged_files(adapter: Mapping[str, bytes], base: ModelFiles, name: str) -> tuple[dict[str, Content], float]:
-    """Returns the plain model's files, and its largest difference of log-probabilities, in nats, from base plus
-    adapter. `name` is the checkpoint in messages. Raises CheckpointError and ModelError."""
+    """Merges a LoRA adapter into its base; returns the plain model's files, and its largest difference of
+    log-probabilities, in nats, from base plus adapter. `name` is the checkpoint in messages. Raises CheckpointError and
+    ModelError."""
     tensors = _tensors(adapter, name)
     try:
         settings = json.loads(adapter[ADAPTER_CONFIG])

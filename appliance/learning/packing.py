@@ -33,7 +33,7 @@ T = TypeVar("T", bound=Tokens)
 
 
 def token_batches(chosen: Sequence[T], most: int) -> list[list[T]]:
-    """Splits samples into passes of at most `most` tokens, by length; a longer sample gets its own pass."""
+    """Splits samples into forward passes of at most `most` tokens, by length; a longer sample gets its own pass."""
     passes: list[list[T]] = []
     room = 0
     for one in sorted(chosen, key=lambda one: len(one.ids)):
@@ -46,8 +46,8 @@ def token_batches(chosen: Sequence[T], most: int) -> list[list[T]]:
 
 
 def enable_packing(model: Any) -> None:
-    """Installs and tests the attention for packed rows in a transformers model. Raises LearningError, with the model
-    unchanged, if samples mix."""
+    """Installs and tests the attention for packed rows in a transformers model, so that several samples share a row.
+    Raises LearningError, with the model unchanged, if samples mix."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(ATTENTION, _attention)
@@ -78,7 +78,7 @@ def enable_packing(model: Any) -> None:
 
 
 def hidden_states(model: Any, ids: Tensor, lengths: Sequence[int]) -> Tensor:
-    """Returns the last hidden states [S, H] of consecutive samples of these `lengths` in `ids` [S]."""
+    """Returns the model's last hidden states [S, H] for consecutive samples of these `lengths`, packed in `ids` [S]."""
     positions = torch.cat([torch.arange(length) for length in lengths]).to(ids.device)
     out = model.base_model(
         input_ids=ids[None], position_ids=positions[None], use_cache=False, sample_lengths=tuple(lengths)
@@ -98,7 +98,8 @@ def _attention(
     sliding_window: int | None = None,
     **settings: Any,
 ) -> tuple[Tensor, None]:
-    """Computes attention as transformers does with torch, per sample if `sample_lengths` is given."""
+    """Computes attention as transformers does with torch; with `sample_lengths`, separately for each sample packed in
+    the row."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     unknown = sorted(name for name in ("softcap", "s_aux", "position_bias") if settings.get(name) is not None)
@@ -135,8 +136,8 @@ def _padded_attention(
     sliding_window: int | None,
     settings: dict[str, Any],
 ) -> Tensor:
-    """Computes attention of all samples together, right-padded to the longest: many small calls keep a GPU waiting
-    longer than the padding. No real token sees padding."""
+    """Computes attention of all samples packed in a row together, right-padded to the longest: many small calls keep a
+    GPU waiting longer than the padding. No real token sees padding."""
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
     longest = max(lengths)

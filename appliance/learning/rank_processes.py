@@ -52,15 +52,15 @@ class RankGroup(Protocol):
     """Processes that train one model together, on any machine."""
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """Sends a request to all ranks and returns the first rank's answer once all have answered. Raises
+        """Sends a request to all training processes and returns the first rank's answer once all have answered. Raises
         CheckpointError or LearningError from a rank, InfrastructureError if one exited."""
 
     def close(self) -> None:
-        """Ends the processes. Closing again does nothing."""
+        """Ends the training processes. Closing again does nothing."""
 
 
 class RankProcesses:
-    """`RankGroup` on this machine and context manager; `close` ends the processes. Not thread-safe."""
+    """Training processes on this machine, as `RankGroup` and context manager; `close` ends them. Not thread-safe."""
 
     def __init__(
         self,
@@ -70,8 +70,8 @@ class RankProcesses:
         patience: Patience = PATIENCE,
         variables: Mapping[str, str] | None = None,
     ) -> None:
-        """Starts one process per device, dividing `threads` among them, with `variables` added to the environment.
-        Raises InfrastructureError if they cannot start."""
+        """Starts one training process per device, dividing `threads` among them, with `variables` added to the
+        environment. Raises InfrastructureError if they cannot start."""
         ranks = len(devices)
         self.patience = patience
         self.folder = make_folder("assay-ranks-", _memory())
@@ -122,11 +122,11 @@ class RankProcesses:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids, in rank order."""
+        """Process ids of the training processes, in rank order."""
         return list(self._pids)
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """See `RankGroup`."""
+        """Sends a request to all training processes; see `RankGroup`."""
         if not self._connections:
             raise InfrastructureError(f"the learner processes ended before the request to {what}", hint=GO_ON)
         text = json.dumps({"ask": what, **message}).encode()
@@ -166,7 +166,7 @@ class RankProcesses:
         raise InfrastructureError(f"a learner process failed to {what}: {failed['error']}", hint=GO_ON)
 
     def close(self, seconds: float = END_SECONDS) -> None:
-        """Ends the processes and kills the rest after `seconds`. Closing again does nothing."""
+        """Ends the training processes and kills the rest after `seconds`. Closing again does nothing."""
         for connection in self._connections:
             connection.close()
         self._connections = []
@@ -181,7 +181,7 @@ class RankProcesses:
         remove_folder(self.folder)
 
     def _welcomed(self, listener: Listener, ranks: int) -> list[Connection]:
-        """Waits for all ranks to connect."""
+        """Waits for all training processes to connect; returns their connections in rank order."""
         found: dict[int, tuple[Connection, int]] = {}
         waits = self._wait()
         while len(found) < ranks:
@@ -197,7 +197,7 @@ class RankProcesses:
         return [found[number][0] for number in range(ranks)]
 
     def _wait(self) -> Wait:
-        """Returns a wait that ends when no rank works: a single idle one may be waiting for others."""
+        """Returns a wait that ends when no training process works: a single idle one may be waiting for others."""
         groups = {one.pid for one in self._processes}
         share = self.patience.idle_share * len(groups)
         return Wait(lambda: effort_of(groups), replace(self.patience, idle_share=share))
@@ -217,8 +217,8 @@ class RankProcesses:
 
 
 def _send(connection: Connection, text: bytes) -> None:
-    """Sends in a separate thread, since a rank that reads nothing would block its sender forever. The waiting caller
-    notices a failed send."""
+    """Sends a request to a training process and ignores failures, which the waiting caller notices. Called in a
+    separate thread, since a rank that reads nothing would block its sender forever."""
     with suppress(OSError, TypeError):  # a TypeError is a connection closed during the send
         connection.send_bytes(text)
 

@@ -28,8 +28,8 @@ class Ranks:
         return self.world == 1
 
     def share(self, passes: Sequence[T]) -> list[tuple[T, bool]]:
-        """Returns this rank's passes of a minibatch, and whether each counts. All ranks get equally many, because they
-        compute the model together: a rank with too few repeats one that does not count."""
+        """Returns this rank's forward passes of a minibatch, and whether each counts. All ranks get equally many,
+        because they compute the model together: a rank with too few repeats one that does not count."""
         most = -(-len(passes) // self.world)
         own = [(one, True) for one in passes[self.number :: self.world]]
         return own + [(passes[0], False)] * (most - len(own))

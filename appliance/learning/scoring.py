@@ -30,9 +30,9 @@ class Scores:
 
 
 def score(model: nn.Module, ids: Tensor, mask: Tensor, temperature: float = 1.0) -> Scores:
-    """Scores the masked tokens of `ids` [B, T] (integers) under `mask` [B, T] (bool) at `temperature`. The first token
-    of a sequence is never scored. Only masked tokens go through the softmax: two thirds of a conversation are prompt,
-    results and padding."""
+    """Computes log-probability and entropy of the masked tokens of `ids` [B, T] (integers) under `mask` [B, T] (bool)
+    at `temperature`. The first token of a sequence is never scored. Only masked tokens go through the softmax: two
+    thirds of a conversation are prompt, results and padding."""
     wanted = mask[:, 1:]
     logits = model(input_ids=ids[:, :-1], use_cache=False).logits[wanted].float() / temperature
     all_logprobs = torch.log_softmax(logits, dim=-1)
@@ -43,13 +43,14 @@ def score(model: nn.Module, ids: Tensor, mask: Tensor, temperature: float = 1.0)
 
 
 class Scorer:
-    """Scores as `score`, with bounded memory: `packing` removes padding, `precision` is the layers' type, and
-    `most_logits` limits the logits in memory."""
+    """Scores a model's tokens as `score`, with bounded memory: `packing` removes padding, `precision` is the layers'
+    type, and `most_logits` limits the logits in memory."""
 
     def __init__(
         self, model: Any, *, packing: bool = False, precision: str = "float32", most_logits: int = MOST_LOGITS
     ) -> None:
-        """Raises LearningError for a model that does not support these options."""
+        """Creates a scorer of the model's tokens; with `packing`, installs the packed attention in the model. Raises
+        LearningError for a model that does not support these options."""
         self._model = model
         self._packing = packing
         self._most_logits = most_logits
@@ -62,7 +63,7 @@ class Scorer:
             self._required()
 
     def __call__(self, ids: Tensor, mask: Tensor, temperature: float = 1.0) -> Scores:
-        """Scores as `score`."""
+        """Computes log-probability and entropy of the masked tokens, as `score` does."""
         vocabulary = int(self._model.get_input_embeddings().weight.shape[0])
         if not (self._packing or self._half or ids.numel() * vocabulary > self._most_logits):
             return score(self._model, ids, mask, temperature)
@@ -79,7 +80,8 @@ class Scorer:
         return hidden[wanted]
 
     def _packed(self, ids: Tensor, wanted: Tensor) -> Tensor:
-        """Returns hidden states without the tokens after each row's last wanted one, which affect nothing."""
+        """Returns the hidden states before all wanted tokens, from rows packed without padding. Leaves out the tokens
+        after each row's last wanted one, which affect nothing."""
         places = torch.arange(1, wanted.shape[1] + 1, device=wanted.device)
         lengths = (wanted * places).amax(1)
         real = places <= lengths[:, None]
@@ -87,7 +89,7 @@ class Scorer:
         return hidden[wanted[real]]
 
     def look(self) -> None:
-        """Locates the model's head now instead of at the first scoring."""
+        """Locates the model's output layer now instead of at the first scoring."""
         self._found()
 
     def _found(self) -> LogitHead | None:

@@ -40,7 +40,7 @@ _START_AGAIN = "resume with the original seed and recipe, or start again"
 
 
 class LearnerProgress(FrozenModel):
-    """Progress of a learner. Only an equal kind, seed and recipe may resume it."""
+    """Saved progress of a learner. Only an equal kind, seed and recipe may resume it."""
 
     kind: Literal["warm_start", "training"]
     step: int
@@ -73,7 +73,8 @@ class Learner:
         companions: Mapping[str, bytes] | None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """`companions` are the model's files whose tokenizer and configuration go into each checkpoint."""
+        """Prepares to train the model in place, from step 0. `companions` are the model's files whose tokenizer and
+        configuration go into each checkpoint."""
         self._ranks = ranks
         self.model = model
         self.step = 0
@@ -94,12 +95,12 @@ class Learner:
 
     @property
     def halved(self) -> bool:
-        """True if passes were made smaller than the recipe's after one ran out of memory."""
+        """True if the forward passes were made smaller than the recipe's after one ran out of memory."""
         return self._halved
 
     def save(self, folder: Path, notes: Mapping[str, Any] | None = None) -> str:
-        """Writes a checkpoint with the caller's `notes` (JSON) and returns its digest. All ranks must call; rank 0
-        writes. Raises CheckpointError as `checkpoints.save`."""
+        """Writes a checkpoint of model and optimizer with the caller's `notes` (JSON) and returns its digest. All ranks
+        must call; rank 0 writes. Raises CheckpointError as `checkpoints.save`."""
         training = {_RANDOM: torch.get_rng_state()}
         if self._device.type == "cuda":
             training[_RANDOM_GPU] = torch.cuda.get_rng_state(self._device)
@@ -118,8 +119,8 @@ class Learner:
         return ""
 
     def restore(self, folder: Path) -> dict[str, Any]:
-        """Restores a checkpoint and returns the caller's notes. Raises CheckpointError, with nothing changed, for a
-        damaged folder or another learner or model."""
+        """Restores model and optimizer from a checkpoint and returns the caller's notes. Raises CheckpointError, with
+        nothing changed, for a damaged folder or another learner or model."""
         files = read_verified(folder)
         try:
             state = json.loads(files[STATE])
@@ -172,8 +173,8 @@ class Learner:
 
     @contextmanager
     def _seeded(self, what: str) -> Iterator[None]:
-        """Seeds torch's generators (used by dropout) for this step and restores them afterwards, so that a replayed
-        step draws equal numbers."""
+        """Seeds torch's generators (used by dropout) for this step and restores them afterwards. A replayed step thus
+        draws equal numbers."""
         with torch.random.fork_rng(devices=[self._device] if self._device.type == "cuda" else []):
             torch.manual_seed(derive(what, self._seed, self.step))
             yield
@@ -193,7 +194,7 @@ def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, training
 
 
 def gathered(files: Mapping[str, Content]) -> None:
-    """Takes part in the collective reads while rank 0 writes these files, in the same order."""
+    """Takes part, on a rank above 0, in the collective reads of sharded tensors while rank 0 writes these files."""
     for name in sorted(files):
         content = files[name]
         if not isinstance(content, bytes | Path):

@@ -35,7 +35,7 @@ _ORDER = {dtype: place for place, dtype in enumerate((torch.float64, torch.int64
 
 
 class TensorFile:
-    """Iterable of a file's chunks, repeatable. Tensors are read when their turn comes."""
+    """Content of a safetensors file as an iterable of chunks, repeatable. Tensors are read when their turn comes."""
 
     def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
         self._tensors = sorted(tensors.items(), key=lambda item: (_ORDER[item[1].dtype], item[0]))

@@ -29,19 +29,19 @@ class TrainedWeights(Protocol):
     """Digest of the frozen weights; empty without any."""
 
     def files(self, *, hashed: bool = True) -> Mapping[str, Content]:
-        """Returns the model's checkpoint files, after checking frozen weights as `require_frozen`."""
+        """Returns the model's trained weights as checkpoint files, after checking frozen ones as `require_frozen`."""
 
     def load(self, folder: Path, files: Mapping[str, bytes], base: str, *, hashed: bool = True) -> None:
-        """Loads the files of `folder` into the model. Raises CheckpointError for another model, for frozen weights
-        other than `base`, or as `require_frozen`."""
+        """Loads the checkpoint files of `folder` into the model. Raises CheckpointError for another model, for frozen
+        weights other than `base`, or as `require_frozen`."""
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Raises CheckpointError if frozen weights changed, by all their bytes, or by torch's version counts
-        (`frozen_digest`) unless `hashed`."""
+        """Raises CheckpointError if the model's frozen weights changed, by all their bytes, or by torch's version
+        counts (`frozen_digest`) unless `hashed`."""
 
 
 def weights_of(model: nn.Module) -> TrainedWeights:
-    """Returns the storage of a model: its adapter's if it has one."""
+    """Returns the object that saves and loads a model's trained weights: its adapter's if it has one, else all."""
     return AdapterWeights(model) if has_adapter(model) else FullWeights(model)
 
 
@@ -66,7 +66,7 @@ class FullWeights:
                 own[name].copy_(like(own[name], tensor))
 
     def require_frozen(self, *, hashed: bool = True) -> None:
-        """Returns immediately: no weight is frozen."""
+        """Accepts any model: full training leaves none of its weights frozen."""
 
 
 class AdapterWeights:
@@ -102,7 +102,7 @@ class AdapterWeights:
 
 
 def _named(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
-    """Yields each tensor once, under its first name: tied weights are one object."""
+    """Yields each of a model's tensors once, under its first name: tied weights are one object."""
     seen: set[int] = set()
     for name, tensor in model.state_dict(keep_vars=True).items():
         if id(tensor) not in seen:

@@ -35,7 +35,8 @@ class Exported:
 
 
 def export(model: str, target: Path, data: Path, base: str) -> Exported:
-    """Writes the model as the folder `target`. Raises UsageError, CheckpointError and ModelError."""
+    """Writes a published model, merged with its adapter if it has one, as the new folder `target`. Raises UsageError,
+    CheckpointError and ModelError."""
     if target.exists():
         raise UsageError(f"{target} exists", "name a new folder: nothing is overwritten")
     source = published(model, data)
@@ -61,8 +62,8 @@ def export(model: str, target: Path, data: Path, base: str) -> Exported:
 
 
 def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Exported, int]:
-    """Writes the model as one GGUF file, through a temporary folder; also returns its number of tensors. Raises as
-    `export`, and CheckpointError for a model that GGUF does not support."""
+    """Writes a published model as one GGUF file, through a temporary folder; also returns its number of tensors. Raises
+    as `export`, and CheckpointError for a model that GGUF does not support."""
     if target.exists():
         raise UsageError(f"{target} exists", "name a new file: nothing is overwritten")
     if not target.parent.is_dir():
@@ -75,7 +76,7 @@ def export_gguf(model: str, target: Path, data: Path, base: str) -> tuple[Export
 
 
 def published(model: str, data: Path) -> Path:
-    """Returns the folder of an alias, a digest prefix, or a path. Raises UsageError."""
+    """Returns the folder of a published model, named by an alias, a digest prefix, or a path. Raises UsageError."""
     if model in _ALIASES:
         digest = recorded_alias(data / "ledger.sqlite3", model)
         if digest is None:
@@ -96,7 +97,7 @@ def published(model: str, data: Path) -> Path:
 
 
 def alias(ledger: Path, name: str) -> str | None:
-    """Returns the digest of an alias; None if unset, or if the ledger is unreadable."""
+    """Returns the digest of the model with this alias; None if unset, or if the ledger is unreadable."""
     try:
         return recorded_alias(ledger, name)
     except AssayError:
@@ -104,7 +105,8 @@ def alias(ledger: Path, name: str) -> str | None:
 
 
 def recorded_alias(ledger: Path, name: str) -> str | None:
-    """Returns the digest of an alias from the ledger, or None. Raises AssayError for an unreadable ledger."""
+    """Returns the digest of the model with this alias in the ledger, or None. Raises AssayError for an unreadable
+    ledger."""
     if not ledger.exists():
         return None
     try:

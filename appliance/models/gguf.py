@@ -38,7 +38,7 @@ _NORMAL, _CONTROL, _OWN, _UNUSED = 1, 3, 4, 5
 
 
 def write_gguf(folder: Path, target: Path) -> int:
-    """Writes the model of a plain folder as the file `target`, and returns its number of tensors. Raises
+    """Writes the model of a plain folder as the GGUF file `target`, and returns its number of tensors. Raises
     CheckpointError for an unsupported model, a failed verification or a write error."""
     from gguf import GGUFWriter
 
@@ -77,7 +77,7 @@ def write_gguf(folder: Path, target: Path) -> int:
 
 @contextmanager
 def _as_expected(folder: Path) -> Iterator[None]:
-    """Converts missing or mistyped values of config.json or tokenizer.json to CheckpointError."""
+    """Context that converts errors from missing or mistyped config.json or tokenizer.json values to CheckpointError."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -88,7 +88,7 @@ def _as_expected(folder: Path) -> Iterator[None]:
 
 
 def _require_whole(shapes: Mapping[str, tuple[int, ...]], config: Mapping[str, Any], architecture: str) -> None:
-    """Raises CheckpointError unless these are exactly the weights that config.json describes."""
+    """Raises CheckpointError unless a model's tensors are exactly the weights that config.json describes."""
     hidden, inner, size = (_count(config, f"{name}_size") for name in ("hidden", "intermediate", "vocab"))
     heads, pairs, head = _heads(config)
     block: dict[str, tuple[int, ...]] = {
@@ -127,7 +127,7 @@ def _count(config: Mapping[str, Any], name: str) -> int:
 
 
 def _heads(config: Mapping[str, Any]) -> tuple[int, int, int]:
-    """Returns the query heads, the key/value heads, and the size of a head."""
+    """Returns the numbers of query heads and key/value heads in a model's configuration, and the size of a head."""
     heads = _count(config, "num_attention_heads")
     pairs = _count(config, "num_key_value_heads") if config.get("num_key_value_heads") else heads
     size = _count(config, "head_dim") if config.get("head_dim") else _count(config, "hidden_size") // heads
@@ -137,7 +137,7 @@ def _heads(config: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def require_same(file: Path, tensors: Mapping[str, Tensor]) -> None:
-    """Reads a file back. Raises CheckpointError unless it has exactly these tensors."""
+    """Reads a GGUF file back. Raises CheckpointError unless it has exactly these tensors."""
     from gguf import GGUFReader
 
     found = {str(one.name): one for one in GGUFReader(file).tensors}
@@ -245,8 +245,8 @@ def _add_tokenizer(writer: Any, folder: Path, config: Mapping[str, Any]) -> None
 
 
 def _special(folder: Path, config: Mapping[str, Any], key: str, tokens: Mapping[int, tuple[str, int]]) -> int | None:
-    """Returns the id of a special token: by its text in tokenizer_config.json, as llama.cpp's tools do, else by its
-    number; the first of several."""
+    """Returns the id of a special token such as `bos_token`: by its text in tokenizer_config.json, as llama.cpp's tools
+    do, else by its number; the first of several."""
     text = _table(folder, "tokenizer_config.json").get(f"{key}_token")
     text = text.get("content") if isinstance(text, dict) else text
     named = next((number for number, (one, _) in tokens.items() if one == text), None)
@@ -274,7 +274,7 @@ def _put_around(processor: Mapping[str, Any]) -> tuple[list[int], list[int]]:
 
 
 def _split_name(tokenizer: Mapping[str, Any]) -> str:
-    """Returns the GGUF name of the pre-tokenizer. Raises CheckpointError for an unknown one."""
+    """Returns the GGUF name of a tokenizer's pre-tokenizer. Raises CheckpointError for an unknown one."""
     before = tokenizer.get("pre_tokenizer") or {}
     parts = before.get("pretokenizers", [before])
     kinds = [part.get("type") for part in parts]
@@ -291,7 +291,7 @@ def _split_name(tokenizer: Mapping[str, Any]) -> str:
 
 
 def _chat_template(folder: Path) -> str | list[Any]:
-    """Returns the chat template, or several with names; empty if missing."""
+    """Returns the model's chat template, or several with names; empty if missing."""
     if (folder / "chat_template.jinja").is_file():
         return (folder / "chat_template.jinja").read_text(encoding="utf-8")
     found = _table(folder, "tokenizer_config.json").get("chat_template")
@@ -302,7 +302,7 @@ def _chat_template(folder: Path) -> str | list[Any]:
 
 
 def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iterator[tuple[str, Tensor]]:
-    """Yields each weight with its GGUF name. Raises CheckpointError for one without a name."""
+    """Yields each of a model's weights with its GGUF name. Raises CheckpointError for one without a name."""
     from gguf import MODEL_ARCH, MODEL_ARCH_NAMES, get_tensor_name_map
 
     kind = next(one for one in MODEL_ARCH if MODEL_ARCH_NAMES[one] == architecture)
@@ -318,7 +318,7 @@ def _tensors(folder: Path, config: Mapping[str, Any], architecture: str) -> Iter
 
 
 def turned(weight: Tensor, heads: int) -> Tensor:
-    """Reorders the rows of each head `[heads * size, width]`, so that its halves alternate."""
+    """Reorders the rows of each attention head in a weight `[heads * size, width]`, so that its halves alternate."""
     rows, width = weight.shape
     return weight.view(heads, 2, rows // heads // 2, width).transpose(1, 2).reshape(rows, width).contiguous()
 
@@ -337,7 +337,7 @@ def _bytes(tensor: Tensor) -> bytes:
 
 
 def _table(folder: Path, name: str) -> dict[str, Any]:
-    """Reads JSON as `_json`; empty for a missing file."""
+    """Reads a JSON file of a model folder as `_json`; empty for a missing file."""
     return _json(folder, name) if (folder / name).is_file() else {}
 
 

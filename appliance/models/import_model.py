@@ -50,7 +50,8 @@ class ImportedBase:
 
 
 def split_source(source: str) -> tuple[str, Path]:
-    """Splits `NAME@PATH`, or a path whose last part is the name. Raises UnusableModelError for an invalid name."""
+    """Splits `NAME@PATH` into the model's name and path; without a name, the path's last part is the name. Raises
+    UnusableModelError for an invalid name."""
     path = expanded(source)
     name, at, rest = source.partition("@")
     if at and not path.exists():
@@ -118,7 +119,7 @@ def find_base(name: str, data: Path) -> Path | None:
 
 @contextmanager
 def _alone(bases: Path) -> Iterator[None]:
-    """Locks the bases folder against other imports; the lock ends with the process."""
+    """Context that locks the folder of base models against other imports; the lock ends with the process."""
     try:
         bases.mkdir(parents=True, exist_ok=True)
         handle = os.open(bases, os.O_RDONLY | os.O_DIRECTORY)
@@ -150,8 +151,8 @@ def _require_known(folder: Path) -> None:
 
 
 def _require_own(files: Mapping[str, Path], folder: Path) -> None:
-    """Raises UnusableModelError for a text file linked from elsewhere. Linked weights are allowed: their header is
-    verified."""
+    """Raises UnusableModelError if one of the model's text files is a link to elsewhere. Linked weights are allowed:
+    their header is verified."""
     own = folder.resolve()
     for name, path in files.items():
         place = path.resolve()
@@ -178,7 +179,7 @@ def _as_folder(path: Path, data: Path) -> Iterator[Path]:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpacks a model's files from an archive: at its top, or in one folder there."""
+    """Unpacks a model's files from an archive into the folder; they are at its top, or in one folder there."""
     try:
         with tarfile.open(archive) as opened:
             for member in opened:

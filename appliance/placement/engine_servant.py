@@ -22,12 +22,12 @@ TORCH = "appliance.inference.torch.core"
 
 
 def torch_environment() -> VllmEnvironment:
-    """Returns the environment of torch engines: this interpreter."""
+    """Returns the Python environment of torch engines: this interpreter's."""
     return VllmEnvironment(Path(sys.executable), "torch", "")
 
 
 class EngineServant:
-    """Answers the requests of a `VllmProcess`; paths are names in its folder."""
+    """Passes requests on a cluster host to its engine process (`VllmProcess`); paths are names in its folder."""
 
     def __init__(self) -> None:
         self.folder = make_folder("assay-placed-", SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
@@ -36,7 +36,7 @@ class EngineServant:
         """Current files of the engine: whole weights under an empty name, adapters under theirs."""
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Passes a request to the engine, and returns its answer or error."""
+        """Passes a request to the engine process, and returns its answer or error."""
         kind = message.pop("ask")
         try:
             if kind == "open":

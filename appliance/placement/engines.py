@@ -30,7 +30,7 @@ FILES = {"open": "model", "adapt": "path"}
 
 
 class PlacedEngineProcess:
-    """`EngineProcess` on a cluster host. Not thread-safe."""
+    """`EngineProcess` that runs on a cluster host. Not thread-safe."""
 
     def __init__(
         self,
@@ -40,7 +40,8 @@ class PlacedEngineProcess:
         threads: int | None,
         settings: dict[str, Any],
     ) -> None:
-        """Raises InfrastructureError if no host accepts it, ModelError for a permanent problem, EngineFault."""
+        """Places an engine process on a cluster host. Raises InfrastructureError if no host accepts it, ModelError for
+        a permanent problem, EngineFault."""
         self._placed = PlacedChannel(cluster, request)
         self._kind = ""
         """Kind of the last request."""
@@ -57,21 +58,22 @@ class PlacedEngineProcess:
 
     @property
     def pid(self) -> int:
-        """Process id of the actor, on its host."""
+        """Process id of the actor that owns the engine, on its host."""
         return self._placed.pid
 
     @property
     def host(self) -> str:
-        """Name of the host."""
+        """Name of the cluster host on which the engine runs."""
         return self._placed.host
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """See `EngineProcess`."""
+        """Sends a request to the engine process and returns its answer; see `EngineProcess`."""
         self.begin(kind, **message)
         return self.answer()
 
     def begin(self, kind: str, **message: Any) -> None:
-        """See `EngineProcess`. Copies local paths to the host first."""
+        """Sends a request to the engine process without waiting; see `EngineProcess`. Copies local paths to the host
+        first."""
         self._kind = kind
         with self._ending():
             if kind in FILES:
@@ -116,8 +118,8 @@ def make_placed_engines(
     vllm: VllmSettings | None = None,
     said: Callable[[str], object] = lambda text: None,
 ) -> list[Engine]:
-    """Creates `count` engines of this name (`torch` or `vllm`), each preferring the next host; reports each engine's
-    host to `said`. Raises ModelError for settings not supported in a cluster."""
+    """Creates `count` engines of this name (`torch` or `vllm`) in the cluster, each preferring the next host; reports
+    each engine's host to `said`. Raises ModelError for settings not supported in a cluster."""
     require_engines(name, placement, clustered=cluster is not None, device=device, vllm=vllm)
     assert cluster is not None
     begun: Counter[int] = Counter()

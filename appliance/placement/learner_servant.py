@@ -21,14 +21,15 @@ GIVEN = ("open", "restore", "take_moments")
 
 
 class LearnerServant:
-    """Answers the requests of `RankProcesses.ask`; folders are names in its own folder."""
+    """Passes requests on a cluster host to its training processes (`RankProcesses.ask`); folders are names in its own
+    folder."""
 
     def __init__(self) -> None:
         self.folder = make_folder("assay-placed-", SHARED_MEMORY if os.access(SHARED_MEMORY, os.W_OK) else None)
         self._ranks: RankProcesses | None = None
 
     def answer(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Passes a request to the ranks, and returns their answer or error."""
+        """Passes a request to the training processes, and returns their answer or error."""
         what = message.pop("ask")
         try:
             if what == "begin":

@@ -26,7 +26,7 @@ SERVANT = "appliance.placement.learner_servant:LearnerServant"
 
 
 class PlacedLearners:
-    """`RankGroup` on one cluster host. Not thread-safe."""
+    """Training processes (`RankGroup`) on one cluster host. Not thread-safe."""
 
     def __init__(
         self,
@@ -37,8 +37,9 @@ class PlacedLearners:
         threads: int | None = None,
         engines: int = 0,
     ) -> None:
-        """`engines` is the number of engines in the cluster: without GPUs, the host after theirs is preferred. Raises
-        ModelError without a cluster and for more learners than GPUs, InfrastructureError if no host accepts them."""
+        """Places training processes on a cluster host. `engines` is the number of engines in the cluster: without GPUs,
+        the host after theirs is preferred. Raises ModelError without a cluster and for more learners than GPUs,
+        InfrastructureError if no host accepts them."""
         require_learners(ranks, placement, clustered=cluster is not None)
         assert cluster is not None
         gpus = placement.learner_gpus
@@ -56,16 +57,16 @@ class PlacedLearners:
 
     @property
     def host(self) -> str:
-        """Name of the host."""
+        """Name of the cluster host on which the training processes run."""
         return self._placed.host
 
     @property
     def pid(self) -> int:
-        """Process id of the actor, on its host."""
+        """Process id of the actor that owns the training processes, on its host."""
         return self._placed.pid
 
     def ask(self, what: str, **message: Any) -> dict[str, Any]:
-        """Calls as `RankProcesses.ask`; folders are local paths."""
+        """Sends a request to the training processes, as `RankProcesses.ask`; folders are local paths."""
         if "folder" not in message:
             return self._ask(what, **message)
         here = Path(message.pop("folder"))
@@ -86,7 +87,7 @@ class PlacedLearners:
         return answer
 
     def close(self) -> None:
-        """Ends the learners. Closing again does nothing."""
+        """Ends the training processes. Closing again does nothing."""
         self._placed.close()
         remove_folder(self.folder)
 

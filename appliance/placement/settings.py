@@ -21,7 +21,7 @@ class PlacementSettings(FrozenModel):
 
     @property
     def without_effect(self) -> str:
-        """Warning about GPU settings without effect; else empty."""
+        """Warning about GPU settings of the placement without effect; else empty."""
         idle = [
             f"placement.{name}_gpus = {gpus} has no effect: placement.{name}s is here"
             for name, where, gpus in (

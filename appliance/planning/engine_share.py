@@ -32,7 +32,7 @@ from appliance.planning import (
 
 @dataclass(frozen=True)
 class Way:
-    """One kind of training in a cycle."""
+    """One kind of training in a cycle, whose memory is planned."""
 
     recipe: TrainingRecipe
     max_tokens: int
@@ -41,14 +41,14 @@ class Way:
 
 
 def ways_of(recipe: Recipe, stages: Sequence[Stage] = ()) -> list[Way]:
-    """Lists the ways of a cycle, or of its stages if any."""
+    """Lists the kinds of training of a cycle, or of its stages if any."""
     if not stages:
         return [Way(recipe.training, recipe.agent.max_tokens)]
     return [way_of(stage) for stage in stages]
 
 
 def way_of(stage: Stage) -> Way:
-    """Returns the way of training of a stage."""
+    """Returns the kind of training of a stage, as memory planning takes it."""
     trained, tokens = stage.recipe.training, stage.recipe.agent.max_tokens
     if stage.kind == "sft":
         trained = sft_way(stage.recipe.warm_start, trained, tokens)
@@ -56,8 +56,8 @@ def way_of(stage: Stage) -> Way:
 
 
 def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> float | None:
-    """Returns an engine's share of each GPU beside a learner, for all of these ways, in hundredths; None if none is
-    needed. Raises ModelError if it is below an engine's minimum."""
+    """Returns an engine's share of each GPU's memory beside a learner, for all of these kinds of training. It is in
+    hundredths; None if none is needed. Raises ModelError if it is below an engine's minimum."""
     model, vllm, placement = settings.model, settings.vllm, settings.placement
     here = placement.engines == placement.learners == "here"
     learns = bool(machine.gpus) and model.device != "cpu"
@@ -79,7 +79,8 @@ def engine_share(settings: Settings, shape: Shape, machine: Hardware, ways: Sequ
 
 
 def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> Layout:
-    """Returns the layout with the share that a worker would give vLLM for all of these ways; 0 if refused."""
+    """Returns the GPU layout with the memory share that a worker would give vLLM for these kinds of training; 0 if
+    refused."""
     vllm = layout.vllm
     if vllm is None or vllm.given is not None or not machine.gpus or layout.apart(len(machine.gpus)):
         return layout
@@ -87,7 +88,7 @@ def shared_out(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[W
 
 
 def _room(layout: Layout, shape: Shape, machine: Hardware, ways: Sequence[Way]) -> tuple[Gpu, int, int]:
-    """Returns the GPU with the least free memory, the bytes available to each engine, and an engine's minimum."""
+    """Returns the GPU with the least free memory, the bytes there available to each engine, and an engine's minimum."""
     gpu = min(machine.gpus, key=lambda one: one.free)
     left = []
     for way in ways:

@@ -15,8 +15,8 @@ from appliance.planning import VLLM_SHARE, Layout, Vllm
 def gpu_layout(
     model: ModelSettings, vllm: VllmSettings, placement: PlacementSettings, gpus: int, visible: str | None
 ) -> Layout:
-    """Returns the layout for `gpus` GPUs among those in CUDA_VISIBLE_DEVICES. Raises ModelError for more learners than
-    GPUs, and for engines on missing or invisible GPUs."""
+    """Assigns learners and engines to `gpus` GPUs among those in CUDA_VISIBLE_DEVICES. Raises ModelError for more
+    learners than GPUs, and for engines on missing or invisible GPUs."""
     engines_here = placement.engines == "here"
     there = None
     if model.engine == "vllm" and engines_here:

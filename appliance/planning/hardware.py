@@ -36,13 +36,13 @@ UNKNOWN = (60e12, 400e9)
 
 
 def find_machine() -> Hardware:
-    """Returns this machine, with the GPUs that CUDA shows."""
+    """Returns the hardware of this machine, with the GPUs that CUDA shows."""
     gpus, cores = shown(find_gpus(), os.environ.get(VISIBLE)), len(os.sched_getaffinity(0))
     return Hardware(memory=memory_limit(), cores=cores, gpus=gpus, shared=free_in("/dev/shm"))  # noqa: S108
 
 
 def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
-    """Returns the GPUs visible under CUDA_VISIBLE_DEVICES, in torch's order. If it does not use numbers, returns as
+    """Selects the GPUs visible under CUDA_VISIBLE_DEVICES, in torch's order. If it does not use numbers, returns as
     many with the least free memory."""
     named = shown_gpus(visible, len(gpus))
     if all(map(str.isdecimal, named)):
@@ -51,7 +51,7 @@ def shown(gpus: tuple[Gpu, ...], visible: str | None) -> tuple[Gpu, ...]:
 
 
 def free_in(folder: str) -> int:
-    """Returns the free bytes of a file system; 0 if unreadable."""
+    """Returns the free bytes of a folder's file system; 0 if unreadable."""
     try:
         space = os.statvfs(folder)
     except OSError:
@@ -60,7 +60,7 @@ def free_in(folder: str) -> int:
 
 
 def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
-    """Lists GPUs with the driver's tool; empty if missing, failing or too slow."""
+    """Lists the GPUs with their memory by the driver's tool; empty if it is missing, failing or too slow."""
     found = shutil.which(program)
     if found is None:
         return ()
@@ -75,7 +75,7 @@ def find_gpus(program: str = "nvidia-smi") -> tuple[Gpu, ...]:
 
 
 def read_gpus(table: str) -> tuple[Gpu, ...]:
-    """Parses lines of `name, MiB, MiB free`; skips other lines."""
+    """Parses the GPU tool's lines of `name, MiB, MiB free`; skips other lines."""
     gpus = []
     for line in table.splitlines():
         name, *numbers = (part.strip() for part in line.rsplit(",", 2))

@@ -33,8 +33,8 @@ _LAYER = re.compile(r"(^|\.)(?:layers|h|blocks)\.(\d+)\.")
 
 
 def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], file_bytes: int = 0) -> Shape:
-    """Returns the shape of the model with this config.json and these tensors. Missing settings come from the tensors or
-    the Llama family's defaults."""
+    """Returns the sizes that decide a model's memory use, from its config.json and its tensors. Missing settings come
+    from the tensors or the Llama family's defaults."""
     inner = config.get("text_config")
     text: Mapping[str, Any] = inner if isinstance(inner, dict) else config
     # Some families are tied without a setting: a model without a head tensor uses the embedding.
@@ -69,11 +69,11 @@ def shape_of(config: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], f
 
 
 def layers_in(shapes: Mapping[str, tuple[int, ...]]) -> int:
-    """Counts the layers in these tensor names; 0 if unknown."""
+    """Counts a model's layers by these tensor names; 0 if unknown."""
     return len({found[2] for found in map(_LAYER.search, shapes) if found})
 
 
 def _number(table: Mapping[str, Any], *names: str) -> int:
-    """Returns the first of these values that is a whole number above 0, of at most 31 bits; else 0."""
+    """Returns the first of these settings that is a whole number above 0, of at most 31 bits; else 0."""
     found = (table.get(name) for name in names)
     return next((value for value in found if type(value) is int and 0 < value < 1 << 31), 0)

@@ -25,9 +25,10 @@ from appliance.planning.sizes import (
 def phases_of_processor(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout
 ) -> dict[str, int]:
-    """Returns the phases on a CPU, where one process has everything but vLLM. Loading has the files beside the weights;
-    resuming has the checkpoint twice; publishing an adapter has the base's files and a float32 model beside the
-    engine's copy. A built-in engine has old and new weights during a push; vLLM does not, but its old offer stays."""
+    """Returns the peak bytes of each phase of a cycle on a CPU, where one process has everything but vLLM. Loading has
+    the files beside the weights; resuming has the checkpoint twice; publishing an adapter has the base's files and a
+    float32 model beside the engine's copy. A built-in engine has old and new weights during a push; vLLM does not, but
+    its old offer stays."""
     files, held = shape.file_bytes, parts["process"] + parts["weights"]
     engines = parts["engine"] + parts.get("teacher", 0) + parts.get("offered", 0)
     new = bytes_again(shape, recipe, layout) if layout.vllm else engine_weight_bytes(shape, gpu=False)
@@ -46,7 +47,7 @@ def phases_of_processor(
 def phases_of_gpu(
     parts: Mapping[str, int], engine: int, opened: int, resting: int, *, alone: bool, asleep: bool, exact: bool
 ) -> dict[str, int]:
-    """Returns the phases on a GPU, where weights arrive as they are and a step takes most.
+    """Returns the peak bytes of each phase of a cycle on a GPU. Weights arrive there as they are and a step takes most.
 
     Each of several learners first has the whole weights, `opened` bytes, before sharding. `engine` is the bytes of
     sampling engines, which have GPUs of their own if `alone`; torch's engine drops its old weights before the step. An
@@ -72,7 +73,7 @@ def phases_of_gpu(
 def phases_beside(
     shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int], layout: Layout, offers: int
 ) -> dict[str, int]:
-    """Returns the phases of main memory beside a GPU.
+    """Returns the peak bytes of main memory in each phase of a cycle that trains on a GPU.
 
     The worker has the model and its files, and each learner process reads both before they go to the GPU; so does one
     that resumes from a checkpoint. Trained weights return after each step as a file in memory, its content and its

@@ -39,7 +39,7 @@ GPU_SHARE = (0.3, 0.5)
 
 @dataclass(frozen=True)
 class Plan:
-    """One way of training and its requirements."""
+    """One way of training and the memory and time it requires."""
 
     recipe: TrainingRecipe
     max_tokens: int
@@ -73,12 +73,13 @@ class Plan:
 
     @property
     def largest(self) -> str:
-        """Largest phase."""
+        """Name of the phase that needs the most memory."""
         return max(self.phases, key=lambda name: self.phases[name])
 
     @property
     def tightest(self) -> tuple[str, int, int]:
-        """Tightest phase with its required and available bytes; main memory or another limit, if that is exceeded."""
+        """Name of the phase that needs the most memory, with its required and available bytes; main memory or another
+        limit, if that is exceeded."""
         name = max(self.beside, key=lambda one: self.beside[one], default="")
         if name and self.beside[name] > self.memory:
             return f"{name} (beside)", self.beside[name], self.memory
@@ -89,7 +90,7 @@ class Plan:
 
     @property
     def too_long(self) -> str:
-        """Fault of the conversation length; empty if the model supports it."""
+        """Sentence on why the conversation length is too long for the model; empty if the model supports it."""
         long = 0 < self.positions < self.max_tokens
         return f"the model supports {self.positions} tokens, not {self.max_tokens}" if long else ""
 
@@ -110,9 +111,9 @@ def plan(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> Plan:
-    """Plans one way of training. `max_tokens` limits a conversation, `rows` is the engine's batch, `extra_tokens` are
-    sampled outside training (evaluation, validation), `teacher` scores in an engine of its own. GPU figures are those
-    of the fullest GPU."""
+    """Plans the memory and time of one way of training. `max_tokens` limits a conversation, `rows` is the engine's
+    batch, `extra_tokens` are sampled outside training (evaluation, validation), `teacher` scores in an engine of its
+    own. GPU figures are those of the fullest GPU."""
     gpu = min(machine.gpus, key=lambda one: one.free, default=None)  # then it fits on any GPU
     layout = layout if gpu else Layout(engines=layout.engines, vllm=layout.vllm)
     if layout.vllm:
@@ -173,8 +174,8 @@ def plan(
 
 
 def least(shape: Shape, machine: Hardware, recipe: TrainingRecipe, layout: Layout = ONE) -> dict[str, tuple[int, int]]:
-    """Returns the minimum bytes for the shortest conversations and passes, and those available, by place. If these do
-    not fit, no plan does. Counts the largest GPU as empty, since its current load may end."""
+    """Returns the minimum bytes that training needs, with the shortest conversations and passes, and those available,
+    by place. If these do not fit, no plan does. Counts the largest GPU as empty, since its current load may end."""
     whole = learner_parts(shape, recipe, 1)
     own = split_parts(shape, recipe, whole, layout.learners if machine.gpus else 1)
     step = sum(own.get(name, 0) for name in ("weights", "gradients", "moments", "gathered"))

@@ -28,7 +28,7 @@ def ways(recipe: TrainingRecipe, *, gpu: bool) -> Iterator[TrainingRecipe]:
 def fewest_learners(
     shape: Shape, machine: Hardware, recipe: TrainingRecipe, max_tokens: int, rows: int, layout: Layout = ONE
 ) -> int:
-    """Returns the fewest learners that fit on the available GPUs; 0 if none do."""
+    """Returns the fewest learners with which training fits on the available GPUs; 0 if none do."""
     most = 1 if recipe.optimizer == "adamw_8bit" else max(1, len(machine.gpus))
     for learners in range(1, most + 1):
         tried = replace(layout, learners=learners)
@@ -38,7 +38,7 @@ def fewest_learners(
 
 
 def largest_context(shape: Shape, machine: Hardware, recipe: TrainingRecipe, rows: int, layout: Layout = ONE) -> int:
-    """Returns the longest conversation of `CONTEXTS` that fits; 0 if none does."""
+    """Returns the longest conversation of `CONTEXTS`, in tokens, with which training fits in memory; 0 if none."""
     found = 0
     for tokens in CONTEXTS:
         if shape.positions and tokens > shape.positions:
@@ -58,7 +58,8 @@ def largest_pass(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> int:
-    """Returns the most tokens of a packed pass that fit, up to `MOST_PASS`; 0 if not even one conversation does."""
+    """Returns the most tokens of a packed forward pass that fit into memory, up to `MOST_PASS`; 0 if not even one
+    conversation does."""
 
     def fits(tokens: int) -> bool:
         way = with_pass(recipe, tokens)
@@ -75,7 +76,7 @@ def largest_group(
     layout: Layout = ONE,
     teacher: Shape | None = None,
 ) -> int:
-    """Returns the most concurrent conversations that fit, up to `MOST_ROWS`; 0 if none does."""
+    """Returns the most concurrent conversations that fit into memory, up to `MOST_ROWS`; 0 if none does."""
 
     def fits(rows: int) -> bool:
         return plan(shape, machine, recipe, max_tokens=max_tokens, rows=rows, layout=layout, teacher=teacher).fits
@@ -84,7 +85,8 @@ def largest_group(
 
 
 def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
-    """Returns the largest number from `least` to `most` that fits, by bisection of a monotone `fits`; else 0."""
+    """Finds the largest number from `least` to `most` for which `fits` is true, by bisection, as `fits` is monotone;
+    else 0."""
     if not fits(least):
         return 0
     while least < most:
@@ -94,7 +96,7 @@ def largest(fits: Callable[[int], bool], least: int, most: int) -> int:
 
 
 def with_pass(recipe: TrainingRecipe, tokens: int) -> TrainingRecipe:
-    """Returns the recipe with packed passes of `tokens` tokens."""
+    """Returns the recipe with packed forward passes of `tokens` tokens."""
     return recipe.model_copy(update={"packing": True, "micro_batch_tokens": max(16, tokens)})
 
 

@@ -69,7 +69,7 @@ class Vllm:
 
 @dataclass(frozen=True)
 class Layout:
-    """Layout of a machine's GPUs; on a CPU only `engines` and `vllm` count."""
+    """Assignment of a machine's GPUs to learners and engines; on a CPU only `engines` and `vllm` count."""
 
     learners: int = 1
     """Learners, each on a GPU of its own, with a shard of weights, gradients and moments (FSDP2)."""
@@ -84,7 +84,7 @@ class Layout:
 
     @property
     def together(self) -> int:
-        """Engines that share the same GPUs."""
+        """Number of engines that share the same GPUs."""
         return 1 if self.engines * self.tensor_parallel <= self.engine_gpus else self.engines
 
     def apart(self, gpus: int) -> bool:

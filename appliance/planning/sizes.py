@@ -37,8 +37,8 @@ def trained_parameters(shape: Shape, recipe: TrainingRecipe) -> int:
 
 
 def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict[str, int]:
-    """Returns bytes during a step: weights, gradients and moments in float32 (frozen weights in the recipe's
-    precision), activations of the largest pass, and the log-prob head."""
+    """Returns a learner's bytes during a step, by part: weights, gradients and moments in float32 (frozen weights in
+    the recipe's precision), activations of the largest pass, and the log-prob head."""
     lora, half = recipe.method == "lora", recipe.precision == "bfloat16"
     trained = trained_parameters(shape, recipe)
     weights = shape.parameters * (2 if lora and half else 4)
@@ -62,9 +62,9 @@ def learner_parts(shape: Shape, recipe: TrainingRecipe, max_tokens: int) -> dict
 
 
 def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], learners: int) -> dict[str, int]:
-    """Returns bytes of one of several learners: its shards, and `gathered`, what is whole during computation. That is
-    embedding and head through a pass, two blocks (the next one is prefetched), and gradients of one block and the
-    embedding until reduced. Autocast's copies are whole too."""
+    """Returns the bytes of one of several learners, by part: its shards, and `gathered`, what is whole during
+    computation. That is embedding and head through a pass, two blocks (the next one is prefetched), and gradients of
+    one block and the embedding until reduced. Autocast's copies are whole too."""
     if learners == 1:
         return dict(whole)
     copies, table = half_copies(shape, recipe), shape.vocabulary * shape.hidden
@@ -82,17 +82,17 @@ def split_parts(shape: Shape, recipe: TrainingRecipe, whole: Mapping[str, int], 
 
 
 def half_copies(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns bytes of the copies that autocast keeps through a pass."""
+    """Returns the bytes of the bfloat16 weight copies that autocast keeps through a forward pass."""
     return shape.parameters * 2 if recipe.method == "full" and recipe.precision == "bfloat16" else 0
 
 
 def pass_tokens(recipe: TrainingRecipe, max_tokens: int) -> int:
-    """Returns tokens of the largest pass, including padding."""
+    """Returns the tokens of the recipe's largest forward pass, including padding."""
     return max(recipe.micro_batch_tokens, max_tokens) if recipe.packing else recipe.micro_batch * max_tokens
 
 
 def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
-    """Returns bytes of a pass's activations for the gradient.
+    """Returns the bytes of activations that a forward pass keeps for the gradient.
 
     Per token, a layer keeps the residual stream and the outputs of both norms (4 hidden; 2 more where norms are
     trained), queries, keys, values and the attention output twice (3 attention, 2 key/value), and four rows of the
@@ -109,22 +109,22 @@ def activation_bytes(shape: Shape, recipe: TrainingRecipe, tokens: int) -> int:
 
 
 def engine_bytes(shape: Shape, max_tokens: int, rows: int, *, gpu: bool) -> int:
-    """Returns bytes of the engine beside the learner: its copy of the weights, and its KV cache. On a CPU all is
-    float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones use blocks beside a
-    window."""
+    """Returns the bytes of a sampling engine beside the learner: its copy of the weights, and its KV cache. On a CPU
+    all is float32, and a row has slots for two conversations; on a GPU it is bfloat16, and long ones use blocks beside
+    a window."""
     slots = max_tokens + WINDOW if gpu and max_tokens > SHORT else 2 * max_tokens
     cache = rows * slots * shape.layers * 2 * shape.key_value * (2 if gpu else 4)
     return engine_weight_bytes(shape, gpu=gpu) + cache
 
 
 def engine_weight_bytes(shape: Shape, *, gpu: bool) -> int:
-    """Returns bytes of an engine's weights; the head is always float32 and not shared with the embedding."""
+    """Returns the bytes of a sampling engine's weights; the head is always float32, not shared with the embedding."""
     size, head = 2 if gpu else 4, shape.vocabulary * shape.hidden
     return shape.parameters * size + head * (4 if shape.tied else 4 - size)
 
 
 def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, layout: Layout, count: int) -> int:
-    """Returns bytes of `count` engines, on one GPU if there is any."""
+    """Returns the bytes of `count` sampling engines, on one GPU if there is any."""
     if layout.vllm is None:
         return engine_bytes(shape, max_tokens, rows, gpu=gpu is not None) * count // layout.tensor_parallel
     if gpu is not None:
@@ -135,28 +135,28 @@ def held_by_engines(shape: Shape, max_tokens: int, rows: int, gpu: Gpu | None, l
 
 
 def opened_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns bytes of a model's weights in a worker."""
+    """Returns the bytes of a model's weights as opened in a worker."""
     return shape.parameters * (2 if recipe.method == "lora" and recipe.precision == "bfloat16" else 4)
 
 
 def offered_bytes(shape: Shape, recipe: TrainingRecipe, layout: Layout, teacher: Shape | None) -> int:
-    """Returns bytes of weights offered to vLLM for restarts: a copy per engine."""
+    """Returns the bytes of weights offered to vLLM for restarts: a copy per engine."""
     if layout.vllm is None:
         return 0
     return layout.engines * opened_bytes(shape, recipe) + (teacher.parameters * 4 if teacher else 0)
 
 
 def bytes_again(shape: Shape, recipe: TrainingRecipe, layout: Layout) -> int:
-    """Returns bytes of the temporary second copy during a push; frozen weights are offered once."""
+    """Returns the bytes of the temporary second copy of weights during a push; frozen weights are offered once."""
     return opened_bytes(shape, recipe) if layout.vllm and recipe.method == "full" else 0
 
 
 def pushed_copy_bytes(shape: Shape, recipe: TrainingRecipe) -> int:
-    """Returns bytes of the model copy pushed while rollouts continue, including frozen weights."""
+    """Returns the bytes of the model copy that is pushed while rollouts continue, including frozen weights."""
     adapter = trained_parameters(shape, recipe) * 4 if recipe.method == "lora" else 0
     return opened_bytes(shape, recipe) + adapter if recipe.max_staleness else 0
 
 
 def checkpoint_bytes(shape: Shape, recipe: TrainingRecipe, parts: Mapping[str, int]) -> int:
-    """Returns bytes of a checkpoint."""
+    """Returns the bytes of a checkpoint of a training with this recipe."""
     return parts["moments"] + trained_parameters(shape, recipe) * 4

@@ -62,7 +62,7 @@ class RecipeFile(FrozenModel):
 
 
 class StageFile(FrozenModel):
-    """Keys of one stage in a file."""
+    """Keys of one stage in a recipe file."""
 
     name: str = ""
     kind: StageKind = "rl"
@@ -80,7 +80,7 @@ class StageFile(FrozenModel):
 
 @dataclass(frozen=True)
 class StagedRecipe:
-    """Parsed recipe: complete stages and their sources."""
+    """Parsed training recipe: complete stages and their sources."""
 
     name: str
     about: str
@@ -95,7 +95,8 @@ class StagedRecipe:
 
     @property
     def digest(self) -> str:
-        """Digest of the recipe as written: what fits depends on free memory, which changes during the run."""
+        """Digest of the training recipe as written, before scaling: what fits depends on free memory, which changes
+        during the run."""
         lines = "\n".join(stage.digest() for stage in self.written or self.stages)
         return hashlib.sha256(lines.encode()).hexdigest()
 
@@ -114,13 +115,13 @@ class StagedRecipe:
 
 
 def shipped() -> list[str]:
-    """Lists the built-in recipes."""
+    """Lists the names of the built-in training recipes."""
     folder = resources.files("appliance") / SHIPPED
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
 
 
 def read_recipe(name: str, configured: Recipe) -> StagedRecipe:
-    """Reads a file, or a built-in recipe by name. Raises ConfigError."""
+    """Reads a training recipe from a file, or a built-in one by name. Raises ConfigError."""
     path = expanded(name)
     if name in shipped() and not path.is_file():
         text = (resources.files("appliance") / SHIPPED / f"{name}.toml").read_text()
@@ -182,13 +183,15 @@ def _stage(layer: Layer, base: Mapping[str, Any], folder: Path, files: dict[str,
 
 
 def _refused(error: ValidationError, layer: Layer, origins: Mapping[str, str]) -> ConfigError:
-    """Returns the error for a stage's values, including inherited ones."""
+    """Converts a validation error of a stage's values, including inherited ones, to a ConfigError that names their
+    place."""
     key = ".".join(str(part) for part in error.errors()[0]["loc"])
     return refused(error, {key: layer.name, **origins})
 
 
 def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str:
-    """Returns the SHA-256 of a stage's conversations; paths are relative to the recipe's folder."""
+    """Returns the SHA-256 of the file of a stage's conversations, and adds the file to `files`; paths are relative to
+    the recipe's folder."""
     if not isinstance(named, str) or not named:
         raise ConfigError(f"{layer.name}: file = {named!r} is not a file name", hint="name a file of JSON lines")
     path = (folder / expanded(named)).absolute()
@@ -209,7 +212,7 @@ def _kept(layer: Layer, folder: Path, named: Any, files: dict[str, Path]) -> str
 
 
 def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges nested mappings; the second wins."""
+    """Merges two nested mappings; the second one's values win."""
     made = dict(below)
     for key, value in above.items():
         known = made.get(key)
@@ -220,9 +223,9 @@ def _over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
 def scaled(
     recipe: StagedRecipe, shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> StagedRecipe:
-    """Returns the recipe with budgets that fit: all tokens scaled by one factor, which keeps the stages' proportions,
-    then the most concurrent rollouts and the largest passes that fit. Unchanged unless the file requests scaling.
-    Raises ConfigError if nothing fits."""
+    """Returns the recipe with budgets that fit into memory: all tokens scaled by one factor, which keeps the stages'
+    proportions, then the most concurrent rollouts and the largest passes that fit. Unchanged unless the file requests
+    scaling. Raises ConfigError if nothing fits."""
     if not recipe.scale:
         return recipe
     most = max(stage.recipe.agent.max_tokens for stage in recipe.stages)
@@ -257,7 +260,7 @@ def scaled(
 
 
 def _lengths(most: int, shape: Shape) -> list[int]:
-    """Returns lengths to try, longest first: the requested one, its halves and three quarters."""
+    """Returns conversation lengths to try, longest first: the requested one, its halves and three quarters."""
     bound = min(most, shape.positions or most)
     found = {bound, *(most >> power for power in range(16)), *(3 * most >> (power + 2) for power in range(16))}
     return sorted((tokens for tokens in found if min(LEAST_CONTEXT, bound) <= tokens <= bound), reverse=True)
@@ -278,7 +281,7 @@ def _least(stage: Stage, factor: float, rows: int) -> Stage:
 
 
 def _widened(stages: list[Stage], place: int, wanted: int, fit: Callable[[Sequence[Stage]], bool]) -> list[Stage]:
-    """Returns the stages with one stage's passes at `wanted` tokens, or fewer that fit."""
+    """Returns the stages with one stage's forward passes at `wanted` tokens, or fewer that fit."""
 
     def passing(tokens: int) -> list[Stage]:
         return [*stages[:place], _with_pass(stages[place], tokens), *stages[place + 1 :]]
@@ -295,7 +298,8 @@ def _with_pass(stage: Stage, tokens: int) -> Stage:
 def too_large(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[str]:
-    """Lists the stages that do not fit. Engines have one GPU share for all stages, as in a worker."""
+    """Lists the names of the stages that do not fit into memory. Engines have one GPU share for all stages, as in a
+    worker."""
     plans = _plans(stages, shape, machine, layout, teachers)
     return [stage.name for stage, one in zip(stages, plans, strict=True) if not one.fits]
 
@@ -303,7 +307,7 @@ def too_large(
 def rows_of(
     stages: Sequence[Stage], shape: Shape, machine: Hardware, layout: Layout = ONE, teachers: Teachers = NOBODY
 ) -> list[tuple[str, ...]]:
-    """Returns one row per stage, with `COLUMNS`."""
+    """Returns the plan of each stage as a table row, with the columns `COLUMNS`."""
     plans = _plans(stages, shape, machine, layout, teachers)
     return [_row(number, stage, one) for number, (stage, one) in enumerate(zip(stages, plans, strict=True), 1)]
 
@@ -354,7 +358,7 @@ def _plans(
 
 
 def plan_json(recipe: StagedRecipe) -> dict[str, Any]:
-    """Returns the plan in the daemon's request format."""
+    """Returns the recipe in the daemon's request format: name, digest and stages."""
     return {
         "name": recipe.name,
         "digest": recipe.digest,

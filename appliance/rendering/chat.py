@@ -70,12 +70,13 @@ _BROKEN = {
 
 
 class ChatRenderer:
-    """Renderer for a family of the library; see `Renderer`."""
+    """Renderer for a model family's chat format in the library `renderers`; see `Renderer`."""
 
     def __init__(
         self, tokenizer: GuardedTokenizer, family: str, settings: Mapping[str, Any], found: str = "named"
     ) -> None:
-        """Raises RenderingError if the tokenizer lacks the family's tokens, or for an unknown setting."""
+        """Creates the renderer of a model family's chat format, and tests its guard. Raises RenderingError if the
+        tokenizer lacks the family's tokens, or for an unknown setting."""
         import renderers  # families are loaded on demand
 
         self.family = family
@@ -171,11 +172,11 @@ class ChatRenderer:
         return read_call(first.name, first.arguments, first.raw, tools)
 
     def written(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Renders chat-template messages with an open turn, without guarding any text."""
+        """Renders chat-template messages as tokens, up to the start of the model's turn, without guarding any text."""
         return list(self._family.render_ids(list(messages), tools=list(tools) or None, add_generation_prompt=True))
 
     def _parse(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> Any:
-        """Parses a turn with the library; None if it fails, since a turn is arbitrary model output."""
+        """Parses a model's turn with the library; None if it fails, since a turn is arbitrary model output."""
         told = declared(tools) or None
         try:
             return self._family.parse_response(list(turn), tools=told, prompt_ids=list(before) or None)
@@ -184,7 +185,7 @@ class ChatRenderer:
             return None
 
     def _calls(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-        """Returns a turn's calls in message form, valid or not; names are text too."""
+        """Returns the tool calls in a model's turn in message form, valid or not; names are text too."""
         parsed = self._parse(turn, before, tools)
         made: list[dict[str, Any]] = []
         for place, one in enumerate(parsed.tool_calls if parsed is not None else ()):
@@ -194,7 +195,7 @@ class ChatRenderer:
         return made
 
     def _text_or(self, given: object, otherwise: str) -> str:
-        """Returns the model's text, guarded, or `otherwise` if missing."""
+        """Returns a text that the model wrote, guarded, or `otherwise` if it is missing or unusable."""
         return self._guard(given) if given and isinstance(given, str) and not unusable(given) else otherwise
 
     def _arguments(self, call: Any) -> dict[str, Any]:
@@ -206,7 +207,7 @@ class ChatRenderer:
     def _message(
         self, message: ChatMessage, tools: Sequence[ToolSchema], last: Sequence[Mapping[str, Any]]
     ) -> dict[str, Any]:
-        """Converts a message; `last` are the calls of the model's last turn, for results."""
+        """Converts a message to the library's form; `last` are the calls of the model's last turn, for results."""
         if isinstance(message, OwnTurn):
             parsed = self._parse(message.ids, message.before, tools)
             said = self._tokenizer.decode(message.ids) if parsed is None else parsed.content
@@ -225,8 +226,8 @@ class ChatRenderer:
         return {"role": message.role, "content": self._guard(message.text)}
 
     def _result(self, text: str, calls: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Returns the reply to a turn: a tool message, or a user message if the format allows no tool message without a
-        call."""
+        """Returns a call's result as a message: a tool message, or a user message if the format allows no tool message
+        without a call."""
         if not calls and self._calls_first:
             return {"role": "user", "content": self._guard(text)}
         called = (calls or _NO_CALL)[0]
@@ -254,7 +255,7 @@ class ChatRenderer:
         return True
 
     def _prove_guard(self) -> None:
-        """Raises RenderingError if text that spells every mark yields more marks than other text."""
+        """Raises RenderingError if text that spells every special token yields more of them than other text."""
         counts = []
         for text in ("x", "".join(self._tokenizer.marks.values())[:SPELLED]):
             function = {"name": "python", "arguments": {"code": self._guard(text)}}
@@ -268,7 +269,7 @@ class ChatRenderer:
             )
 
     def _turn(self, message: dict[str, Any], tools: Sequence[ToolSchema]) -> Ids:
-        """Returns a turn as the model should write it, including its end token."""
+        """Encodes a turn as the model should write it, including its end token."""
         asked: dict[str, Any] = {"role": "user", "content": _ASKED}
         open_turn = self._render([asked], tools, open_turn=True)
         called: Any = message.get("tool_calls")
@@ -284,7 +285,7 @@ class ChatRenderer:
 
 
 def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Declares tools in the system message, for a format without a place for them."""
+    """Returns the messages with the tools declared in the system message, for a format without a place for them."""
     text = "\n".join([_TELL, *(json.dumps(one["function"]) for one in tools)])
     if messages[0]["role"] == "system":
         return [{"role": "system", "content": f"{text}\n\n{messages[0]['content']}"}, *messages[1:]]
@@ -292,14 +293,14 @@ def _told(messages: list[dict[str, Any]], tools: Sequence[Mapping[str, Any]]) ->
 
 
 def without_marks(tokenizer: GuardedTokenizer, turn: Ids, text: str) -> str:
-    """Removes marks that occur as tokens from a sampled turn's text without end token; spelled marks stay."""
+    """Returns a sampled turn's text without the special tokens in it; those that the model spelled out stay."""
     for mark in {tokenizer.marks[token] for token in turn[:-1] if token in tokenizer.marks}:
         text = text.replace(mark, "")
     return unguarded(text)
 
 
 def _call_id(place: int, tool: str = "python") -> str:
-    """Names a call without a name from the model, as in Kimi's format; others do not show it."""
+    """Returns the id of a tool call to which the model gave none, as in Kimi's format; other formats do not show it."""
     return f"functions.{tool}:{place}"
 
 

@@ -48,7 +48,7 @@ _TRIED: tuple[tuple[str, dict[str, Any], tuple[str, ...]], ...] = (
 
 
 def find_family(tokenizer: GuardedTokenizer, template: ChatTemplate, files: Mapping[str, bytes]) -> ChatRenderer | None:
-    """Returns the renderer of the family that writes exactly as the template, or None."""
+    """Returns the renderer of the model family that writes exactly as the chat template, or None."""
     kind = str(json_table(files, MODEL).get("model_type") or "")
     marks = set(tokenizer.marks.values())
     tried = [one for one in _TRIED if marks.issuperset(one[2])]
@@ -65,7 +65,7 @@ def find_family(tokenizer: GuardedTokenizer, template: ChatTemplate, files: Mapp
 def _written(
     made: ChatRenderer, tokenizer: GuardedTokenizer, template: ChatTemplate
 ) -> Iterator[tuple[Sequence[int], Sequence[int]]]:
-    """Yields each test conversation as written by the family and by the template."""
+    """Yields each test conversation twice as tokens: as written by the family's renderer and by the chat template."""
     asked: dict[str, Any] = {"role": "user", "content": "gcd of 12 and 18?"}
     system = {"role": "system", "content": "Be short."}
     function = {"name": "python", "arguments": {"code": "print(6)"}}

@@ -72,7 +72,8 @@ FORMATS: dict[str, MakeRenderer] = {
 
 
 def load_renderer(files: Mapping[str, bytes]) -> Renderer:
-    """Creates the renderer for a model's files. Raises RenderingError for an unknown format or a damaged file."""
+    """Creates the renderer for the chat format of a model's files. Raises RenderingError for an unknown format or a
+    damaged file."""
     if FORMAT not in files and OLD_FORMAT not in files:
         return _found(files)
     name = FORMAT if FORMAT in files else OLD_FORMAT
@@ -93,7 +94,7 @@ def write_markers(folder: Path, markers: Markers) -> None:
 
 
 def _found(files: Mapping[str, bytes]) -> Renderer:
-    """Detects the renderer of a model that names no format."""
+    """Creates the renderer of a model whose files name no chat format, by detecting it."""
     tokenizer = GuardedTokenizer(files)
     plain = tokenizer.whole
     source, toolless = chat_templates(files)

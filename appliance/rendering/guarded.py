@@ -32,8 +32,9 @@ _MARKS = re.compile(f"({_OPEN}|{_CLOSE}|{_CUT})")
 
 
 def guard(text: str) -> str:
-    """Marks outside text. Surrounding white space stays outside the marks, for templates that strip it. A tag is cut
-    after its `<`, so that no format mistakes it for its own (`</think>`)."""
+    """Encloses text from outside in marks, so that none of it becomes a special token. Surrounding white space stays
+    outside the marks, for templates that strip it. A tag is cut after its `<`, so that no format mistakes it for its
+    own (`</think>`)."""
     core = text.strip()
     if not core:
         return text
@@ -43,7 +44,7 @@ def guard(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Returns the text without the marks of `guard`."""
+    """Returns a text without the marks that `guard` put around text from outside."""
     return _MARKS.sub("", text)
 
 
@@ -54,7 +55,8 @@ class GuardedTokenizer:
     """Empty, because a model is a folder here: the library must not choose by its origin."""
 
     def __init__(self, files: Mapping[str, bytes], whole: Tokenizer | None = None) -> None:
-        """`whole` is an existing tokenizer. Raises RenderingError if tokenizer.json is missing or unreadable."""
+        """Loads the tokenizer from a model's files; `whole` is an existing one. Raises RenderingError if tokenizer.json
+        is missing or unreadable."""
         self.whole = whole if whole is not None else load_tokenizer(files)
         vocabulary = self.whole.get_vocab(with_added_tokens=False)
         added = self.whole.get_added_tokens_decoder()
@@ -98,8 +100,8 @@ class GuardedTokenizer:
         """End tokens of the model's files."""
 
     def encode(self, text: str, *_arguments: Any, behind: bool = False, **_options: Any) -> list[int]:
-        """Returns the tokens of a partly guarded text, without added tokens. `behind`: other text precedes it. Raises
-        RenderingError if a format split a guarded part, since its origin is then unknown."""
+        """Encodes a partly guarded text, without added tokens. `behind`: other text precedes it. Raises RenderingError
+        if a format split a guarded part, since its origin is then unknown."""
         parts = _MARKS.split(text)
         if len(parts) == 1 and not behind:
             return list(self.whole.encode(text, add_special_tokens=False).ids)
@@ -125,7 +127,7 @@ class GuardedTokenizer:
         return ids + self.plain(run, behind=behind or bool(ids))
 
     def plain(self, text: str, *, behind: bool = False) -> list[int]:
-        """Returns the tokens of a text without any special token. `behind`: other text precedes it."""
+        """Encodes a text without any special token. `behind`: other text precedes it."""
         if not text:
             return []
         ids = self._written([text], behind)
@@ -150,7 +152,7 @@ class GuardedTokenizer:
         return ids
 
     def decode(self, ids: Any, *_arguments: Any, skip_special_tokens: bool = False, **_options: Any) -> str:
-        """Decodes tokens, including marks unless skipped."""
+        """Decodes tokens to text, including special tokens unless skipped."""
         listed = [ids] if isinstance(ids, int) else list(ids)
         return str(self.whole.decode(listed, skip_special_tokens=skip_special_tokens))
 
@@ -162,17 +164,17 @@ class GuardedTokenizer:
         return self.unk_token_id if found is None else found
 
     def count_marks(self, ids: Sequence[int]) -> int:
-        """Counts the tokens that are marks."""
+        """Counts the special tokens among these tokens."""
         return sum(token in self.marks for token in ids)
 
     @property
     def vocabulary(self) -> dict[str, int]:
-        """All tokens with their ids."""
+        """All tokens of the tokenizer with their ids."""
         return dict(self.whole.get_vocab(with_added_tokens=True))
 
     @property
     def ordinary(self) -> dict[str, int]:
-        """Tokens of the base vocabulary, without added ones."""
+        """Tokens of the tokenizer's base vocabulary with their ids, without added ones."""
         return dict(self.whole.get_vocab(with_added_tokens=False))
 
     def _spelled(self, found: str) -> str:
@@ -189,13 +191,13 @@ class GuardedTokenizer:
 
 
 def end_tokens(files: Mapping[str, bytes]) -> Ids:
-    """Returns `GuardedTokenizer.ends`; without tokenizer.json, the end tokens of the other files. Raises
-    RenderingError."""
+    """Returns the tokens that end a model's turn (`GuardedTokenizer.ends`); without tokenizer.json, those of the other
+    files. Raises RenderingError."""
     return GuardedTokenizer(files).ends if TOKENIZER in files else tuple(dict.fromkeys(eos_ids(files)))
 
 
 def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
-    """Loads the tokenizer from a model's files. Raises RenderingError if missing or unreadable."""
+    """Loads the tokenizer from a model's files. Raises RenderingError if tokenizer.json is missing or unreadable."""
     if TOKENIZER not in files:
         raise RenderingError(f"the model has no {TOKENIZER}", hint=NO_TOKENIZER)
     try:
@@ -208,7 +210,7 @@ def load_tokenizer(files: Mapping[str, bytes]) -> Tokenizer:
 
 
 def _places(part: str, text: str) -> list[int]:
-    """Returns all positions of the part in the text."""
+    """Returns all positions at which the part occurs in the text."""
     found = []
     at = text.find(part)
     while at >= 0:
@@ -218,11 +220,11 @@ def _places(part: str, text: str) -> list[int]:
 
 
 def _begins_guarded(parts: Sequence[str]) -> bool:
-    """True if the text begins inside a guarded part, whose opening mark a format removed."""
+    """True if these parts of a text begin inside a guarded part, whose opening mark a format removed."""
     return next((part == _CLOSE for part in parts if part in (_OPEN, _CLOSE)), True)
 
 
 def _content(token: object) -> str:
-    """Returns a token's text from its configuration, a string or a table."""
+    """Returns a special token's text from the tokenizer's configuration, where it is a string or a table."""
     text = token.get("content") if isinstance(token, Mapping) else token
     return text if isinstance(text, str) else ""

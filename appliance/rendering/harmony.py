@@ -28,7 +28,8 @@ _FILE = "o200k_base.tiktoken"
 
 @contextmanager
 def harmony_vocabulary(tokenizer: GuardedTokenizer) -> Iterator[None]:
-    """Context in which the encoder can be loaded. For one thread at a time: it sets an environment variable."""
+    """Context in which the library's Harmony encoder loads this tokenizer's vocabulary. For one thread at a time: it
+    sets an environment variable."""
     with tempfile.TemporaryDirectory(prefix="assay-harmony-") as folder:
         Path(folder, _FILE).write_bytes(_ranks(tokenizer))
         before = os.environ.get(_FOLDER)
@@ -43,7 +44,7 @@ def harmony_vocabulary(tokenizer: GuardedTokenizer) -> Iterator[None]:
 
 
 def _ranks(tokenizer: GuardedTokenizer) -> bytes:
-    """Returns the encoder's vocabulary file: one line per token, its bytes in base64 and its rank."""
+    """Returns the Harmony encoder's vocabulary file: one line per token, its bytes in base64 and its rank."""
     spelled = _byte_letters()
     lines = []
     for text, rank in sorted(tokenizer.ordinary.items(), key=lambda one: one[1]):

@@ -25,15 +25,15 @@ _GENERATION = re.compile(r"\{%(-?)\s*(end)?generation\s*(-?)%\}")
 
 
 class RefusedByTemplate(RenderingError):
-    """The template refuses this conversation."""
+    """The chat template refuses this conversation."""
 
 
 class ChatTemplate:
-    """Compiled template, or two: `toolless` is for conversations without tools, if different. `special` are the model's
-    tokens by name (`bos_token`), `options` more variables."""
+    """Compiled chat template, or two: `toolless` is for conversations without tools, if different. `special` are the
+    model's tokens by name (`bos_token`), `options` more variables."""
 
     def __init__(self, source: str, special: Mapping[str, str], options: Mapping[str, Any], toolless: str = "") -> None:
-        """Raises RenderingError for an invalid Jinja template."""
+        """Compiles a model's chat template. Raises RenderingError for an invalid Jinja template."""
         self.source = source
         self._given = {**special, **options}
         self._template = _compiled(source)
@@ -42,8 +42,8 @@ class ChatTemplate:
     def render(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], *, open_turn: bool
     ) -> str:
-        """Returns the conversation as text, followed by the start of a model turn if `open_turn`. Raises
-        RefusedByTemplate if the template refuses, and RenderingError if it fails."""
+        """Renders a conversation as text with the chat template, followed by the start of a model turn if `open_turn`.
+        Raises RefusedByTemplate if the template refuses, and RenderingError if it fails."""
         try:
             template = self._template if tools else self._toolless
             return template.render(
@@ -69,7 +69,8 @@ def _compiled(source: str) -> Template:
 
 
 def _as_json(value: Any, ensure_ascii: bool = False, indent: int | None = None, **options: Any) -> str:
-    """JSON filter with the arguments of transformers; Jinja's own escapes for HTML, which templates do not expect."""
+    """Encodes a value as JSON for a chat template, with the arguments of transformers; Jinja's own filter escapes for
+    HTML, which templates do not expect."""
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, **options)
 
 

@@ -33,7 +33,7 @@ from curriculum.contract.environment import ToolSchema
 
 @dataclass(frozen=True)
 class Markers:
-    """Marker strings. `end` is a single token; the others are any text that the tokenizer can write."""
+    """Marker strings of a chat format. `end` is a single token; the others are any text the tokenizer can write."""
 
     user: str
     assistant: str
@@ -62,17 +62,18 @@ def only_python(tools: Sequence[ToolSchema]) -> str:
 
 
 class TextMessage(NamedTuple):
-    """Message as text, by default a user's."""
+    """Message of a conversation as text, by default a user's."""
 
     text: str
     role: str = "user"
 
 
 class MarkerRenderer:
-    """Renderer for a tokenizer with markers; see `Renderer`."""
+    """Renderer for the chat format with marker strings around messages; see `Renderer`."""
 
     def __init__(self, tokenizer: Tokenizer, markers: Markers, name: str = "markers", ends: Ids = ()) -> None:
-        """`ends` are more end tokens. Raises RenderingError if the tokenizer lacks the end marker."""
+        """Creates the renderer of a chat format with markers; `ends` are more end tokens. Raises RenderingError if the
+        tokenizer lacks the end marker."""
         self.markers = markers
         self.name = name
         self._tokenizer = tokenizer
@@ -93,8 +94,9 @@ class MarkerRenderer:
         return only_python(tools)
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Accepts roles in order: optionally `system` first, then `user`, `assistant` and `tool` in any order; the last
-        is not the model's. An assistant turn is written unchanged, its tool marker as the marker."""
+        """Encodes a conversation up to the model's next turn. Accepts roles in order: optionally `system` first, then
+        `user`, `assistant` and `tool` in any order; the last is not the model's. An assistant turn is written
+        unchanged, its tool marker as the marker. Raises RenderingError."""
         self._require_callable(tools)
         if not messages or messages[-1].role not in ("user", "tool"):
             raise RenderingError("a conversation for the model must end with a user or tool message")
@@ -123,7 +125,7 @@ class MarkerRenderer:
         return self.result(result)
 
     def result(self, text: str) -> Ids:
-        """Returns the tokens after any turn that called the tool."""
+        """Encodes a tool's result, as the tokens after any turn that called the tool."""
         return self._result + self.plain(text) + self._end + self._assistant
 
     def call(self, code: str) -> Ids:

@@ -21,7 +21,7 @@ FILES = (TOKENIZER, FORMAT, OLD_FORMAT, CONFIG, SPECIAL_MAP, TEMPLATE, MODEL, GE
 
 
 def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
-    """Parses a JSON object file; empty if missing. Raises RenderingError."""
+    """Parses one of a model's files as a JSON object; empty if missing. Raises RenderingError."""
     if name not in files:
         return {}
     try:
@@ -34,7 +34,7 @@ def json_table(files: Mapping[str, bytes], name: str) -> dict[str, Any]:
 
 
 def eos_ids(files: Mapping[str, bytes]) -> Iterator[int]:
-    """Yields the end tokens in generation_config.json and config.json. Raises RenderingError."""
+    """Yields the ids of the end tokens in a model's generation_config.json and config.json. Raises RenderingError."""
     for name in (GENERATION, MODEL):
         told = json_table(files, name).get("eos_token_id")
         for token in told if isinstance(told, list) else [told]:

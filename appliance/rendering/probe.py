@@ -30,7 +30,8 @@ ANOTHER = "copy tokenizer.json again from the model's source, or use another mod
 
 
 def main(folder: Path) -> None:
-    """Raises OSError for an unreadable file."""
+    """Tests a model folder's tokenizer and chat format, within limits of CPU time and memory, and prints JSON. Raises
+    OSError for an unreadable file."""
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     files = {name: (folder / name).read_bytes() for name in formats.FILES if (folder / name).is_file()}
@@ -52,7 +53,7 @@ def main(folder: Path) -> None:
 
 
 def _letters(text: str) -> str:
-    """Returns the text that must survive: a tokenizer may change white space and capitals."""
+    """Returns a text in lower case without white space, to compare it after decoding: a tokenizer may change both."""
     return "".join(text.split()).lower()
 
 

@@ -41,7 +41,7 @@ class ChatMessage(Protocol):
 
     @property
     def role(self) -> str:
-        """Role: `system`, `user`, `assistant` or `tool`."""
+        """Role of the message's author: `system`, `user`, `assistant` or `tool`."""
 
     @property
     def text(self) -> str: ...
@@ -49,7 +49,7 @@ class ChatMessage(Protocol):
 
 @dataclass(frozen=True)
 class OwnTurn:
-    """Sampled turn in a rewritten conversation; its text is decoded from its tokens."""
+    """Turn that the model sampled, in a rewritten conversation; its text is decoded from its tokens."""
 
     ids: Ids
     before: Ids
@@ -60,7 +60,7 @@ class OwnTurn:
 
 @dataclass(frozen=True)
 class ToolRequest:
-    """Turn that requests to run code, or a tool of the task's world."""
+    """Model's call to run code, or of a tool of the task's world."""
 
     code: str = ""
     """Code of the tool `python`; empty for another tool."""
@@ -71,7 +71,7 @@ class ToolRequest:
 
 @dataclass(frozen=True)
 class Malformed:
-    """Invalid tool call."""
+    """Invalid tool call of the model."""
 
     code: str
     reason: str
@@ -90,42 +90,43 @@ class Renderer(Protocol):
 
     @property
     def other_stops(self) -> Ids:
-        """More tokens that end a turn."""
+        """More tokens that end a turn of the model."""
 
     @property
     def name(self) -> str:
-        """Name of the format for people, with how it was found."""
+        """Name of the chat format for people, with how it was found."""
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
-        """Returns the reason that this format cannot call these tools, as a sentence; empty if it can."""
+        """Returns the reason that this chat format cannot call these tools, as a sentence; empty if it can."""
 
     def prompt(self, messages: Sequence[ChatMessage], tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Returns a conversation's tokens up to the model's next turn; a message may be an `OwnTurn`. Raises
-        RenderingError if it cannot be written."""
+        """Encodes a conversation up to the model's next turn; a message may be an `OwnTurn`. Raises RenderingError if
+        it cannot be written."""
 
     def question(self, text: str) -> Ids:
-        """Returns the prompt of a conversation with one user question."""
+        """Encodes the prompt of a conversation with one user question."""
 
     def follow(self, before: Ids, turn: Ids, result: str, tools: Sequence[ToolSchema] = TOOLS) -> Ids | None:
         """Returns the forced tokens after a turn that called a tool: its result, up to the model's next turn. None if
         the next input would not exactly extend `before` and `turn`."""
 
     def call(self, code: str) -> Ids:
-        """Returns a turn that calls `python`, as the model should write it."""
+        """Encodes a turn that calls `python` with this code, as the model should write it."""
 
     def request(self, request: ToolRequest, tools: Sequence[ToolSchema] = TOOLS) -> Ids:
-        """Returns a turn that calls any of these tools. Raises RenderingError if the format cannot."""
+        """Encodes a turn that calls one of these tools, as the model should write it. Raises RenderingError if the
+        format cannot."""
 
     def answer(self, text: str) -> Ids:
-        """Returns a last turn, as the model should write it."""
+        """Encodes a conversation's last turn with this text, as the model should write it."""
 
     def plain(self, text: str) -> Ids:
-        """Encodes outside text, in which markers have no power."""
+        """Encodes text from outside, in which markers have no power."""
 
     def text(self, ids: Sequence[int]) -> str:
-        """Decodes tokens, including markers."""
+        """Decodes tokens to text, including markers."""
 
     def read(self, turn: Ids, before: Ids = (), tools: Sequence[ToolSchema] = TOOLS) -> ToolRequest | Malformed | str:
-        """Parses a finished turn with its stop token: a call, an invalid call, or a last turn's text. `before` are the
-        previous tokens, which may have opened the model's thoughts. A last turn's text excludes control tokens, and
-        thoughts if the format marks them."""
+        """Parses a finished turn of the model with its stop token: a call, an invalid call, or a last turn's text.
+        `before` are the previous tokens, which may have opened the model's thoughts. A last turn's text excludes
+        control tokens, and thoughts if the format marks them."""

@@ -45,7 +45,7 @@ _IDS = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class CallSyntax:
-    """Call syntax of a template: JSON between two texts."""
+    """Syntax of tool calls in a chat template: JSON between two texts."""
 
     begin: str
     """Text before the JSON, stripped; empty if a call is only JSON."""
@@ -54,7 +54,7 @@ class CallSyntax:
     """Key of the arguments beside `name`; empty if the JSON is the arguments, with the name in `begin`."""
 
     def named(self, text: str) -> str:
-        """Returns the call id in a turn's text, or the default id."""
+        """Returns the id of the tool call in a turn's text, or the default id."""
         try:
             value, _ = json.JSONDecoder().raw_decode(text.partition(self.begin)[2].lstrip() if self.begin else text)
         except (ValueError, RecursionError):
@@ -63,7 +63,7 @@ class CallSyntax:
         return name if isinstance(name, str) and _IDS.fullmatch(name) else _ID
 
     def read(self, text: str, tools: Sequence[ToolSchema]) -> ToolRequest | Malformed | None:
-        """Parses a turn's text; None without a call."""
+        """Parses the tool call in a turn's text; None without a call."""
         start = text.find(self.begin) if self.begin else 0
         body = text[start + len(self.begin) :].lstrip()
         if start < 0 or (not self.begin and not body.startswith("{")):
@@ -86,10 +86,11 @@ class CallSyntax:
 
 
 class TemplateRenderer:
-    """Renderer for a chat template; see `Renderer`."""
+    """Renderer that writes conversations with a model's chat template; see `Renderer`."""
 
     def __init__(self, tokenizer: GuardedTokenizer, template: ChatTemplate, found: str = "named") -> None:
-        """Raises RenderingError for a template that cannot write conversations token-exactly."""
+        """Creates the renderer of a chat template, and tests it. Raises RenderingError for a template that cannot write
+        conversations token-exactly."""
         self.name = f"its own chat template ({found})"
         self._tokenizer = tokenizer
         self._template = template
@@ -111,7 +112,7 @@ class TemplateRenderer:
 
     @property
     def calls_tools(self) -> bool:
-        """True if the template declares tools and writes parseable calls."""
+        """True if the chat template declares tools and writes parseable calls."""
         return self._syntax is not None
 
     def refuses(self, tools: Sequence[ToolSchema]) -> str:
@@ -163,8 +164,8 @@ class TemplateRenderer:
         return without_marks(self._tokenizer, turn, text) if asked is None else asked
 
     def _behind_thoughts(self, turn: Ids, before: Ids) -> str:
-        """Returns a turn's text after its thoughts; empty if they do not end. A call may spell thought tags: for
-        thoughts opened before it the first end counts, otherwise none after the call's beginning."""
+        """Returns the text of a model's turn after its thoughts; empty if they do not end. A call may spell thought
+        tags: for thoughts opened before it the first end counts, otherwise none after the call's beginning."""
         said = self._tokenizer.decode(turn[:-1])
         begin = self._syntax.begin if self._syntax is not None else ""
         head, call, rest = said.partition(begin) if begin else ("", "", said)
@@ -179,7 +180,7 @@ class TemplateRenderer:
             raise RenderingError(why, hint="use a model trained to call tools, or name its call format. " + SAY_IT)
 
     def _called_by(self, turn: Ids, before: Ids, tools: Sequence[ToolSchema]) -> tuple[str, str]:
-        """Returns id and tool of a turn's call, as its result must name them."""
+        """Returns the id and the tool of the call in a turn, as its result must name them."""
         asked = self.read(turn, before, tools)
         tool = asked.tool if isinstance(asked, ToolRequest) else PYTHON.name
         if self._syntax is None or not isinstance(asked, ToolRequest):
@@ -193,7 +194,7 @@ class TemplateRenderer:
         return name, tool
 
     def _message(self, message: ChatMessage, tools: Sequence[ToolSchema], name: str, tool: str) -> dict[str, Any]:
-        """Converts a message; `name` and `tool` are those of the last call."""
+        """Converts a message to the chat template's form; `name` and `tool` are those of the last call."""
         if isinstance(message, OwnTurn):
             asked = self.read(message.ids, message.before, tools)
             if isinstance(asked, ToolRequest):
@@ -210,7 +211,7 @@ class TemplateRenderer:
         return tuple(self._tokenizer.encode(self._template.render(messages, declared(tools), open_turn=open_turn)))
 
     def _own(self, message: Mapping[str, Any], tools: Sequence[ToolSchema]) -> str:
-        """Returns the template's text of a model turn, after the start of the turn."""
+        """Renders a model turn with the chat template; returns its text after the start of the turn."""
         asked = self._template.render([_ASKED], declared(tools), open_turn=True)
         whole = self._template.render([_ASKED, message], declared(tools), open_turn=False)
         if not whole.startswith(asked):
@@ -235,7 +236,8 @@ class TemplateRenderer:
         return max(marks, key=len)
 
     def _behind(self, result: str, tools: Sequence[ToolSchema], name: str, tool: str) -> str:
-        """Returns the template's text between a calling turn and the next one."""
+        """Returns the text that the chat template writes between a calling turn and the next one, with the call's
+        result."""
         call = _called({"code": _NONCE}, name, tool=tool) if self._syntax is not None else _said(_NONCE)
         whole = self._template.render(
             [_ASKED, call, _result(guard(result), name, tool=tool)], declared(tools), open_turn=True
@@ -261,7 +263,8 @@ class TemplateRenderer:
         raise RenderingError("it writes calls in an unsupported form: their arguments are not JSON")
 
     def _prove_guard(self) -> None:
-        """Raises RenderingError if outside text is not written unchanged, which would also lose its guard."""
+        """Raises RenderingError if the chat template does not write outside text unchanged, which would also lose its
+        guard."""
         spelled = "\n".join(self._tokenizer.marks.values())[:SPELLED] + "\nx"
         tools = TOOLS if self._syntax is not None else ()
         counts = []
@@ -285,7 +288,8 @@ class TemplateRenderer:
         return True
 
     def _prove(self, asked: list[dict[str, Any]]) -> None:
-        """Raises RenderingError unless a conversation of two calls is equal when written in steps and as a whole."""
+        """Raises RenderingError unless the chat template writes a conversation of two calls equally in steps and as a
+        whole."""
         tools = TOOLS if self._syntax is not None else ()
         ids = self._ids(asked, tools, open_turn=True)
         for code, name in (("1 + 1", _ID), ("2 + 2", _SECOND_ID)) if tools else ():
@@ -307,7 +311,7 @@ class TemplateRenderer:
 
 
 def _unbriefed(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """Returns the conversation with a leading system text moved before the question."""
+    """Returns the conversation with a leading system text moved into the user's question."""
     brief, *others = messages
     if isinstance(brief, OwnTurn) or brief.role != "system":
         return list(messages)

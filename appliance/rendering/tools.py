@@ -18,13 +18,13 @@ from curriculum.worlds.arguments import fault_of, unusable
 
 
 def tools_of(task: Task) -> tuple[ToolSchema, ...]:
-    """Returns the tools of a task. Raises RenderingError as `offered`."""
+    """Returns the schemas of the tools of a task. Raises RenderingError as `offered`."""
     return offered(task.environment, task.tools, task.world)
 
 
 def offered(environment_name: str, names: Sequence[str], world: Mapping[str, Any]) -> tuple[ToolSchema, ...]:
-    """Returns the tools of these names. Raises RenderingError for one that neither Python nor the environment's world
-    has."""
+    """Returns the schemas of the tools of these names. Raises RenderingError for one that neither Python nor the
+    environment's world has."""
     environment = ENVIRONMENTS.get(environment_name)
     known = {tool.name: tool for tool in (PYTHON, *(tools_in(environment, world) if environment is not None else ()))}
     if unknown := [name for name in names if name not in known]:
@@ -36,13 +36,13 @@ def offered(environment_name: str, names: Sequence[str], world: Mapping[str, Any
 
 
 def declared(tools: Sequence[ToolSchema]) -> list[dict[str, Any]]:
-    """Returns tool declarations in OpenAI's function calling form, which chat templates take."""
+    """Converts tool schemas to declarations in OpenAI's function calling form, which chat templates take."""
     return [{"type": "function", "function": tool.model_dump()} for tool in tools]
 
 
 def mark_in(tools: Sequence[ToolSchema], marks: Sequence[str]) -> str:
-    """Returns the fault of a declaration that spells a mark of a model's format, as a sentence; empty if none does.
-    Formats write declarations unguarded, so such a mark would take effect."""
+    """Returns the fault of a tool declaration that spells a mark of a model's format, as a sentence; empty if none
+    does. Formats write declarations unguarded, so such a mark would take effect."""
     for tool in tools:
         texts = [json.dumps(tool.model_dump(), ensure_ascii=False)]
         map_texts(tool.model_dump(), texts.append)
@@ -90,7 +90,7 @@ def read_call(name: object, arguments: object, raw: str, tools: Sequence[ToolSch
 
 
 def map_texts(value: Any, change: Any) -> Any:
-    """Maps every string in plain JSON, including keys."""
+    """Applies `change` to every string in plain JSON, including keys."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, Mapping):

@@ -56,7 +56,7 @@ T = TypeVar("T")
 
 @dataclass
 class _PooledRow:
-    """Unfinished request."""
+    """Unfinished generation request in the pool."""
 
     request: GenerationRequest
     known: list[int]
@@ -73,13 +73,14 @@ class _PooledRow:
     """True if known to the scheduler; a waiting request without an engine is not."""
 
     def asked(self) -> GenerationRequest:
-        """Returns the request to submit to an engine now."""
+        """Returns the generation request to submit to an engine now, which continues from the tokens so far."""
         gained = len(self.known) > len(self.request.prompt)
         return replace(self.request, prompt=tuple(self.known)) if gained else self.request
 
 
 class EnginePool:
-    """`Engine` over several engines with conversations of at most `slots` tokens. Not thread-safe."""
+    """`Engine` that distributes requests over several engines, with conversations of at most `slots` tokens. Not
+    thread-safe."""
 
     def __init__(
         self,
@@ -89,8 +90,8 @@ class EnginePool:
         *,
         lengths: Callable[[], Iterable[int]] = tuple,
     ) -> None:
-        """`lengths` returns final token counts of earlier conversations; called once, if an engine's memory may run
-        out."""
+        """Creates a pool of these engines. `lengths` returns final token counts of earlier conversations; called once,
+        if an engine's memory may run out."""
         if not engines:
             raise ValueError("a pool needs at least one engine")
         self._engines = {f"engine-{number}": engine for number, engine in enumerate(engines)}
@@ -141,15 +142,15 @@ class EnginePool:
         )
 
     def push(self, weights: Weights, version: str) -> PushProof:
-        """See `Engine`. Retries engines that failed earlier pushes. Raises InfrastructureError if no engine accepts the
-        weights."""
+        """Loads new weights into all engines; see `Engine`. Retries engines that failed earlier pushes. Raises
+        InfrastructureError if no engine accepts the weights."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self._push(weights, version)
 
     def push_in_flight(self, weights: Weights, version: str) -> PushProof:
-        """Pushes during requests: each continues from its tokens under the new weights, which read them again. Pass a
-        copy of a model in training: engines require unchanging weights."""
+        """Loads new weights into all engines while requests run: each continues from its tokens under the new weights,
+        which read them again. Pass a copy of a model in training: engines require unchanging weights."""
         for name in tuple(self._serving):
             engine = self._engines[name]
             if isinstance(engine, WorksApart):  # it sampled more than it has reported
@@ -161,7 +162,7 @@ class EnginePool:
         return self._push(weights, version)
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for an unservable request, RuntimeError before the first push."""
+        """Queues a generation request. Raises ValueError for an unservable one, RuntimeError before the first push."""
         if not self._version:
             raise RuntimeError("no weights are loaded")
         if request.id in self._rows:
@@ -189,7 +190,8 @@ class EnginePool:
             self._queue(request, row)
 
     def finish(self, request: int) -> None:
-        """See `Engine`. Only a waiting request has reached its end; other lengths are not recorded."""
+        """Ends a request and frees its row; see `Engine`. Only a waiting request has reached its end; other lengths are
+        not recorded."""
         row = self._rows.pop(request, None)
         if row is None:
             return
@@ -216,8 +218,9 @@ class EnginePool:
         return joined(row.part, part)
 
     def step(self) -> list[Turn]:
-        """Takes at least one step of every engine. Raises InfrastructureError if the last one fails, and
-        NoProbabilitiesError, after which no request is left and other weights can be pushed."""
+        """Takes at least one decoding step of every engine and returns the turns that ended. Raises InfrastructureError
+        if the last engine fails, and NoProbabilitiesError, after which no request is left and other weights can be
+        pushed."""
         self._make_room()
         self._place()
         over = [row.over for row in self._rows.values() if row.over is not None]
@@ -262,13 +265,14 @@ class EnginePool:
         return sum(engine.preemptions() for engine in self._engines.values())
 
     def figures(self) -> dict[str, float]:
-        """Returns counts since creation: `preemptions`, requests `set_back` to avoid one with their `set_back_tokens`
-        to read again, `engines_lost`, `pushes_in_flight`; and `engine_seconds` of sampling by any engine."""
+        """Returns the pool's counts since creation: `preemptions`, requests `set_back` to avoid one with their
+        `set_back_tokens` to read again, `engines_lost`, `pushes_in_flight`; and `engine_seconds` of sampling by any
+        engine."""
         counts = {name: float(n) for name, n in self._counts.items()}
         return {"preemptions": float(self.preemptions()), **counts, "engine_seconds": self._worked}
 
     def sleep(self) -> None:
-        """See `Engine`."""
+        """Frees the memory of all engines for training; see `Engine`."""
         for name in tuple(self._serving):
             self._asking(name, self._engines[name].sleep)
 
@@ -282,7 +286,7 @@ class EnginePool:
         self._retire(self._serving)
 
     def _push(self, weights: Weights, version: str) -> PushProof:
-        """Pushes to every engine, including failed ones; no request runs."""
+        """Loads new weights into every engine, including failed ones; no request runs."""
         self._retire(self._serving)
         self._version, proof, failure = "", None, InfrastructureError("the pool has no engine")
         for name, found in push_to_all(self._engines, weights, version).items():
@@ -318,7 +322,7 @@ class EnginePool:
             self._scheduler.remove_engine(name)
 
     def _asking(self, name: str, ask: Callable[[], T]) -> T | None:
-        """Calls an engine; None if it failed, after moving its requests elsewhere."""
+        """Calls an engine and returns its answer; None if it failed, after queuing its requests for other engines."""
         try:
             return ask()
         except InfrastructureError as error:
@@ -326,7 +330,7 @@ class EnginePool:
             return None
 
     def _lose(self, name: str, error: InfrastructureError) -> None:
-        """Withdraws the requests of a failed engine. Raises its error if no other is left."""
+        """Withdraws the requests of a failed engine, which others continue. Raises its error if no other is left."""
         self._counts["engines_lost"] += 1
         log.warning("%s is lost: %s", name, error)
         self._take_all_back(lambda row: row.engine == name)
@@ -336,7 +340,7 @@ class EnginePool:
             raise error
 
     def _take_all_back(self, which: Callable[[_PooledRow], bool]) -> None:
-        """Withdraws requests so that they are queued in order of arrival."""
+        """Withdraws the selected requests from their engines, and queues them in order of arrival."""
         for number, row in reversed(self._rows.items()):
             if which(row):
                 self._take_back(number, row)
@@ -355,7 +359,7 @@ class EnginePool:
             self._queue(number, row)
 
     def _queue(self, number: int, row: _PooledRow) -> None:
-        """Queues a request that had begun."""
+        """Queues a request that an engine had begun."""
         self._scheduler.submit(str(number), row.group, self._held_by(row), begun=True)
         row.scheduled = True
 
@@ -366,7 +370,7 @@ class EnginePool:
         row.scheduled = False
 
     def _place(self) -> None:
-        """Submits requests that fit."""
+        """Submits queued requests to engines where they fit."""
         while self._serving and (placed := self._scheduler.admit()):
             for one in placed:
                 if one.engine in self._serving:  # else it was lost, and they are queued again
@@ -383,7 +387,7 @@ class EnginePool:
             raise
 
     def _ended(self, turn: Turn) -> Turn:
-        """Records a turn, and returns it with its earlier parts."""
+        """Records a turn that ended, and returns it joined with its earlier parts."""
         row = self._rows[turn.request]
         row.known += turn.ids
         whole, row.part, row.over, row.waits = joined(row.part, turn), None, None, True
@@ -395,7 +399,7 @@ class EnginePool:
         return whole
 
     def _make_room(self) -> None:
-        """Updates memory use of engines that may run out, and withdraws requests that no longer fit."""
+        """Updates the memory use of engines that may run out, and withdraws requests that do not fit any more."""
         if not self._memory:
             return
         self._steps += 1
@@ -416,7 +420,7 @@ class EnginePool:
             self._counts["set_back_tokens"] += len(row.known)
 
     def _held_by(self, row: _PooledRow, tokens: int | None = None) -> int:
-        """Returns the memory of a request in tokens until the next check, in whole blocks where needed."""
+        """Returns the KV cache memory of a request until the next check, in tokens, in whole blocks where needed."""
         tokens = len(row.known) if tokens is None else tokens
         if not self._memory:
             return tokens

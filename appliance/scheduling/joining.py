@@ -7,7 +7,7 @@ from appliance.records.rollouts import WeightSpan
 
 
 def joined(part: Turn | None, turn: Turn) -> Turn:
-    """Joins two parts of a turn; adjacent spans of one version are merged."""
+    """Joins two parts of a sampled turn; adjacent spans of one weight version are merged."""
     if part is None or not part.ids:
         return turn
     spans = list(part.weights)

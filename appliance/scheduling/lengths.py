@@ -29,7 +29,7 @@ Row = NDArray[np.float64]
 
 
 class LengthTable(FrozenModel):
-    """Saved state of a `LengthCurve`."""
+    """Saved counts of rollout lengths: state of a `LengthCurve`."""
 
     longest: Annotated[int, Field(ge=1)]
     ended: tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...] = (0.0,) * RANGES
@@ -38,7 +38,8 @@ class LengthTable(FrozenModel):
 
 class LengthCurve:
     def __init__(self, table: LengthTable) -> None:
-        """Raises ValueError for a table with another number of ranges."""
+        """Restores the statistics of rollout lengths from a table. Raises ValueError for a table with another number of
+        ranges."""
         if {len(table.ended), len(table.passed)} != {RANGES}:
             raise ValueError(f"a length table needs {RANGES} ranges, not {len(table.ended)} and {len(table.passed)}")
         self.longest = table.longest
@@ -52,24 +53,24 @@ class LengthCurve:
         return LengthTable(longest=self.longest, ended=tuple(self._ended), passed=tuple(self._passed))
 
     def range_of(self, tokens: int) -> int:
-        """Returns the range of a rollout with that many tokens. Raises ValueError if out of range."""
+        """Returns the number of the length range for a rollout of these tokens. Raises ValueError if out of range."""
         if not 0 < tokens <= self.longest:
             raise ValueError(f"a rollout has 1 to {self.longest} tokens, not {tokens}")
         return min(RANGES - 1, int((tokens - 1) / self.width))
 
     def expect(self, rollouts: int) -> None:
-        """Raises the memory to that many concurrent rollouts, whose short ones end first and would erase the counts of
-        long ones."""
+        """Raises the number of remembered lengths for that many concurrent rollouts. Their short ones end first and
+        would erase the counts of long ones."""
         self._memory = max(self._memory, float(rollouts))
 
     def grew(self, before: int, now: int) -> None:
-        """Records that a rollout passed from one range to another."""
+        """Records that a rollout passed from one length range to another."""
         if now > before:
             self._passed[before:now] += 1.0
             self.version += 1
 
     def end(self, place: int) -> None:
-        """Records that a rollout ended in that range."""
+        """Records that a rollout ended in that length range."""
         self._ended[place] += 1.0
         self.version += 1
         if self._ended.sum() >= self._memory:
@@ -77,7 +78,7 @@ class LengthCurve:
             self._passed /= 2
 
     def alive(self) -> NDArray[np.float64]:
-        """Returns [RANGES, RANGES]: probability that a rollout in range i is alive k ranges later."""
+        """Returns [RANGES, RANGES]: probability that a rollout in length range i is still running k ranges later."""
         ends = self._ended / (self._ended + self._passed + UNSEEN)
         goes_on = np.append(1.0 - ends[:-1], np.zeros(RANGES))  # nothing leaves the last range
         places = np.arange(RANGES)[:, None] + np.arange(RANGES - 1)[None, :]
@@ -85,7 +86,7 @@ class LengthCurve:
         return np.hstack([np.ones((RANGES, 1)), later])
 
     def sizes(self) -> NDArray[np.float64]:
-        """Returns [RANGES, RANGES]: maximum tokens of a rollout of range i, k ranges later."""
+        """Returns [RANGES, RANGES]: maximum tokens of a rollout of length range i, k ranges later."""
         places = np.arange(1, RANGES + 1)[:, None] + np.arange(RANGES)[None, :]
         tokens: NDArray[np.float64] = np.minimum(places * self.width, float(self.longest))
         return tokens

@@ -23,7 +23,7 @@ T = TypeVar("T")
 def push_to_all(
     engines: Mapping[str, Engine], weights: Weights, version: str
 ) -> dict[str, PushProof | InfrastructureError]:
-    """Pushes to all engines, and returns each proof or error. Raises ModelError."""
+    """Pushes weights to all engines, and returns each engine's proof or error. Raises ModelError."""
     if len(engines) == 1:
         return {name: _tried(partial(engine.push, weights, version)) for name, engine in engines.items()}
     model, expected = _expected(weights, version)
@@ -76,7 +76,7 @@ def _tried(push: Callable[[], T]) -> T | InfrastructureError:
 
 
 def _expected(weights: Weights, version: str) -> tuple[Any, PushProof]:
-    """Opens weights once for all engines, and returns the model and the expected proof."""
+    """Opens weights once for all engines, and returns the model and the proof that each engine must return."""
     from appliance.inference.folder import open_model
     from appliance.inference.weights import proof_of
 

@@ -36,7 +36,7 @@ GAIN = 4.0
 
 
 class SchedulerState(FrozenModel):
-    """Learned state that is carried between batches. Running rollouts are in the ledger."""
+    """Learned state of the rollout scheduler that is carried between batches. Running rollouts are in the ledger."""
 
     lengths: LengthTable
     caution: Annotated[float, Field(ge=LEAST_CAUTION, le=MOST_CAUTION)] = 1.0
@@ -59,7 +59,8 @@ class _Known:
 
 class Scheduler:
     def __init__(self, engines: Mapping[str, int], state: SchedulerState) -> None:
-        """`engines` maps names to KV tokens. Raises ValueError for one without tokens."""
+        """Creates a scheduler of rollouts on engines, with learned `state`. `engines` maps names to KV tokens. Raises
+        ValueError for one without tokens."""
         self._curve = LengthCurve(state.lengths)
         self._caution = state.caution
         self._known: dict[str, _Known] = {}
@@ -109,8 +110,8 @@ class Scheduler:
             self._curve.end(place)
 
     def submit(self, rollout: str, group: str, tokens: int, *, begun: bool = False) -> None:
-        """Queues a rollout with its current tokens, first if it had begun. Raises ValueError if it is known already, or
-        too long."""
+        """Queues a rollout with its current number of tokens, first if it had begun. Raises ValueError if it is known
+        already, or too long."""
         if rollout in self._known:
             raise ValueError(f"rollout {rollout} is already known")
         self._known[rollout] = _Known(group, tokens, self._curve.range_of(tokens))
@@ -154,7 +155,7 @@ class Scheduler:
         return placed
 
     def _admit_by_rows(self) -> list[Placed]:
-        """Admits as `admit` where only rows limit, without a forecast."""
+        """Returns the rollouts to start now where only engines' rows limit, without a forecast."""
         free = {name: rows - self._held[name].sum() for name, rows in self._rows.items()}
         placed = []
         while self._queue:
@@ -170,7 +171,7 @@ class Scheduler:
         return placed
 
     def grow(self, rollout: str, tokens: int) -> None:
-        """Updates a running rollout's tokens. Raises KeyError if it does not run."""
+        """Updates a running rollout's number of tokens. Raises KeyError if it does not run."""
         known = self._running(rollout)
         place = self._curve.range_of(tokens)
         if self._queue:  # caution is adjusted only while rollouts are queued
@@ -182,7 +183,7 @@ class Scheduler:
         self._hold(known)
 
     def finish(self, rollout: str) -> None:
-        """Records that a rollout reached its end. Raises KeyError if it does not run."""
+        """Removes a rollout that reached its end, and records its length. Raises KeyError if it does not run."""
         known = self._running(rollout)
         self._remove(rollout)
         self._curve.end(known.place)
@@ -217,7 +218,8 @@ class Scheduler:
         self._note(tokens)
 
     def remove_engine(self, name: str) -> list[str]:
-        """Removes an engine. Its rollouts are queued before all new ones, and returned. Raises KeyError."""
+        """Removes an engine from the scheduler. Its rollouts are queued before all new ones, and returned. Raises
+        KeyError."""
         del self._capacity[name], self._held[name], self._used[name], self._rows[name]
         self._home = {group: home for group, home in self._home.items() if home != name}
         back = [rollout for rollout, known in self._known.items() if known.engine == name]
@@ -227,11 +229,13 @@ class Scheduler:
         return back
 
     def _peak(self, means: Row, variances: Row) -> Row:
-        """Returns the peak of each engine's forecast, in tokens [engines], from [engines, RANGES]."""
+        """Returns the peak of each engine's forecast memory, in tokens [engines], from means and variances [engines,
+        RANGES]."""
         return np.asarray((means + self._caution * np.sqrt(variances)).max(1))
 
     def _figures(self) -> tuple[Row, Row]:
-        """Returns mean and variance of a rollout's memory [RANGES, RANGES], by current range and ranges ahead."""
+        """Returns mean and variance of a rollout's forecast memory [RANGES, RANGES], by current length range and ranges
+        ahead."""
         if self._forecast is None or self._forecast[0] != self._curve.version:
             alive, sizes = self._curve.alive(), self._curve.sizes()
             self._forecast = self._curve.version, alive * sizes, alive * (1 - alive) * sizes**2

@@ -83,7 +83,8 @@ def main(argv: list[str]) -> int:
 def work(
     kind: Literal["train", "evaluate", "jobs"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: str
 ) -> None:
-    """Runs the requested work. Imports heavy libraries only after every check that needs none."""
+    """Runs this worker's work: trains or evaluates a cycle, or runs jobs. Imports heavy libraries only after every
+    check that needs none."""
     from appliance.settings.policy_files import load_policy
     from appliance.worker.tasks import run_cycle, run_jobs
 
@@ -96,8 +97,8 @@ def work(
 
 
 def renew_leases(ledger: Ledger, seconds: float = RENEW_SECONDS) -> None:
-    """Renews this worker's leases periodically, in a daemon thread. A worker that lost a lease continues until its next
-    write, which is refused."""
+    """Starts a daemon thread that renews this worker's leases periodically. A worker that lost a lease continues until
+    its next write, which is refused."""
 
     def renew() -> None:
         while True:
@@ -111,7 +112,7 @@ def renew_leases(ledger: Ledger, seconds: float = RENEW_SECONDS) -> None:
 
 
 def run(argv: list[str]) -> NoReturn:
-    """Runs `main` and exits with its status; ignores SIGTERM from then on."""
+    """Runs the worker's `main` and exits with its status; ignores SIGTERM from then on."""
     try:
         status = main(argv)
     finally:

@@ -63,7 +63,7 @@ class CycleRun:
         self._models = context.data / "models"
 
     def train(self) -> None:
-        """Trains, and writes the candidate to the cycle's plan."""
+        """Trains the cycle's candidate, and writes it to the cycle's plan."""
         with self._progress.phase("prepare"):
             held = self._held()
             setup = self._setup(held)
@@ -73,7 +73,7 @@ class CycleRun:
         self._progress.plan(candidate=candidate.manifest)
 
     def evaluate(self) -> None:
-        """Evaluates the planned candidate and records the evaluation."""
+        """Evaluates the candidate in the cycle's plan against the champion, and records the evaluation."""
         with self._progress.phase("evaluation"):
             candidate, champion = (self._planned(which) for which in ("candidate", "start"))
             self._evaluate(candidate, champion, self._setup(self._held()))
@@ -85,7 +85,8 @@ class CycleRun:
         return known
 
     def _held(self) -> Checkpoint | None:
-        """Returns the held candidate to re-evaluate, or None to train a new one. Decided once per cycle."""
+        """Returns the earlier candidate, held for lack of evidence, to evaluate again, or None to train a new one.
+        Decided once per cycle."""
         if "again" not in self._progress.cycle.plan:
             fresh = (
                 not self._stages
@@ -156,7 +157,7 @@ class CycleRun:
         return tuple(self._progress.cycle.plan["tasksets"])
 
     def _start(self, setup: CycleSetup) -> Checkpoint:
-        """Returns the starting champion: from the plan, the one in service, or a first model."""
+        """Returns the champion that training starts from: from the plan, the one in service, or a first model."""
         known = self._champion() or self._first(setup)
         if self._progress.cycle.plan.get("start") != known.manifest:
             self._progress.plan(start=known.manifest)
@@ -215,13 +216,14 @@ class CycleRun:
         return candidate
 
     def _learned(self) -> bool:
-        """True if any step kept a group, or if no step was recorded."""
+        """True if any training step of the cycle kept a group of rollouts, or if no step was recorded."""
         steps = self._ledger.recorded_steps(self._cycle.id)
         records = (self._ledger.step(self._cycle.id, step) for step in steps)
         return not steps or any(group.kept for record in records if record is not None for group in record.groups)
 
     def _files(self, model: Checkpoint) -> ModelFiles:
-        """Reads and verifies a published model. Callers drop the bytes soon: they are as large as the model."""
+        """Reads a published model's files and verifies them against its record. Callers drop the bytes soon: they are
+        as large as the model."""
         return read_verified(self._context.data / model.folder, expect=model.manifest)
 
     def _present(self, candidate: Checkpoint) -> None:
@@ -239,7 +241,8 @@ class CycleRun:
         sealed: SealedSet,
         recipe: str = "",
     ) -> Checkpoint:
-        """Records a published model and its attestation; equal weights already recorded keep their record."""
+        """Records a published model and its signed attestation in the ledger; equal weights already recorded keep their
+        record."""
         known = self._ledger.checkpoint(digest)
         if known is not None:
             return known

@@ -38,8 +38,8 @@ _MOST = 1 << 16
 
 
 def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] | None:
-    """Forks a worker for each request. Returns the worker's arguments in a worker, None in the server when requests
-    end. In a spare, `instead_of` is a pidfd of the server that it replaces."""
+    """Runs the fork server: forks a worker for each request. Returns the worker's arguments in a worker, None in the
+    server when requests end. In a spare, `instead_of` is a pidfd of the server that it replaces."""
     seconds = IDLE_SECONDS
     if instead_of is not None:
         select.select([requests.fileno(), instead_of], [], [])
@@ -100,7 +100,8 @@ def serve(requests: socket.socket, instead_of: int | None = None) -> list[str] |
 
 
 def _load(libraries: list[str]) -> None:
-    """Imports the libraries; ignores failures, which the worker reports on its own import."""
+    """Imports the libraries into the fork server ahead of need; ignores failures, which the worker reports on its own
+    import."""
     with without_collecting():
         for name in libraries:
             with suppress(Exception):
@@ -115,8 +116,8 @@ def _code(worker: int) -> int:
 
 
 def _spare(core: int, line: int, *others: socket.socket | int) -> tuple[socket.socket, int] | None:
-    """Forks a spare, which the core adopts through a dying intermediate process. In the spare, returns its connection
-    and a pidfd of this process, and closes `others`; returns None here."""
+    """Forks a spare fork server, which the core adopts through a dying intermediate process. In the spare, returns its
+    connection and a pidfd of this process, and closes `others`; returns None here."""
     this = os.pidfd_open(os.getpid())
     between = os.fork()
     if between != 0:

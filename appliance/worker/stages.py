@@ -71,15 +71,15 @@ class RecordModel(Protocol):
 
 
 def published(made: TrainingResult, method: str, base: ModelFiles, folder: Path, models: Path) -> str | None:
-    """Publishes what was trained from `base`, the files of `folder`. Returns the digest, or None if the weights are
-    unchanged."""
+    """Publishes the model that was trained from `base`, the files of `folder`. Returns its digest, or None if the
+    weights are unchanged."""
     if method == "lora":
         return publish_merged(made.folder, base, models)
     return None if same_weights(made.folder, folder) else publish(made.folder, models)
 
 
 class StagedTraining:
-    """All stages of one cycle. `train` may be called again after any interruption."""
+    """All training stages of one cycle. `train` may be called again after any interruption."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class StagedTraining:
         self._cycle = context.data / "cycles" / setup.cycle
 
     def train(self, start: Checkpoint) -> Checkpoint:
-        """Runs all stages from the starting model and returns the last result."""
+        """Runs all training stages from the starting model and returns the last stage's model."""
         model, first, moments = start, 0, None
         for number, stage in enumerate(self._stages, 1):
             ended = self._progress.cycle.plan.get(f"stage_{number}")
@@ -116,7 +116,7 @@ class StagedTraining:
     def _take(
         self, number: int, stage: Stage, model: Checkpoint, first: int, moments: Path | None
     ) -> dict[str, str | int]:
-        """Runs one stage; records its model and outcome."""
+        """Runs one training stage; records its model and returns its outcome for the cycle's plan."""
         self._progress.say("stage", f"stage {number} of {len(self._stages)}, {stage.name}: begins at step {first}")
         files = read_verified(self._context.data / model.folder, expect=model.manifest)
         setup = replace(self._setup, recipe=stage.recipe)
@@ -165,7 +165,8 @@ class StagedTraining:
 
     @contextmanager
     def _teacher(self, stage: Stage, student: ModelFiles) -> Iterator[TeacherScore | None]:
-        """Yields the scoring function of this stage's teacher, in an engine of its own; None without a teacher."""
+        """Yields the function by which this stage's teacher scores tokens, in an engine of its own; None without a
+        teacher."""
         if stage.kind != "distil":
             yield None
             return
@@ -186,7 +187,7 @@ class StagedTraining:
             engine.close()
 
     def _sft(self, number: int, stage: Stage, setup: CycleSetup, files: ModelFiles) -> tuple[TrainingResult, str]:
-        """Returns the stage's result and the SHA-256 of its conversations; empty for demonstrations."""
+        """Runs an SFT stage; returns its result and the SHA-256 of its conversations, empty for demonstrations."""
         lessons: Callable[[], Sequence[VerifiedTrace]] | None = None
         path = self._folder(number) / "traces.jsonl"
         digest = ""
@@ -202,7 +203,7 @@ class StagedTraining:
         return run.run(), digest
 
     def _traces(self, number: int, stage: Stage, setup: CycleSetup) -> tuple[VerifiedTrace, ...]:
-        """Returns the verified conversations of the stage's source. Raises LearningError if none passed."""
+        """Returns the verified conversations of the SFT stage's source. Raises LearningError if none passed."""
         context = self._context
         caller = f"{setup.cycle}.{self._name(number)}"
         recorded: Sequence[RecordedTrace]
@@ -297,8 +298,8 @@ class UnlikeTeacherError(LearningError):
 
 
 def unsolved(records: Iterable[StepRecord]) -> list[Task]:
-    """Returns the tasks that some attempt failed, each once. Skips unjudged tasks, proposed tasks (no stream repeats
-    them), infrastructure errors and branches."""
+    """Returns the generated tasks that some attempt failed when last asked, each once. Skips unjudged tasks, proposed
+    tasks (no stream repeats them), infrastructure errors and branches."""
     found: dict[str, Task] = {}
     for record in records:
         passed: dict[str, bool] = {}
@@ -315,7 +316,7 @@ def unsolved(records: Iterable[StepRecord]) -> list[Task]:
 
 
 def first_of_each(tally: TraceTally) -> tuple[VerifiedTrace, ...]:
-    """Keeps one passing conversation per task, so that easy tasks do not dominate."""
+    """Keeps one passing conversation per task, the first, so that easy tasks do not dominate."""
     found: dict[str, VerifiedTrace] = {}
     for one in tally.kept:
         found.setdefault(one.task.id, one)

@@ -33,7 +33,7 @@ from policies.policy import Policy
 def run_cycle(
     phase: Literal["train", "evaluate"], name: str, data: Path, settings: Settings, ledger: Ledger, policy: Policy
 ) -> None:
-    """Runs one phase of a cycle. Raises LookupError for an unknown cycle."""
+    """Trains or evaluates a cycle, in this process. Raises LookupError for an unknown cycle."""
     from appliance.worker.cycle import CycleRun
 
     cycle = ledger.cycle(name)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 
 class TensorBoard:
     def __init__(self, folder: Path, problem: Callable[[str], None]) -> None:
-        """`problem` is called once, with the reason that nothing can be written."""
+        """Prepares to write curves to a TensorBoard folder. `problem` is called once, with the reason that nothing can
+        be written."""
         self._folder = folder
         self._problem: Callable[[str], None] | None = problem
         self._writers: dict[str, EventsWriter] = {}
 
     def add(self, kind: str, figures: Mapping[str, float]) -> None:
-        """Adds an event's figures at their `step`; ignores events without one."""
+        """Adds an event's figures to the TensorBoard curves at their `step`; ignores events without one."""
         drawn = {f"{kind}/{name}": value for name, value in figures.items() if name not in ("step", "steps")}
         if "step" not in figures or not drawn or self._problem is None:
             return

@@ -68,7 +68,7 @@ class JobWatchdog:
         self._thread.join()
 
     def stop_reason(self) -> str:
-        """Returns the reason to stop, as a sentence; empty while the work may continue."""
+        """Returns the reason to stop work on the job, as a sentence; empty while it may continue."""
         return self._reason
 
     @property
@@ -77,12 +77,12 @@ class JobWatchdog:
         return self._again
 
     def report(self, step: str, tries_done: int) -> None:
-        """Sets the current step and the number of finished attempts."""
+        """Sets the job's current step and its number of finished attempts."""
         self._step, self._tries = step, tries_done
 
     @property
     def spent(self) -> float:
-        """Seconds of work on the job, including earlier processes."""
+        """Seconds of work on the job, including that of earlier processes."""
         return self._job.spent_seconds + self._clock() - self._started
 
     def _watch(self) -> None:

@@ -42,8 +42,8 @@ def work_on_jobs(
     *,
     leave: Callable[[], object] = lambda: os._exit(LEFT),
 ) -> None:
-    """Runs jobs; `leave` exits this process immediately if work does not stop. A worker for one part stays for later
-    jobs."""
+    """Runs queued jobs; `leave` exits this process immediately if work does not stop. A worker for one part stays for
+    later jobs."""
     ledger, seconds = context.ledger, 0.0 if part == "any" else settings.jobs.warm_seconds
     if part == "solvers":
         seconds = min(seconds, SOLVERS_SECONDS)
@@ -128,7 +128,7 @@ def _plan(context: WorkContext, settings: Settings, job: Job) -> list[Assignment
 
 
 def first_attempt(job: Job, ledger: Ledger) -> int:
-    """Returns the first attempt number after those of other weights."""
+    """Returns the number of a job's first attempt with the current weights, after those of other weights."""
     if not any(ledger.rollout_counts(job.id).values()):
         return 0
     made = ledger.rollouts(RolloutFilter(job=job.id), limit=MOST_TRIES)

@@ -12,10 +12,11 @@ from appliance.inference.vllm.placement import VllmSettings
 
 
 class EngineFactory(Protocol):
-    """Creates an engine with `rows` and `slots`, and `threads` (None: the libraries' default)."""
+    """Function that creates a sampling engine."""
 
     def __call__(self, rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
-        """`chosen` has explicit settings of `device`, `dtype`, `vllm` and `place`, as in `make_engine`."""
+        """Creates an engine with `rows` conversations of `slots` tokens, and `threads` (None: the libraries' default).
+        `chosen` has explicit settings of `device`, `dtype`, `vllm` and `place`, as in `make_engine`."""
 
 
 def _torch(rows: int, slots: int, threads: int | None, **chosen: Any) -> Engine:
@@ -59,7 +60,7 @@ def make_engine(
     vllm: VllmSettings | None = None,
     place: tuple[int, int] = (0, 1),
 ) -> Engine:
-    """Creates the engine of this name, with `rows` concurrent conversations of at most `slots` tokens. Raises
+    """Creates the sampling engine of this name, with `rows` concurrent conversations of at most `slots` tokens. Raises
     ModelError, and InfrastructureError for a missing GPU.
 
     `threads` are the process's: sampling and training are bit-equal only at an equal count. `device` and `dtype` are
@@ -75,5 +76,5 @@ def make_engine(
 
 
 def make_engines(name: str, count: int, **asked: Any) -> list[Engine]:
-    """Creates `count` engines with equal arguments of `make_engine`. Raises ModelError."""
+    """Creates `count` sampling engines with equal arguments of `make_engine`. Raises ModelError."""
     return [make_engine(name, **asked, place=(number, count)) for number in range(count)]

@@ -20,7 +20,7 @@ class BoundedTransport(httpx2.HTTPTransport):
     could expand beyond them."""
 
     def __init__(self, *, seconds: float, most: int) -> None:
-        """Limits of one answer, in seconds and bytes."""
+        """Creates the HTTP transport with limits of one answer, in seconds and bytes."""
         super().__init__(trust_env=False, limits=LIMITS)
         self._seconds, self._most = seconds, most
 

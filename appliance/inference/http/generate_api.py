@@ -84,8 +84,8 @@ class AbortRequest(_Message):
 
 class GenerateApi:
     def __init__(self, loop: EngineLoop, model: str, most_tokens: int, key: str, ends: tuple[int, ...]) -> None:
-        """`model` is the served name; `most_tokens` limits a conversation; `ends` are the end tokens of the model's
-        files."""
+        """Creates the HTTP interface to an engine. `model` is the served name; `most_tokens` limits a conversation;
+        `ends` are the end tokens of the model's files."""
         self._loop = loop
         self._model = model
         self._most = most_tokens
@@ -113,7 +113,7 @@ class GenerateApi:
         return answer
 
     async def _health(self, _: Request) -> Response:
-        """Returns the engine's health as the status, like vLLM."""
+        """Answers a health request: the HTTP status is the engine's health, as in vLLM."""
         return Response(status_code=503 if self._loop.failure else 200)
 
     async def _models(self, _: Request) -> Response:
@@ -179,7 +179,7 @@ class GenerateApi:
 
 
 async def turn_or_abort(request: Request, loop: EngineLoop, number: int, turn: asyncio.Future[Turn]) -> Turn:
-    """Waits for the turn; aborts it if the client disconnects."""
+    """Waits for the turn that the engine samples, and returns it; aborts it if the client disconnects."""
     left = asyncio.ensure_future(_hung_up(request))
     try:
         await asyncio.wait((turn, left), return_when=asyncio.FIRST_COMPLETED)
@@ -224,7 +224,7 @@ async def _refused(_: Request, error: Exception) -> Response:
 
 
 def _answer(name: str, turn: Turn | None, stops: tuple[int, ...]) -> dict[str, Any]:
-    """Encodes a turn as vLLM does; None is an aborted one, without tokens."""
+    """Encodes a sampled turn as vLLM's API does; None is an aborted one, without tokens."""
     choice: dict[str, Any] = {"index": 0, "token_ids": [], "logprobs": {"content": []}, "finish_reason": "abort"}
     choice |= {"stop_reason": None, "weight_versions": []}
     if turn is not None:

@@ -27,7 +27,7 @@ LEAST_KEY = 16
 
 
 class _LoopbackServer(uvicorn.Server):
-    """Leaves signals to the owning process."""
+    """HTTP server that leaves signals to the owning process."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -35,12 +35,13 @@ class _LoopbackServer(uvicorn.Server):
 
 
 class GenerateServer:
-    """Context manager: serves in threads of its own, and closes the engine at the end."""
+    """Context manager: serves an engine over HTTP in threads of its own, and closes the engine at the end."""
 
     def __init__(
         self, engine: Engine, *, model: str, most_tokens: int, key: str, ends: tuple[int, ...] = (), port: int = 0
     ) -> None:
-        """`port` 0 is any free one; for the rest see `GenerateApi`. Raises ModelError for a port in use."""
+        """Prepares to serve an engine over HTTP on this machine. `port` 0 is any free one; for the rest see
+        `GenerateApi`. Raises ModelError for an invalid key or a port in use."""
         if len(key) < LEAST_KEY or not key.isascii() or not key.isprintable():
             raise ModelError(
                 f"invalid key: it needs at least {LEAST_KEY} printable characters", hint="omit it to generate one"
@@ -74,7 +75,7 @@ class GenerateServer:
         return self._loop.version
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Loads new weights once running requests have ended; see `Engine.push`."""
+        """Loads new weights into the served engine once running requests have ended; see `Engine.push`."""
         return self._loop.push(weights, version)
 
     def __enter__(self) -> GenerateServer:
@@ -91,7 +92,7 @@ class GenerateServer:
 
 
 def read_key(path: Path) -> str:
-    """Reads the key file, creating it if missing. Raises ModelError if others can read it."""
+    """Reads the API key from its file, creating it if missing. Raises ModelError if others can read it."""
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -32,7 +32,8 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def read_shapes(shard: Path) -> Shapes | None:
-    """Returns a file's tensor shapes; None if the header is missing or does not match the file. Raises OSError."""
+    """Returns the tensor shapes in a safetensors file's header; None if the header is missing or does not match the
+    file. Raises OSError."""
     size = shard.stat().st_size
     with shard.open("rb") as stream:
         start = stream.read(_LENGTH.size)
@@ -49,7 +50,7 @@ def read_shapes(shard: Path) -> Shapes | None:
 
 
 def _tensors(header: Mapping[str, Any], room: int) -> Shapes | None:
-    """Returns the shapes of a header whose tensors fill exactly `room` bytes, else None."""
+    """Returns the tensor shapes in a safetensors header, or None unless its tensors fill exactly `room` bytes."""
     entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
     shapes = {name: tuple(entry["shape"]) for name, entry in entries.items()}
     end = 0
@@ -64,7 +65,7 @@ def _tensors(header: Mapping[str, Any], room: int) -> Shapes | None:
 
 
 def _bits(shape: tuple[int, ...], each: int, most: int) -> int:
-    """Returns a tensor's bits; more than `most` for any larger one, however large it claims to be."""
+    """Returns the size of a tensor in bits; a number above `most` for any larger one, however large it claims to be."""
     if 0 in shape:
         return 0
     found = each

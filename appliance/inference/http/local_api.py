@@ -55,10 +55,10 @@ class TooLongError(InfrastructureError):
 
 
 class LocalApi:
-    """Context manager for one model at one address; thread-safe."""
+    """Context manager: client of one model's API at one address; thread-safe."""
 
     def __init__(self, base_url: str, model: str) -> None:
-        """Raises EndpointError for a URL that leaves this machine."""
+        """Creates the client of a model's chat API. Raises EndpointError for a URL that leaves this machine."""
         require_local(base_url)
         self.base_url, self.model = base_url, model
 
@@ -90,8 +90,8 @@ class LocalApi:
         seed: int,
         tools: Sequence[dict[str, Any]] = (),
     ) -> Any:
-        """Returns one choice of the chat API, with `message` and `finish_reason`. Raises InfrastructureError without
-        one, TooLongError if only these messages fail."""
+        """Sends a conversation to the model's chat API; returns one choice with `message` and `finish_reason`. Raises
+        InfrastructureError without one, TooLongError if only these messages fail."""
         from openai import APIConnectionError, OpenAIError
 
         ask: Any = self._client.chat.completions.create  # its overloads know no plain mappings
@@ -120,7 +120,7 @@ def _is_too_long(error: Exception) -> bool:
 
 
 def _require_message(message: Any) -> None:
-    """Raises TypeError or ValueError for a malformed message or malformed calls."""
+    """Raises TypeError or ValueError if the API's message, or a tool call in it, is malformed."""
     if not isinstance(message.content, str | None):
         raise TypeError("its message is not text")
     calls = message.tool_calls

@@ -10,7 +10,7 @@ import uvicorn
 
 
 def http_config(app: Any, **more: Any) -> uvicorn.Config:
-    """Returns the configuration for an ASGI application; `more` adds settings."""
+    """Returns the HTTP server's configuration for an ASGI application; `more` adds settings."""
     logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)  # once, however often
     return uvicorn.Config(
         app,
@@ -30,5 +30,6 @@ def http_config(app: Any, **more: Any) -> uvicorn.Config:
 
 
 def _is_worth_saying(record: logging.LogRecord) -> bool:
-    """Filters out tracebacks of requests cancelled by the server's shutdown, such as a slow client's."""
+    """True for a log record worth showing: not the traceback of a request cancelled by the server's shutdown, such as a
+    slow client's."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))

@@ -21,7 +21,7 @@ LEAST = 8
 
 @dataclass(frozen=True)
 class Paging:
-    """Sizes of blocks, window and chunks."""
+    """Sizes of the KV cache's blocks and window, and of the chunks in which prompts are read."""
 
     block: int = 128
     """Tokens per block."""
@@ -36,7 +36,7 @@ class Paging:
 
 
 class BlockPool:
-    """Blocks `[blocks, key/value heads, tokens per block, head size]` for each layer."""
+    """KV cache blocks `[blocks, key/value heads, tokens per block, head size]` for each layer."""
 
     def __init__(self, block: int) -> None:
         self.block = block
@@ -50,7 +50,7 @@ class BlockPool:
         self._most: int | None = None
 
     def allow(self, tokens: int) -> None:
-        """Sets the token limit of the memory; no more is allocated in advance."""
+        """Sets the maximum number of tokens in the pool; no memory is allocated in advance."""
         self._most = tokens // self.block if self.block else 0
 
     @property
@@ -62,20 +62,21 @@ class BlockPool:
         return sum(part.nbytes for part in (*self.keys, *self.values))
 
     def owner(self, device: torch.device) -> Tensor:
-        """Returns the rows of the blocks in use `[count]`."""
+        """Returns the row that owns each block in use `[count]`."""
         if self._index is None:
             self._index = torch.tensor(self.owners, dtype=torch.long, device=device)
         return self._index
 
     def fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Takes shape, type and device from `[..., heads, any, size]` of each layer. The pool must be empty."""
+        """Sets the blocks' shape, type and device, from keys and values `[..., heads, any, size]` of each layer. The
+        pool must be empty."""
         self.keys, self.values = (
             [part.new_empty(0, part.shape[-3], self.block, part.shape[-1]) for part in parts]
             for parts in (keys, values)
         )
 
     def add(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Appends whole blocks to a row: `[heads, tokens, size]` for each layer."""
+        """Appends whole blocks of keys and values to a row: `[heads, tokens, size]` for each layer."""
         more = keys[0].shape[1] // self.block
         if not more:
             return
@@ -91,7 +92,7 @@ class BlockPool:
         self._index = None
 
     def history(self, row: int, layer: int) -> tuple[Tensor, Tensor]:
-        """Returns a copy of a row's keys and values in blocks `[heads, tokens, size]`."""
+        """Returns copies of the keys and values in a row's blocks, for one layer: `[heads, tokens, size]`."""
         blocks = self._of.get(row, [])
         return (
             self.keys[layer][blocks].transpose(0, 1).flatten(1, 2),
@@ -119,20 +120,20 @@ class BlockPool:
             self._resize(left + left // 4)
 
     def keep(self, rows: list[int]) -> None:
-        """Renumbers rows: these become 0, 1, ...; the others must have no block."""
+        """Keeps the blocks of these rows, which become rows 0, 1, ...; the others must have none."""
         new = {row: number for number, row in enumerate(rows)}
         self._of = {new[row]: blocks for row, blocks in self._of.items()}
         self.owners = [new[row] for row in self.owners]
         self._index = None
 
     def clear(self) -> None:
-        """Drops all rows and frees the memory."""
+        """Drops the blocks of all rows and frees their memory."""
         self.owners, self._of, self._index = [], {}, None
         for parts in (self.keys, self.values):
             parts[:] = [part.new_empty(0, *part.shape[1:]) for part in parts]
 
     def _resize(self, size: int) -> None:
-        """Moves the blocks to memory for `size`, layer by layer, so only one layer exists twice."""
+        """Moves all blocks to new memory for `size` blocks, layer by layer, so only one layer exists twice."""
         used = self.count
         for parts in (self.keys, self.values):
             for layer, part in enumerate(parts):
@@ -141,8 +142,9 @@ class BlockPool:
 
 
 def attend(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor, pool: BlockPool, layer: int) -> Tensor:
-    """Returns `[rows, heads, group, size]`: attention of one scaled query per row to the window shared by all rows
-    (`[rows, heads, slots, size]`, `bias` `[rows, 1, 1, slots]`) and to the row's own blocks.
+    """Computes attention of one scaled query per row to the shared window and to the row's own blocks. The window is
+    that of all rows (`[rows, heads, slots, size]`, `bias` `[rows, 1, 1, slots]`), the result `[rows, heads, group,
+    size]`.
 
     Both parts use one maximum per query, so the sum is that of one softmax (online softmax, arXiv:1805.02867).
     Temporary memory follows the tokens in use, not rows times the longest.

@@ -43,16 +43,18 @@ NOBODY = -1
 
 
 class _Sampled:
-    """Request, its row in the engine, and the reported part of its turn."""
+    """Sampling request, its row in the engine, and the reported part of its turn."""
 
     def __init__(self, engine: TorchEngine, row: int, known: list[int], how: tuple[object, ...]) -> None:
-        """`how` is everything else that decides the draws: a conversation continues only in a row with an equal one."""
+        """Records the request that samples on a row, whose tokens are `known`. `how` is everything else that decides
+        the draws: a conversation continues only in a row with an equal one."""
         self.engine, self.row, self.known, self.how = engine, row, known, how
         self.reported = 0
 
 
 class TorchCore:
-    """One model and its adapters; `model` is a folder with a config.json, and weights come by `load`."""
+    """Torch sampling engine with one model and its adapters; `model` is a folder with a config.json, and weights come
+    by `load`."""
 
     def __init__(
         self,
@@ -66,7 +68,8 @@ class TorchCore:
         adapter_rank: int = 0,
         device: str = "auto",
     ) -> None:
-        """Ignores memory and adapter limits, which vLLM needs in advance. Raises UnfitError."""
+        """Prepares a torch engine for a model whose weights come later. Ignores memory and adapter limits, which vLLM
+        needs in advance. Raises UnfitError."""
         try:
             self._placement = choose_placement(device, dtype)
         except ModelError as error:
@@ -84,7 +87,7 @@ class TorchCore:
         self._made = 0
 
     def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Loads a whole model's weights from a file; drops adapters."""
+        """Loads a whole model's weights into the engine from a file; drops adapters."""
         content = Path(weights["path"]).read_bytes()
         digest = tensors_digest(safetensors.torch.load(content), aliases)
         self.drain()
@@ -96,7 +99,8 @@ class TorchCore:
         return {"digest": digest, "version": version}
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
-        """Adds a LoRA adapter under a new name; drops adapters that are no longer requested, and the plain engine."""
+        """Adds a LoRA adapter to the engine under a new name; drops adapters not requested any more, and the plain
+        engine."""
         from peft import LoraConfig, inject_adapter_in_model
 
         files = {one: (Path(path) / one).read_bytes() for one in (ADAPTER_CONFIG, ADAPTER)}
@@ -120,14 +124,14 @@ class TorchCore:
         return {"digest": hashlib.sha256(b"".join(files.values())).hexdigest(), "bound": layers}
 
     def sleep(self, level: int) -> None:
-        """Frees the memory of weights and rows."""
+        """Frees the memory of the engine's weights and rows."""
         self.drain()
         for engine in self._engines.values():
             engine.close()
         self._engines, self._base = {}, None
 
     def wake(self) -> None:
-        """Accepts a wake request without effect: weights are pushed before sampling."""
+        """Accepts a wake request to the engine without effect: weights are pushed before sampling."""
 
     def submit(
         self,
@@ -140,8 +144,8 @@ class TorchCore:
         salt: str,
         adapter: str,
     ) -> None:
-        """Samples at most `tokens` after `ids`, on a waiting row that already has their beginning, if any. `salt`
-        separates versions; here a push leaves no row."""
+        """Begins to sample at most `tokens` after `ids`, on a waiting row that already has their beginning, if any.
+        `salt` separates versions; here a push leaves no row."""
         most = len(ids) + tokens
         how = (adapter, most, seed, temperature, *stops)
         for row, one in self._waiting.items():
@@ -178,18 +182,19 @@ class TorchCore:
                 one.engine.finish(one.row)
 
     def drain(self) -> None:
-        """Ends every request; sampled tokens stay in the reports."""
+        """Ends every sampling request; sampled tokens stay in the reports."""
         self._ended |= {report["number"]: report for report in self._under_way()}
         self.abort(list(self._running))
         for row in list(self._waiting):
             self._finish(row)
 
     def figures(self) -> dict[str, int | None]:
-        """Counts rows that were recomputed for lack of memory; the engine limits admission itself."""
+        """Returns the engine's KV cache figures: `preemptions` counts rows recomputed for lack of memory, `tokens` is
+        None, because the engine limits admission itself."""
         return {"tokens": None, "block": 1, "preemptions": sum(one.preemptions() for one in self._engines.values())}
 
     def step(self) -> bool:
-        """Takes one step for all requests; False without any. Raises Diverged."""
+        """Takes one decoding step for all requests; False without any. Raises Diverged."""
         if not self._running:
             return False
         self._give_way()
@@ -203,22 +208,22 @@ class TorchCore:
         return True
 
     def reports(self) -> list[dict[str, Any]]:
-        """Returns and clears new reports: new tokens by request, and how it ended."""
+        """Returns and clears the new reports of sampling: new tokens by request, and how it ended."""
         found, self._ended = [*self._ended.values(), *self._under_way()], {}
         return found
 
     @property
     def working(self) -> bool:
-        """True if a request is running."""
+        """True if a sampling request is running."""
         return bool(self._running)
 
     @property
     def ended(self) -> bool:
-        """True if a reported request has ended."""
+        """True if a reported sampling request has ended."""
         return any(report["ended"] for report in self._ended.values())
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
-        """Returns the log-probability of each token but the first. Raises Diverged."""
+        """Returns the log-probability of each token but the first of these conversations. Raises Diverged."""
         scores = [list(row) for row in self._engines[adapter].score(conversations, temperature)]
         if not all(math.isfinite(value) for row in scores for value in row):
             raise Diverged
@@ -235,7 +240,7 @@ class TorchCore:
         self._engines.pop(adapter).close()
 
     def _give_way(self) -> None:
-        """Finishes waiting rows, oldest first, if a request needs their memory."""
+        """Ends waiting rows, oldest first, if a running request needs their memory."""
         for engine in {one.engine for one in self._running.values()}:
             rows = [row for row, one in self._waiting.items() if one.engine is engine]
             while rows and not engine.runnable:
@@ -276,5 +281,5 @@ def _report(number: int, turn: Turn, reported: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Serves until the connection ends."""
+    """Runs the server process of a torch engine until its connection ends."""
     serve.main(TorchCore)

@@ -23,13 +23,13 @@ class Prefilled:
     values: list[Tensor]
 
     def one(self, row: int, tokens: int) -> Prefilled:
-        """Returns one row's prompt of `tokens` tokens, without the dimension N."""
+        """Returns the prefilled prompt of one row, of `tokens` tokens, without the dimension N."""
         keys, values = ([part[row, :, :tokens] for part in parts] for parts in (self.keys, self.values))
         return Prefilled(self.logits[row], keys, values)
 
 
 def padded(rows: Sequence[Sequence[float]], fill: float = 0) -> Tensor:
-    """Returns [B, T] of non-empty rows, padded on the right to the longest, with the elements' type."""
+    """Stacks non-empty rows as a tensor [B, T] of the elements' type, padded on the right to the longest."""
     width = max(map(len, rows))
     return torch.tensor([[*row, *[fill] * (width - len(row))] for row in rows])
 
@@ -37,20 +37,22 @@ def padded(rows: Sequence[Sequence[float]], fill: float = 0) -> Tensor:
 class Decoder(Protocol):
     @property
     def vocabulary(self) -> int:
-        """Exclusive upper bound of ids."""
+        """Size of the model's vocabulary: exclusive upper bound of token ids."""
 
     def prefill(self, ids: Tensor, lengths: Tensor) -> Prefilled:
-        """Reads prompts `[N, S]`, padded on the right; `lengths` `[N]`."""
+        """Runs the model on prompts `[N, S]`, padded on the right, of `lengths` `[N]`; returns their last logits, keys
+        and values."""
 
     def extend(self, ids: Tensor, reading: RowReading, *, every: bool = False) -> Tensor:
-        """Reads more tokens `[S]` of one row after its cached ones. Returns logits `[1, V]` after the last, or `[S, V]`
-        after each. The caller closes the reading."""
+        """Runs the model on more tokens `[S]` of one row after its cached ones. Returns logits `[1, V]` after the last,
+        or `[S, V]` after each. The caller closes the reading."""
 
     def advance(self, ids: Tensor, cache: SlotCache) -> Tensor:
-        """Returns logits `[B, V]` after one more token for each row `[B]`. The caller opens and closes the step."""
+        """Runs the model on one more token for each row `[B]` and returns the logits `[B, V]` after it. The caller
+        opens and closes the step."""
 
     def logits(self, ids: Tensor) -> Tensor:
-        """Returns logits `[N, S, V]` after each token of `[N, S]`; undefined after padding."""
+        """Returns the model's logits `[N, S, V]` after each token of `[N, S]`; undefined after padding."""
 
     def without_adapter(self) -> AbstractContextManager[None]:
         """Context in which the decoder computes the base model without its adapter (`low_rank`)."""

@@ -61,7 +61,7 @@ SCORE_LOGITS = 1 << 24
 
 
 class TorchEngine:
-    """`Engine` that decodes `rows` concurrently; a conversation has at most `slots` tokens."""
+    """`Engine` in torch that decodes `rows` conversations concurrently, each of at most `slots` tokens."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class TorchEngine:
         paging: Paging | None = None,
         placement: Placement | None = None,
     ) -> None:
-        """`kv_tokens` limits the tokens of all conversations; None takes all available memory for conversations over
-        `SHORT` tokens. `placement` defaults to the CPU in float32."""
+        """Creates a torch engine without weights. `kv_tokens` limits the tokens of all conversations; None takes all
+        available memory for conversations over `SHORT` tokens. `placement` defaults to the CPU in float32."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         if kv_tokens is not None and kv_tokens < slots:
@@ -102,7 +102,7 @@ class TorchEngine:
 
     @property
     def kv_bytes(self) -> int:
-        """Bytes that keys and values take now."""
+        """Bytes that the KV cache takes now."""
         return self._cache.bytes
 
     @property
@@ -137,10 +137,10 @@ class TorchEngine:
         return fitting if self._at else max(fitting, 1)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """Loads weights; see `Engine`. Copies a Llama-family model, or where device, type or a half-precision adapter
-        require it; other models are used in place, and decoding must match their own forward pass. Raises ModelError
-        also for an unsupported model. After an error the engine is unchanged; on a GPU, which never has old and new
-        weights together, it then has none, unless the new ones could not be read."""
+        """Loads new weights into the engine; see `Engine`. Copies a Llama-family model, or where device, type or a
+        half-precision adapter require it; other models are used in place, and decoding must match their own forward
+        pass. Raises ModelError also for an unsupported model. After an error the engine is unchanged; on a GPU, which
+        never has old and new weights together, it then has none, unless the new ones could not be read."""
         if self.unfinished:
             raise RuntimeError(f"{self.unfinished} requests are unfinished: new weights would answer half of each")
         model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
@@ -166,8 +166,8 @@ class TorchEngine:
         return proof
 
     def _affordable(self, each: int) -> int:
-        """Returns the tokens that fit in memory beside the window, at `each` bytes per token. Raises OutOfMemoryError
-        if a conversation does not fit now, ModelError if it never can."""
+        """Returns the tokens of all conversations that fit in memory beside the window, at `each` bytes per token.
+        Raises OutOfMemoryError if a conversation does not fit now, ModelError if it never can."""
         window = self._cache.capacity * self._capacity * each
         memory, most = (
             max(0, room - window) for room in (self._placement.kv_memory(), self._placement.most_kv_memory())
@@ -241,7 +241,7 @@ class TorchEngine:
         self._decoder, self._version = None, ""
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for an unservable request, RuntimeError before the first load."""
+        """Queues a generation request. Raises ValueError for an unservable one, RuntimeError before the first load."""
         if self._decoder is None:
             raise RuntimeError("no weights are loaded")
         if request.id in self._at or request.id in self._queue:
@@ -251,7 +251,8 @@ class TorchEngine:
         self._queue[request.id] = request
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Raises ValueError if the request does not wait, or the tokens exhaust its budget."""
+        """Continues a waiting request after forced tokens. Raises ValueError if the request does not wait, or the
+        tokens exhaust its budget."""
         row = self._at.get(request)
         if row is None or self._table.running[row]:
             raise ValueError(f"request {request} does not wait")
@@ -263,7 +264,7 @@ class TorchEngine:
             self._table.reading[row] = True
 
     def finish(self, request: int) -> None:
-        """Also ends a running or queued request; ignores an unknown one."""
+        """Ends a request and frees its row, also if it is running or queued; ignores an unknown one."""
         if self._queue.pop(request, None) is None and request in self._at:
             self._free(self._at[request])
 
@@ -295,8 +296,8 @@ class TorchEngine:
 
     @torch.inference_mode()
     def step(self) -> list[Turn]:
-        """Raises NoProbabilitiesError, and OutOfMemoryError for an exhausted GPU: sampled tokens can then be withdrawn,
-        and the engine cannot continue."""
+        """Takes a decoding step for all requests and returns the turns that ended. Raises NoProbabilitiesError, and
+        OutOfMemoryError for an exhausted GPU: sampled tokens can then be withdrawn, and the engine cannot continue."""
         if self._decoder is None:
             return []
         try:
@@ -339,7 +340,7 @@ class TorchEngine:
             raise ValueError(f"a token is outside the vocabulary of {self._decoder.vocabulary}")
 
     def _sample(self, logits: Tensor, sampling: Tensor) -> list[Turn]:
-        """Draws a token for each row in `sampling` [B]; returns the turns that ended."""
+        """Draws and appends a token for each row in `sampling` [B]; returns the turns that ended."""
         table = self._table
         device = logits.device
         found = draw(logits, table.uniform().to(device), table.temperature[: len(table)].to(device))
@@ -389,11 +390,11 @@ class TorchEngine:
         return self._paging is not None and len(prompt) > self._paging.chunk
 
     def _most(self, tokens: int) -> int:
-        """Returns `tokens`, or at most four chunks with blocks."""
+        """Returns the number of prompt tokens to read now: `tokens`, but with blocks at most four chunks."""
         return tokens if self._paging is None else min(tokens, 4 * self._paging.chunk)
 
     def _read(self, decoder: Decoder, wanted: Sequence[tuple[int, ...]]) -> None:
-        """Reads the uncached prompts, several in a batch."""
+        """Prefills the prompts that are not cached yet, several in a batch."""
         new = list(dict.fromkeys(prompt for prompt in wanted if prompt not in self._prompts))
         if new:
             ahead = (request.prompt for request in self._queue.values() if not self._is_long(request.prompt))
@@ -417,7 +418,7 @@ class TorchEngine:
         self._cache.vacate(row)
 
     def _shrink(self) -> None:
-        """Compacts the batch if rows are free, none is needed and enough are free to pay for the copy."""
+        """Removes free rows from the batch, if no request needs them and they are enough to pay for the copy."""
         if self._queue or len(self._at) >= SHRINK_BELOW * len(self._table):
             return
         keep = sorted(self._at.values())

@@ -67,8 +67,9 @@ class FusedDecoder:
 
     @torch.inference_mode()
     def __init__(self, model: Any, positions: int, placement: Placement | None = None) -> None:
-        """`positions` is the maximum tokens of a row. Weights are folded in float32, then cast to the type of
-        `placement`, except the output projection, which stays float32."""
+        """Copies a transformers model's weights into a fused decoder. `positions` is the maximum tokens of a row.
+        Weights are folded in float32, then cast to the type of `placement`, except the output projection, which stays
+        float32."""
         self._placement = placement or Placement(torch.device("cpu"), torch.float32)
         config = model.config
         self._heads: int = config.num_attention_heads
@@ -120,14 +121,16 @@ class FusedDecoder:
         return self._reorder(norm.weight).to(self._placement.device, self._placement.dtype)
 
     def _reorder(self, weight: Tensor) -> Tensor:
-        """Reorders dimensions 0..size-1 of each head to 0, size/2, 1, size/2 + 1, ..."""
+        """Reorders a weight's outputs, so that rotary embedding turns adjacent pairs: dimensions 0..size-1 of each head
+        become 0, size/2, 1, size/2 + 1, ..."""
         return weight.detach().float().view(-1, self._size, *weight.shape[1:])[:, self._pairs].flatten(0, 1)
 
     def _norm(self, x: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), eps=self._eps)
 
     def _project(self, layer: _Layer, x: Tensor, turns: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Returns queries, keys, values `[..., heads, size]`, with rotary positions applied to queries and keys."""
+        """Computes a layer's queries, keys and values `[..., heads, size]`, with rotary positions applied to queries
+        and keys."""
         h, k = self._heads, self._kv
         y = layer.qkv(self._norm(x))
         y = y.view(*x.shape[:-1], h + 2 * k, self._size)
@@ -170,7 +173,8 @@ class FusedDecoder:
         return F.linear(self._norm(x.float()), self._head)
 
     def _read(self, ids: Tensor, join: Join, start: int = 0) -> Tensor:
-        """Reads rows `[N, S]` in one pass, at positions from `start`; returns their states `[N, S, hidden]`."""
+        """Runs the model's layers on rows `[N, S]` in one pass, at positions from `start`; returns their states `[N, S,
+        hidden]`."""
         n, s = ids.shape
         x, turns = F.embedding(ids, self._embedding), self._turns[start : start + s]
         mask = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).tril(start) if start else None

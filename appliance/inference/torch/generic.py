@@ -115,7 +115,7 @@ class GenericDecoder:
 
 
 class _CacheLayer(ABC):
-    """Interface of a cache layer in transformers."""
+    """Interface of a KV cache layer in transformers."""
 
     is_sliding = False
     is_croppable = False
@@ -124,7 +124,7 @@ class _CacheLayer(ABC):
 
     @abstractmethod
     def get_seq_length(self) -> int:
-        """Returns the tokens cached before the current ones."""
+        """Returns the number of tokens cached before the current ones."""
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self.get_seq_length() + query_length, 0

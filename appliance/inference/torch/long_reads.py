@@ -29,23 +29,23 @@ class LongReads:
         """Number of preempted rows."""
 
     def fits(self, tokens: int) -> bool:
-        """True if `tokens` more fit, beside one more token of each running row."""
+        """True if `tokens` more fit into the KV cache, beside one more token of each running row."""
         table = self._table
         return self._cache.tokens + int((table.running & ~table.reading).sum()) + tokens <= self.room
 
     @property
     def waiting(self) -> bool:
-        """True if a row is still to be read."""
+        """True if a row's prompt is still to be read."""
         return bool((self._table.running & self._table.reading).any())
 
     def make_room(self) -> None:
-        """Preempts the newest rows until the next step fits."""
+        """Preempts the newest rows until the next decoding step fits into the KV cache."""
         while not self.fits(0) and (row := self._latest()) is not None:
             self._evict(row)
 
     def read(self, decoder: Decoder) -> dict[int, Tensor]:
-        """Reads a chunk, and more while fewer rows sample than wait to be read, since a step costs about the same for
-        few rows. Returns the logits of completed rows."""
+        """Reads a chunk of a waiting row's prompt, and returns the logits of completed rows. Reads more chunks while
+        fewer rows sample than wait to be read, since a step costs about the same for few rows."""
         table, found = self._table, dict[int, Tensor]()
         readers = int((table.running & table.reading).sum())
         samplers = int((table.running & ~table.reading).sum())
@@ -55,7 +55,7 @@ class LongReads:
         return found
 
     def _read_chunk(self, decoder: Decoder, found: dict[int, Tensor]) -> bool:
-        """Reads a chunk of the oldest waiting row; False if impossible."""
+        """Reads a chunk of the oldest waiting row's prompt; False if impossible."""
         table, cache = self._table, self._cache
         rows = (table.running & table.reading).nonzero().squeeze(1).tolist()
         if not rows:
@@ -83,7 +83,7 @@ class LongReads:
         return True
 
     def _copy_prompt(self, row: int) -> None:
-        """Copies another row's cache of the same prompt, except its last token."""
+        """Copies to this row the KV cache of another row with the same prompt, except its last token."""
         request = self._table.requests[row]
         assert request is not None
         tokens = len(request.prompt) - 1
@@ -94,7 +94,7 @@ class LongReads:
                 return
 
     def _latest(self, but: int | None = None) -> int | None:
-        """Returns the newest row with cached tokens, sparing row `but`, or by default the oldest row."""
+        """Returns the newest row with cached tokens, to be preempted; spares row `but`, by default the oldest one."""
         table = self._table
         there = [row for row, request in enumerate(table.requests) if request is not None]
         spared = min(there, key=lambda row: int(table.order[row]), default=None) if but is None else but

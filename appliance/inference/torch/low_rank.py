@@ -37,7 +37,7 @@ class LinearMap:
         return F.linear(x, self.weight, self.bias)
 
     def without_adapter(self) -> LinearMap:
-        """Returns the product with the same shape, with the adapter's part zero."""
+        """Returns the linear map with the same shape, with the adapter's part zero."""
         return self if self.low is None else replace(self, low=torch.zeros_like(self.low))
 
 
@@ -48,8 +48,8 @@ def make_product(
     before: Tensor | None = None,
     orders: Sequence[Callable[[Tensor], Tensor]] = (),
 ) -> LinearMap:
-    """Joins layers with a common input into one product. `before` scales the input; `orders` reorders each layer's
-    outputs."""
+    """Joins linear layers with a common input into one linear map. `before` scales the input; `orders` reorders each
+    layer's outputs."""
     orders = orders or [_as_it_is] * len(linears)
     ordered = list(zip(linears, orders, strict=True))
     merged = placement.dtype is torch.float32
@@ -69,7 +69,7 @@ def make_product(
 
 
 class AdaptedLinear(nn.Module):
-    """Replacement for a peft layer in a copied model."""
+    """Linear layer with adapter that replaces a peft layer in a copied model."""
 
     def __init__(self, product: LinearMap) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class AdaptedLinear(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Weight of the base: models read its type."""
+        """Weight of the base layer: models read its type."""
         low = self.product.low
         return self.product.weight if low is None else self.product.weight[:, : low.shape[1]]
 
@@ -100,12 +100,13 @@ def placed_copy(model: Any, placement: Placement) -> Any:
 
 
 def _active(layer: Any) -> list[str]:
-    """Names the active adapters of a layer."""
+    """Names the active adapters of a peft layer."""
     return [name for name in layer.active_adapters if name in layer.lora_A] if hasattr(layer, "lora_A") else []
 
 
 def _base(linear: Any) -> Tensor:
-    """Returns a layer's base weight `[out, in]` in float32; a peft layer's `weight` excludes the adapter."""
+    """Returns a linear layer's weight without adapter, `[out, in]` in float32; a peft layer's `weight` excludes the
+    adapter."""
     found: Tensor = linear.weight.detach().float()
     return found.T if getattr(linear, "fan_in_fan_out", False) else found
 
@@ -118,7 +119,7 @@ def _merged(linear: Any) -> Tensor:
 
 
 def _factors(linear: Any) -> tuple[Tensor, Tensor]:
-    """Returns `[rank, in]` and `[out, rank]` of all of a layer's adapters, in float32."""
+    """Returns both factors of a layer's adapters, joined: `[rank, in]` and `[out, rank]`, in float32."""
     names = _active(linear)
     if not names:
         out, size = linear.weight.shape

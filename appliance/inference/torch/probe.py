@@ -38,8 +38,8 @@ LEAST_SPREAD = 0.1
 
 @torch.inference_mode()
 def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str) -> None:
-    """Compares decoder and model on some tokens. Raises ModelError, and NoProbabilitiesError for non-finite
-    probabilities. `tokens` is a row's maximum."""
+    """Checks that a decoder computes the same as its model on some tokens. Raises ModelError, and NoProbabilitiesError
+    for non-finite probabilities. `tokens` is a row's maximum."""
     ids = _ids(decoder, tokens, placement)
     expected = _expected(model, ids, version).to(placement.device)
     otherwise, hint = "the engine's copy differs from the model", "report this bug"
@@ -60,8 +60,8 @@ def probe_copy(decoder: Decoder, model: Any, tokens: int, *, placement: Placemen
 def probe(
     decoder: Decoder, model: Any, tokens: int, *, placement: Placement, version: str, paged: bool = False
 ) -> None:
-    """Checks that batched decoding equals a plain forward pass. Raises as `probe_copy`, and ModelError for a model that
-    treats longer conversations differently. `paged` also tests blocks and chunks."""
+    """Checks that a decoder's batched decoding equals the model's plain forward pass. Raises as `probe_copy`, and
+    ModelError for a model that treats longer conversations differently. `paged` also tests blocks and chunks."""
     name = type(model).__name__
     _require_even(model.config, name, tokens)
     ids = _ids(decoder, tokens, placement)
@@ -119,8 +119,8 @@ def _require_even(config: Any, name: str, tokens: int) -> None:
 
 
 def _ids(decoder: Decoder, tokens: int, placement: Placement) -> Tensor:
-    """Returns the ids of two rows `[2, 12]`, or shorter if needed. The tokens differ, since attention between equal
-    ones is invisible."""
+    """Returns the test tokens of two rows `[2, 12]`, or shorter if needed. The tokens differ, since attention between
+    equal ones is invisible."""
     length = min(12, tokens)
     step = 7 if decoder.vocabulary % 7 else 8
     return torch.arange(2 * length, device=placement.device).view(2, length) * step % decoder.vocabulary
@@ -151,8 +151,8 @@ def _require_near(
     hint: str,
     moved: Tensor | None = None,
 ) -> None:
-    """Compares logits with log-probabilities, both `[..., V]`. `moved` is the adapter's effect: in single precision a
-    copy may be off by at most half of it."""
+    """Raises ModelError unless the decoder's logits match the expected log-probabilities, both `[..., V]`. `moved` is
+    the adapter's effect: in single precision a copy may be off by at most half of it."""
     difference = logits.float().log_softmax(-1) - expected
     if model.dtype is torch.float32 and placement.dtype is torch.float32:
         off, most, unit = _largest(difference, expected), PROBE_ERROR, ""

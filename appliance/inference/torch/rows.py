@@ -19,7 +19,7 @@ from appliance.records.rollouts import WeightSpan
 
 
 class _Cells(NamedTuple):
-    """numpy views of the tables: numpy accesses single cells much faster than torch."""
+    """numpy views of the table's tensors: numpy accesses single cells much faster than torch."""
 
     running: NDArray[np.bool_]
     reading: NDArray[np.bool_]
@@ -73,7 +73,7 @@ class RowTable:
         return int(np.count_nonzero(self._cells.running))
 
     def seat(self, row: int, request: GenerationRequest) -> None:
-        """Puts a request on an empty row, or on the next one."""
+        """Starts a request on an empty row of the table, or on the next one."""
         if row == len(self.requests):
             self.requests.append(None)
         self.requests[row] = request
@@ -98,7 +98,7 @@ class RowTable:
         self._cells.running[row] = self._cells.reading[row] = False
 
     def force(self, row: int, ids: list[int]) -> None:
-        """Appends tokens to a waiting row and lets it run."""
+        """Appends forced tokens to a waiting row, which then runs."""
         cells = self._cells
         start = int(cells.used[row])
         end = start + len(ids)
@@ -111,17 +111,18 @@ class RowTable:
         return self._ids[row, start : min(start + most, int(self.used[row]))]
 
     def next_ids(self, positions: Tensor) -> Tensor:
-        """Returns the token at each row's position `[B]`; arbitrary where unknown."""
+        """Returns each row's token at its position, `[B]`; arbitrary where unknown."""
         n = len(self)
         return self._ids[:n].gather(1, positions[:, None].clamp(max=self._slots - 1)).squeeze(1)
 
     def uniform(self) -> Tensor:
-        """Returns the uniform number of each row's next draw `[B]`."""
+        """Returns the random number of each row's next draw, uniform in [0, 1), `[B]`."""
         n = len(self)
         return self._uniforms[:n].gather(1, self.used[:n, None].clamp(max=self._slots - 1)).squeeze(1)
 
     def append(self, drawn: Tensor, logprobs: Tensor, sampling: Tensor) -> Tensor:
-        """Appends a token to the rows in `sampling` `[B]`; returns the rows whose turn ended."""
+        """Appends the drawn token and its log-probability to the rows in `sampling` `[B]`; returns the rows whose turn
+        ended."""
         n = len(self)
         rows = sampling.nonzero().squeeze(1)
         at, ids = self.used[rows], drawn[rows]
@@ -139,7 +140,7 @@ class RowTable:
         return self._turn_of(row, version, "stop" if last in request.stops else "length")
 
     def cut_turn(self, row: int, version: str) -> Turn:
-        """Returns the sampled part of the current turn; empty for a waiting row."""
+        """Returns the sampled part of the row's current turn; empty for a waiting row."""
         cells = self._cells
         if not cells.running[row]:
             cells.turn[row] = cells.used[row]
@@ -154,11 +155,11 @@ class RowTable:
         return Turn(request.id, ids, logprobs, ended, spans)
 
     def room(self, row: int) -> int:
-        """Returns the tokens left in the row's budget."""
+        """Returns the number of tokens left in the row's budget."""
         return int(self._cells.limit[row] - self._cells.used[row])
 
     def keep(self, rows: list[int]) -> None:
-        """Keeps only these rows, in this order."""
+        """Removes all other rows from the table; these become 0, 1, ... in this order."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
         for table in (self.used, self.temperature, self.order, self._limit, self._turn):
             table[:n] = table[index]

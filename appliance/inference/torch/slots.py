@@ -22,7 +22,7 @@ HIDDEN = float("-inf")
 
 
 class SlotCache:
-    """Slots `[rows, key/value heads, slots, head size]` per layer, allocated with the first prompt."""
+    """KV cache in slots `[rows, key/value heads, slots, head size]` per layer, allocated with the first prompt."""
 
     def __init__(
         self,
@@ -32,8 +32,8 @@ class SlotCache:
         paging: Paging | None = None,
         device: torch.device = torch.device("cpu"),  # noqa: B008 - a value
     ) -> None:
-        """`tokens` is the maximum of one row; `spare` is the minimum steps between two compactions. Keys and values are
-        stored on `device`."""
+        """Creates an empty KV cache. `tokens` is the maximum of one row; `spare` is the minimum steps between two
+        compactions. Keys and values are stored on `device`."""
         self.count = 0
         self.head = 0
         self.low = 0
@@ -54,12 +54,12 @@ class SlotCache:
 
     @property
     def bytes(self) -> int:
-        """Bytes of keys and values."""
+        """Bytes of the cached keys and values."""
         return sum(part.nbytes for part in (*self.keys, *self.values)) + self.pool.bytes
 
     @property
     def tokens(self) -> int:
-        """Tokens of all rows."""
+        """Number of cached tokens of all rows."""
         return int(self._holds.sum())
 
     @property
@@ -67,7 +67,7 @@ class SlotCache:
         return self.bias.device
 
     def clear(self) -> None:
-        """Drops all rows; keeps the slots' memory for the next ones."""
+        """Drops the cached tokens of all rows; keeps the slots' memory for the next ones."""
         self.count = self.head = self.low = 0
         self.bias.fill_(HIDDEN)
         self.positions.zero_()
@@ -76,18 +76,19 @@ class SlotCache:
         self._first = [self.capacity] * self.rows
 
     def seat(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Stores a row's prompt: `[heads, tokens, size]` for each layer. The row must be empty (`vacate`)."""
+        """Stores keys and values of a row's prompt: `[heads, tokens, size]` for each layer. The row must be empty
+        (`vacate`)."""
         if not self.tokens:
             self._fit(keys, values)
         self.open(row)
         self._append(row, keys, values)
 
     def open(self, row: int) -> None:
-        """Includes an empty row in the count."""
+        """Includes an empty row in the cache's row count."""
         self.count = max(self.count, row + 1)
 
     def _append(self, row: int, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Appends tokens after a row's blocks; the row must own no slot."""
+        """Appends keys and values of tokens after a row's blocks; the row must own no slot."""
         tokens = keys[0].shape[1] if keys else 0
         whole = tokens // self.pool.block * self.pool.block if self.pool.block else 0
         if whole:
@@ -107,7 +108,8 @@ class SlotCache:
         self.low = min(self.low, start)
 
     def _fit(self, keys: list[Tensor], values: list[Tensor]) -> None:
-        """Allocates the memory unless its shape fits. Zeroed, because a masked NaN would still spread."""
+        """Allocates the cache's memory for keys and values of this shape, unless it fits. Zeroed, because a masked NaN
+        would still spread."""
         like = (*keys, *values)
         shapes = [(self.rows, part.shape[0], self.capacity, part.shape[2]) for part in like]
         made = (*self.keys, *self.values)
@@ -120,24 +122,24 @@ class SlotCache:
             self.pool.fit(keys, values)
 
     def free(self) -> None:
-        """Drops all rows and frees the memory."""
+        """Drops all rows of the cache and frees its memory."""
         self.clear()
         self.keys, self.values = [], []
         self.pool.fit([], [])
 
     def vacate(self, row: int) -> None:
-        """Empties the row."""
+        """Drops the row's cached tokens."""
         self.bias[row].fill_(HIDDEN)
         self._holds[row] = self._holds_near[row] = 0
         self._first[row] = self.capacity
         self.pool.drop(row)
 
     def read(self, row: int) -> RowReading:
-        """Begins to read several tokens of a row; no step may run before `RowReading.close`."""
+        """Begins to read several tokens into a row's cache; no step may run before `RowReading.close`."""
         return RowReading(self, row)
 
     def held(self, row: int, layer: int) -> tuple[Tensor, Tensor]:
-        """Returns copies of the keys and values of all of a row's tokens `[heads, tokens, size]`."""
+        """Returns copies of the cached keys and values of all of a row's tokens `[heads, tokens, size]`."""
         slots = self._slots_of(row)
         keys, values = self.keys[layer][row, :, slots], self.values[layer][row, :, slots]
         if int(self.positions[row]) == len(slots):
@@ -146,16 +148,16 @@ class SlotCache:
         return torch.cat([far_keys, keys], 1), torch.cat([far_values, values], 1)
 
     def copy(self, row: int, to: int, tokens: int) -> None:
-        """Copies another row's first `tokens` tokens to an empty row."""
+        """Copies the cached keys and values of another row's first `tokens` tokens to an empty row."""
         parts = [self.held(row, layer) for layer in range(len(self.keys))]
         self.seat(to, [keys[:, :tokens] for keys, _ in parts], [values[:, :tokens] for _, values in parts])
 
     def _slots_of(self, row: int) -> Tensor:
-        """Returns the slots that a row owns, in token order."""
+        """Returns the cache slots that a row owns, in token order."""
         return (self.bias[row, : self.head] == 0.0).nonzero().squeeze(1)
 
     def begin(self) -> None:
-        """Opens slot `head` to all rows for this step: a row without a visible slot would yield NaN."""
+        """Begins a decoding step: opens slot `head` to all rows. A row without a visible slot would yield NaN."""
         if self.head == self.capacity:
             self.gather()
         self.bias[: self.count, self.head] = 0.0
@@ -163,7 +165,8 @@ class SlotCache:
         self.low = min(self.low, self.head)
 
     def write(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores `[count, heads, size]` of this step; returns the window `[count, heads, low..head, size]`."""
+        """Stores a layer's keys and values of this step, `[count, heads, size]`; returns the window `[count, heads,
+        low..head, size]`."""
         k, v = self.keys[layer], self.values[layer]
         n, head = self.count, self.head
         k[:n, :, head] = keys
@@ -172,11 +175,11 @@ class SlotCache:
 
     @property
     def window(self) -> Tensor:
-        """Additive mask `[count, low..head]` of the window that `write` returns."""
+        """Additive attention mask `[count, low..head]` of the window that `write` returns."""
         return self.bias[: self.count, self.low : self.head + 1]
 
     def commit(self, going: Tensor) -> None:
-        """Closes the step: only the rows in `going` `[count]` advanced."""
+        """Ends the decoding step: only the rows in `going` `[count]` advanced."""
         n = self.count
         self.positions[:n] += going
         self._near[:n] += going
@@ -184,7 +187,7 @@ class SlotCache:
         self.head += 1
 
     def keep(self, rows: list[int]) -> None:
-        """Keeps only these rows, in this order, as rows 0, 1, ..."""
+        """Removes all other rows from the cache; these become 0, 1, ... in this order."""
         index, n = torch.tensor(rows, dtype=torch.long), len(rows)
         for whole in (*self.keys, *self.values):
             whole[:n, :, self.low : self.head] = whole[index, :, self.low : self.head]
@@ -200,7 +203,7 @@ class SlotCache:
             self.head = 0
 
     def gather(self) -> None:
-        """Compacts every row's tokens, so that all rows end at the same, lowest possible slot."""
+        """Compacts the cache so that all rows end at the same, lowest possible slot."""
         n = self.count
         if self.pool.block:
             self._move_to_blocks()
@@ -218,7 +221,7 @@ class SlotCache:
         self.head = longest
 
     def _move_to_blocks(self) -> None:
-        """Moves each row's oldest tokens to the pool, in whole blocks."""
+        """Moves each row's oldest tokens from the cache's slots to the block pool, in whole blocks."""
         for row in range(self.count):
             whole = int(self._near[row]) // self.pool.block * self.pool.block
             if whole:
@@ -241,7 +244,8 @@ class RowReading:
         """Tokens of the row before the read."""
 
     def update(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Stores a layer's `[heads, new tokens, size]`; returns `[heads, all tokens, size]`."""
+        """Stores a layer's keys and values of the new tokens, `[heads, new tokens, size]`; returns `[heads, all tokens,
+        size]`."""
         self._new[layer] = keys, values
         if not self.start:
             return keys, values
@@ -249,7 +253,7 @@ class RowReading:
         return torch.cat([held_keys, keys], 1), torch.cat([held_values, values], 1)
 
     def close(self) -> None:
-        """Stores the new tokens in the cache."""
+        """Ends the row's reading: stores the new tokens' keys and values in the cache."""
         cache, row = self._cache, self._row
         keys, values = ([self._new[layer][side] for layer in range(len(self._new))] for side in (0, 1))
         if not self.start:

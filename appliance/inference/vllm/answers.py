@@ -37,7 +37,7 @@ ANSWERS: dict[str, type[_Answer]] = {"step": _Reports, "probe": _Reports, "drain
 
 
 def require_answer(kind: str, answer: dict[str, Any]) -> None:
-    """Raises EngineFault unless the answer is valid for this kind of request."""
+    """Raises EngineFault unless the engine process's answer is valid for this kind of request."""
     if kind not in ANSWERS:
         return
     try:

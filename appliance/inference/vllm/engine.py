@@ -41,7 +41,7 @@ SCORE_TOKENS = 1 << 16
 
 @dataclass
 class _Row:
-    """One conversation."""
+    """One conversation that vLLM samples."""
 
     request: GenerationRequest
     known: list[int]
@@ -57,7 +57,7 @@ class _Row:
     """Tokens sampled by this request so far."""
 
     def forget(self) -> None:
-        """Removes the tokens that this request sampled."""
+        """Removes from the conversation the tokens that the current request sampled."""
         kept = len(self.ids) - self.sampled
         del self.known[len(self.known) - self.sampled :], self.ids[kept:], self.logprobs[kept:]
         spans = [span for span in self.spans if span.start < kept]
@@ -81,10 +81,10 @@ class VllmEngine:
         gpu: bool = False,
         place: tuple[int, int] = (0, 1),
     ) -> None:
-        """`dtype` is the computing type, by default float32 on a CPU and bfloat16 on a GPU. `place` is (index, count)
-        of the engines that share the GPUs of `settings`. `start` replaces the vLLM process of this machine, and `gpu`
-        says if its replacement has a GPU. Raises ModelError if vLLM's environment is missing or this machine lacks what
-        `settings` require."""
+        """Prepares an engine whose vLLM process starts with the first push. `dtype` is the computing type, by default
+        float32 on a CPU and bfloat16 on a GPU. `place` is (index, count) of the engines that share the GPUs of
+        `settings`. `start` replaces the vLLM process of this machine, and `gpu` says if its replacement has a GPU.
+        Raises ModelError if vLLM's environment is missing or this machine lacks what `settings` require."""
         if rows < 1 or slots < 2:
             raise ValueError(f"an engine needs at least 1 row and 2 slots, not {rows} and {slots}")
         settings = settings or VllmSettings()
@@ -123,27 +123,27 @@ class VllmEngine:
         return len(self._by_dispatch)
 
     def push(self, weights: ModelFiles | nn.Module, version: str) -> PushProof:
-        """See `Engine`. Raises ModelError also for a model unsupported by vLLM, InfrastructureError if no process could
-        be proved."""
+        """Loads new weights into vLLM; see `Engine`. Raises ModelError also for a model unsupported by vLLM,
+        InfrastructureError if no process could be proved."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.push(_opened(weights, version), version)
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """See `WorksApart`."""
+        """Begins to push weights to vLLM; see `WorksApart`."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: new weights would answer half of each")
         return self.supervisor.begin_push(weights, version)
 
     def sleep(self) -> None:
-        """See `Engine`. Raises InfrastructureError if no process stays alive."""
+        """Frees vLLM's GPU memory for training; see `Engine`. Raises InfrastructureError if no process stays alive."""
         if self._rows:
             raise RuntimeError(f"{len(self._rows)} requests are unfinished: they would never be answered")
         self._submit, self._abort = [], []
         self.supervisor.sleep()
 
     def submit(self, request: GenerationRequest) -> None:
-        """Raises ValueError for an unservable request, RuntimeError before the first push."""
+        """Queues a generation request. Raises ValueError for an unservable one, RuntimeError before the first push."""
         if not self.version:
             raise RuntimeError("no weights are loaded")
         if request.id in self._rows:
@@ -154,7 +154,8 @@ class VllmEngine:
         self._dispatch(row)
 
     def resume(self, request: int, forced: Sequence[int]) -> None:
-        """Raises ValueError if the request does not wait, or the tokens exhaust its budget."""
+        """Continues a waiting request after forced tokens. Raises ValueError if the request does not wait, or the
+        tokens exhaust its budget."""
         row = self._rows.get(request)
         if row is None or row.dispatch is not None:
             raise ValueError(f"request {request} does not wait")
@@ -165,7 +166,7 @@ class VllmEngine:
         self._dispatch(row)
 
     def finish(self, request: int) -> None:
-        """Also ends a running or queued request; ignores an unknown one."""
+        """Ends a request and frees its row, also if it is running or queued; ignores an unknown one."""
         row = self._rows.pop(request, None)
         if row is not None and row.dispatch is not None:
             del self._by_dispatch[row.dispatch]
@@ -175,7 +176,8 @@ class VllmEngine:
                 self._abort.append(row.dispatch)
 
     def withdraw(self, request: int) -> Turn:
-        """See `Engine`. Tokens sampled since the last step are lost, unless paused."""
+        """Withdraws an unfinished request and returns its sampled tokens; see `Engine`. Tokens sampled since the last
+        step are lost, unless paused."""
         if request not in self._rows:
             raise KeyError(request)
         turn = self.under_way(request)
@@ -183,7 +185,7 @@ class VllmEngine:
         return turn
 
     def pause(self) -> list[Turn]:
-        """See `WorksApart`."""
+        """Interrupts sampling and returns the turns that had ended; see `WorksApart`."""
         self._submit, self._abort = [], []
         if not self._by_dispatch:
             return []
@@ -208,12 +210,12 @@ class VllmEngine:
         return {number: len(row.known) for number, row in self._rows.items()}
 
     def preemptions(self) -> int:
-        """See `Engine`; a dead process counts as last reported."""
+        """Returns vLLM's preemptions since the engine was created; a dead process counts as last reported."""
         return self.supervisor.preemptions()
 
     def step(self) -> list[Turn]:
-        """Takes at least one decoding step. Raises ModelError for non-finite probabilities, InfrastructureError if no
-        process stays alive."""
+        """Takes at least one decoding step and returns the turns that ended. Raises ModelError for non-finite
+        probabilities, InfrastructureError if no process stays alive."""
         turns: list[Turn] = []
         if not self._begun and not self._by_dispatch:
             return turns
@@ -229,7 +231,7 @@ class VllmEngine:
         return turns
 
     def begin_step(self) -> None:
-        """See `WorksApart`."""
+        """Requests a decoding step from vLLM without waiting; see `WorksApart`."""
         if self._begun or not self._by_dispatch:
             return
         self._begun = True
@@ -239,7 +241,8 @@ class VllmEngine:
             self._begun = fault
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float = 1.0) -> list[tuple[float, ...]]:
-        """See `Engine`. Raises InfrastructureError if no process stays alive."""
+        """Returns log-probabilities of conversations' tokens under the current weights; see `Engine`. Raises
+        InfrastructureError if no process stays alive."""
         if not self.version:
             raise RuntimeError("no weights are loaded")
         for ids in conversations:
@@ -254,7 +257,7 @@ class VllmEngine:
         return scores
 
     def close(self) -> None:
-        """Ends the process and removes its files. Closing again does nothing."""
+        """Ends the vLLM process and removes its files. Closing again does nothing."""
         self.supervisor.close()
         self._rows, self._by_dispatch = {}, {}
         self._submit, self._abort, self._begun = [], [], False
@@ -266,7 +269,7 @@ class VllmEngine:
         return self.supervisor.answer("step") if begun else self.supervisor.ask("step", **self._changes())
 
     def _changes(self) -> dict[str, list[Any]]:
-        """Returns and clears the pending submissions and aborts for vLLM."""
+        """Returns and clears the submissions and aborts to send to vLLM."""
         changes: dict[str, list[Any]] = {"submit": self._submit, "abort": self._abort}
         self._submit, self._abort = [], []
         return changes
@@ -292,7 +295,7 @@ class VllmEngine:
             self._dispatch(row)
 
     def _dispatch(self, row: _Row) -> None:
-        """Requests the rest of the row's conversation, with its tokens so far as the prompt."""
+        """Requests from vLLM the rest of the row's turn, with the conversation's tokens so far as the prompt."""
         request, known = row.request, row.known
         left = request.max_tokens - len(known)
         asked = self.supervisor.request(known, request.stops, left, request.temperature, request.seed)
@@ -301,8 +304,8 @@ class VllmEngine:
         self._submit.append(asked)
 
     def _taken(self, reports: Sequence[dict[str, Any]]) -> list[Turn]:
-        """Records reports and returns finished turns. If the engine contradicts itself, drops its tokens of unfinished
-        turns, which another process samples again."""
+        """Records vLLM's reports of sampled tokens and returns finished turns. If the engine contradicts itself, drops
+        its tokens of unfinished turns, which another process samples again."""
         turns: list[Turn] = []
         try:
             for report in reports:
@@ -315,7 +318,8 @@ class VllmEngine:
         return turns
 
     def _take(self, report: dict[str, Any]) -> list[Turn]:
-        """Records a request's tokens; returns its turn if finished. Raises EngineFault for an impossible report."""
+        """Records the tokens that vLLM reports for a request; returns its turn if finished. Raises EngineFault for an
+        impossible report."""
         number = report["number"]
         if number not in self._by_dispatch:
             return []
@@ -368,7 +372,7 @@ def _opened(weights: ModelFiles | nn.Module, version: str) -> Any:
 
 
 def _portions(conversations: list[list[int]]) -> list[list[list[int]]]:
-    """Splits a list into parts of at most about `SCORE_TOKENS` tokens."""
+    """Splits conversations into parts of at most about `SCORE_TOKENS` tokens."""
     parts: list[list[list[int]]] = [[]]
     tokens = 0
     for ids in conversations:

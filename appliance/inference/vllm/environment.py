@@ -27,19 +27,19 @@ class VllmEnvironment:
 
 
 def tested_version(package: str) -> str:
-    """Returns the tested version of that package, from `pins.txt`."""
+    """Returns the version of that package that was tested, from `pins.txt`."""
     lines = (line.split()[-1] for line in PINS.read_text().splitlines() if line and not line.startswith("#"))
     return next(pin.partition("==")[2] for pin in lines if pin.startswith(f"{package}=="))
 
 
 def environment_folder() -> Path:
-    """Returns the environment's folder, beside this interpreter's environment."""
+    """Returns the folder of vLLM's Python environment, beside this interpreter's environment."""
     own = Path(sys.prefix)
     return own.with_name(f"{own.name}-vllm")
 
 
 def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
-    """Returns the environment, or None if missing or unfinished by the installer."""
+    """Returns vLLM's Python environment, or None if missing or unfinished by the installer."""
     folder = environment_folder() if folder is None else folder
     python = folder / "bin" / "python"
     if not python.exists() or ((folder / ".assay" / "made").exists() and not (folder / ".assay" / "finished").exists()):
@@ -53,7 +53,7 @@ def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
 
 
 def require_environment() -> VllmEnvironment:
-    """Returns the environment in its tested version, or raises ModelError with the build command."""
+    """Returns vLLM's Python environment in its tested version, or raises ModelError with the build command."""
     found = find_environment()
     if found is None:
         raise ModelError(
@@ -69,5 +69,5 @@ def require_environment() -> VllmEnvironment:
 
 
 def is_tested(found: VllmEnvironment) -> bool:
-    """True for the tested version; a suffix after + is the build variant."""
+    """True if the environment has the tested vLLM version; a suffix after + is the build variant."""
     return found.version.partition("+")[0] == tested_version(found.package)

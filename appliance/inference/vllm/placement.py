@@ -50,13 +50,13 @@ class VllmSettings(FrozenModel):
 
     @property
     def needs_gpu(self) -> bool:
-        """True if a setting requires a GPU."""
+        """True if a vLLM setting requires a GPU."""
         asked = bool(self.gpus) or self.tensor_parallel > 1 or self.memory_share is not None or self.sleep > 0
         return asked or self.graphs or self.transfer == "nccl"
 
     def torch_gpus(self, visible: str | None) -> tuple[int, ...]:
-        """Returns `gpus` as torch's numbers under this CUDA_VISIBLE_DEVICES; None: not set. Raises ModelError for a GPU
-        that it does not list by number."""
+        """Returns the GPUs of the vLLM settings as torch's numbers under this CUDA_VISIBLE_DEVICES; None: not set.
+        Raises ModelError for a GPU that it does not list by number."""
         shown = [] if visible is None else [word.strip() for word in visible.split(",")]
         for number in self.gpus if visible is not None else ():
             if str(number) not in shown:
@@ -80,7 +80,7 @@ class VllmSettings(FrozenModel):
 
     @property
     def chosen(self) -> tuple[str, ...]:
-        """Lists the non-default settings as `vllm.key = value`."""
+        """Lists the non-default vLLM settings as `vllm.key = value`."""
         own = type(self).model_fields
         return tuple(f"vllm.{name} = {getattr(self, name)}" for name in own if getattr(self, name) != own[name].default)
 
@@ -91,8 +91,8 @@ class VllmSettings(FrozenModel):
         return f"{', '.join(self.chosen)} has no effect: model.engine is {engine}"
 
     def require(self, environment: VllmEnvironment, gpus: int | None = None, visible: str | None = None) -> None:
-        """Raises ModelError if a machine with `gpus` GPUs under this CUDA_VISIBLE_DEVICES (by default this one) does
-        not support the settings."""
+        """Raises ModelError if a machine does not support the vLLM settings: by default this one, else one with `gpus`
+        GPUs under this CUDA_VISIBLE_DEVICES."""
         if gpus is None:
             gpus, visible = count_gpus(), os.environ.get(VISIBLE)
         shown = len(shown_gpus(visible, gpus))
@@ -111,7 +111,7 @@ class VllmSettings(FrozenModel):
             )
 
     def require_gpus(self, shown: int, visible: str | None) -> None:
-        """Raises ModelError if `gpus` or `tensor_parallel` exceed the `shown` GPUs under this CUDA_VISIBLE_DEVICES."""
+        """Raises ModelError if the vLLM settings need more than the `shown` GPUs under this CUDA_VISIBLE_DEVICES."""
         for number, place in zip(self.gpus, self.torch_gpus(visible), strict=True):
             if place >= shown:
                 raise ModelError(

@@ -50,23 +50,24 @@ class EngineProcess(Protocol):
 
     @property
     def pid(self) -> int:
-        """Process id of the group leader."""
+        """Process id of the engine process, which leads its group."""
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """Sends a request and returns its answer. Raises EngineFault, ModelError for a permanent problem, and
-        DivergedError."""
+        """Sends a request to the engine process and returns its answer. Raises EngineFault, ModelError for a permanent
+        problem, and DivergedError."""
 
     def begin(self, kind: str, **message: Any) -> None:
-        """Sends a request without waiting. Raises EngineFault."""
+        """Sends a request to the engine process without waiting. Raises EngineFault."""
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to the begun request; nothing else may be requested before. Raises as `ask`."""
+        """Waits for the engine process's answer to the begun request; nothing else may be requested before. Raises as
+        `ask`."""
 
     def count_preemptions(self) -> int:
-        """Returns the requests preempted since the process started."""
+        """Returns the number of requests preempted since the engine process started."""
 
     def kill(self) -> None:
-        """Ends the process. Ending it again does nothing."""
+        """Ends the engine process. Ending it again does nothing."""
 
 
 class VllmProcess:
@@ -84,9 +85,9 @@ class VllmProcess:
         module: str = "appliance.inference.vllm.server.serve",
         paths: tuple[Path, ...] = (ROOT,),
     ) -> None:
-        """`settings` are those of `server.core.VllmCore`; `gpus` are its visible GPUs by `nvidia-smi` numbers, by
-        default ours. `network` is "shared" if a weight broadcast needs this machine's network. Raises ModelError for a
-        permanent problem, EngineFault."""
+        """Starts a vLLM process with one engine. `settings` are those of `server.core.VllmCore`; `gpus` are its visible
+        GPUs by `nvidia-smi` numbers, by default ours. `network` is "shared" if a weight broadcast needs this machine's
+        network. Raises ModelError for a permanent problem, EngineFault."""
         self.patience = patience
         self.folder = make_folder("assay-vllm-")
         """Folder of its log and caches; mode 0700."""
@@ -133,7 +134,7 @@ class VllmProcess:
         return self._pid
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """See `EngineProcess`."""
+        """Sends a request to the engine process and returns its answer; see `EngineProcess`."""
         self.begin(kind, **message)
         return self.answer()
 
@@ -157,8 +158,8 @@ class VllmProcess:
             raise EngineFault(f"the engine ended during {self._kind}: {error}{self._last_words()}") from error
 
     def count_preemptions(self) -> int:
-        """Returns the requests preempted since the start. Ignores failures and divergence, which the next real request
-        reports."""
+        """Returns the number of requests preempted since the process started. Ignores failures and divergence, which
+        the next real request reports."""
         with suppress(EngineFault, DivergedError):
             self.preempted = int(self.ask("figures")["preemptions"])
         return self.preempted
@@ -191,7 +192,7 @@ class VllmProcess:
         return ""
 
     def kill(self) -> None:
-        """Kills the group, waits for it, and removes its files. Ending it again does nothing."""
+        """Kills the engine's process group, waits for it, and removes its files. Ending it again does nothing."""
         self._socket.close()
         if self._process.returncode is None:
             with suppress(ProcessLookupError, PermissionError):
@@ -201,7 +202,7 @@ class VllmProcess:
 
 
 def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Returns an engine's answer, or raises its error as `VllmProcess.ask`."""
+    """Returns the answer of an engine process, or raises its error as `VllmProcess.ask`."""
     if "error" not in answer:
         return answer
     said = str(answer["error"])
@@ -218,7 +219,7 @@ def answered(kind: str, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def _variables(folder: Path, home: Path, threads: int | None, gpus: tuple[int, ...]) -> dict[str, str]:
-    """Environment variables of the process: only those a library needs."""
+    """Environment variables of a vLLM process: only those a library needs."""
     kept = home / "cache"  # vLLM's class registry: rebuilding it takes another process and 10 s
     known = {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("NCCL_")}
     return known | {

@@ -42,7 +42,7 @@ class Reference:
 
 @torch.no_grad()
 def reference(model: Any, slots: int) -> Reference:
-    """Runs a transformers model on the prompts, which depend only on the vocabulary's size."""
+    """Computes the trainer's log-probabilities of fixed prompts, which depend only on the vocabulary's size."""
     vocabulary = model.get_input_embeddings().weight.shape[0]
     length = min(LENGTH, slots - 1)
     # A fixed sequence (a linear congruence) that covers much of any vocabulary.
@@ -66,8 +66,9 @@ def compare_scores(
     before: Sequence[tuple[Reference, torch.Tensor]],
     tolerance: float,
 ) -> tuple[float, torch.Tensor]:
-    """Returns the largest difference, and the engine's scores as a tensor. Raises EngineFault. `before` has the
-    trainer's and this engine's values for other weights: the previous ones, and those below an adapter."""
+    """Compares an engine's log-probabilities of fixed prompts with the trainer's; returns the largest difference, and
+    the engine's scores as a tensor. Raises EngineFault. `before` has the trainer's and this engine's values for other
+    weights: the previous ones, and those below an adapter."""
     if [len(row) for row in scores] != [len(row) for row in now.scores]:
         raise EngineFault("the engine scored other tokens than requested")
     given = torch.tensor(scores)
@@ -84,7 +85,8 @@ def compare_scores(
 
 
 def compare_sampled(now: Reference, drawn: Sequence[float], tolerance: float) -> float:
-    """Compares log-probabilities of greedily sampled tokens after cached prompts. Raises EngineFault."""
+    """Compares log-probabilities of tokens that an engine sampled greedily after cached prompts with the trainer's;
+    returns the largest difference. Raises EngineFault."""
     worst = _worst(torch.tensor(drawn) - now.best)
     if not worst <= tolerance:
         raise EngineFault(

@@ -13,7 +13,8 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 
 
 def cache_bytes(config: str, rows: int, slots: int) -> int:
-    """Returns the KV cache bytes for full rows in float32, at most `CACHE_BYTES` unless two conversations need more."""
+    """Returns the KV cache bytes of an engine with `rows` full rows in float32. They are at most `CACHE_BYTES`, unless
+    two conversations need more."""
     known = json.loads(config)
     heads = known.get("num_key_value_heads") or known.get("num_attention_heads") or 1
     width = known.get("head_dim") or known.get("hidden_size", 1) // (known.get("num_attention_heads") or 1)
@@ -23,7 +24,7 @@ def cache_bytes(config: str, rows: int, slots: int) -> int:
 
 
 def rank_of(files: ModelFiles) -> int:
-    """Returns vLLM's maximum rank setting for this adapter. Raises ModelError."""
+    """Returns the smallest of vLLM's maximum LoRA ranks that allows this adapter. Raises ModelError."""
     header = files.get(ADAPTER, b"")[: 1 << 20]
     if b"lm_head" in header or b"embed_tokens" in header:
         raise ModelError(

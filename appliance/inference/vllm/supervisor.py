@@ -50,7 +50,7 @@ Start = Callable[[dict[str, Any]], EngineProcess]
 
 @dataclass(frozen=True)
 class _Base:
-    """Pushed whole model."""
+    """Whole model that was pushed to the engine."""
 
     version: str
     weights: OfferedWeights
@@ -60,7 +60,7 @@ class _Base:
 
 @dataclass(frozen=True)
 class _Adapter:
-    """Pushed LoRA adapter of the base."""
+    """LoRA adapter of the base that was pushed to the engine."""
 
     name: str
     """Name in vLLM: new for each push, since vLLM caches keys and weights by name."""
@@ -73,7 +73,7 @@ class _Adapter:
 
 
 class VllmSupervisor:
-    """Owner of the process. Not thread-safe."""
+    """Owner of an engine process: starts it, pushes and proves its weights, and replaces it. Not thread-safe."""
 
     def __init__(self, rows: int, slots: int, start: Start, *, dtype: str, gpu: bool, settings: VllmSettings) -> None:
         self._rows, self._slots, self._start = rows, slots, start
@@ -98,7 +98,7 @@ class VllmSupervisor:
 
     @property
     def version(self) -> str:
-        """Version that answers new requests; empty before the first push, and while asleep."""
+        """Weight version that answers new requests; empty before the first push, and while asleep."""
         if self._asleep:
             return ""
         if self._adapters:
@@ -112,28 +112,28 @@ class VllmSupervisor:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the current group leader."""
+        """Process id of the current engine process, which leads its group."""
         return self._process.pid if self._process else None
 
     @property
     def cache(self) -> tuple[int | None, int]:
-        """KV cache tokens, None without a process, and the block size."""
+        """Size of the KV cache in tokens, None without a process, and its block size."""
         return (self._process.cache_tokens, self._process.block) if self._process else (None, 1)
 
     def preemptions(self) -> int:
-        """Preemptions of all its processes; a failed one counts as last reported."""
+        """Number of preemptions in all its engine processes; a failed one counts as last reported."""
         return self._preempted + (self._process.count_preemptions() if self._process else 0)
 
     def push(self, model: Any, version: str) -> PushProof:
-        """Pushes a transformers model's weights and proves them. With an adapter, frozen weights are sent only if not
-        already there. Raises ModelError, InfrastructureError."""
+        """Pushes a transformers model's weights to the engine and proves them. With an adapter, frozen weights are sent
+        only if not already there. Raises ModelError, InfrastructureError."""
         with SharedWeights(model) as weights:
             under_way = self.begin_push(weights, version)
             under_way.hand_over()
             return under_way.proved()
 
     def begin_push(self, weights: SharedWeights, version: str) -> PushUnderWay:
-        """Prepares a push: everything that needs the model or starts a process. Raises as `push`."""
+        """Prepares a push of weights: everything that needs the model or starts a process. Raises as `push`."""
         if not version:
             raise ValueError("weights need a version")
         expected = self._expected(weights, version)
@@ -186,7 +186,7 @@ class VllmSupervisor:
             remove_folder(self._adapters.pop(name).folder)
 
     def _set_base(self, shared: SharedWeights, version: str, expected: proof.Reference) -> None:
-        """Sets the weights of this model as those that the next engine gets."""
+        """Offers the weights of this model to the engine and its replacements, instead of the previous ones."""
         model: Any = shared.model
         own = self._settings
         way, device = own.transfer, own.offering_device(os.environ.get(VISIBLE)) if self._gpu else "cpu"
@@ -205,17 +205,18 @@ class VllmSupervisor:
         self.vocabulary = model.get_input_embeddings().weight.shape[0]
 
     def ask(self, kind: str, **message: Any) -> dict[str, Any]:
-        """Calls the proved engine. Raises EngineFault, after which the caller must `replace` it, and ModelError."""
+        """Sends a request to the proved engine and returns its answer. Raises EngineFault, after which the caller must
+        `replace` it, and ModelError."""
         return self._answered(kind, lambda process: process.ask(kind, **message))
 
     def begin(self, kind: str, **message: Any) -> None:
-        """Sends a request without waiting; `answer` must follow, with this kind. Raises EngineFault."""
+        """Sends a request to the engine without waiting; `answer` must follow, with this kind. Raises EngineFault."""
         if self._process is None:
             raise EngineFault("the engine is not running")
         self._process.begin(kind, **message)
 
     def answer(self, kind: str) -> dict[str, Any]:
-        """Returns the answer to the begun request. Raises as `ask`."""
+        """Waits for the engine's answer to the begun request. Raises as `ask`."""
         return self._answered(kind, lambda process: process.answer())
 
     def _answered(self, kind: str, ask: Callable[[EngineProcess], dict[str, Any]]) -> dict[str, Any]:
@@ -231,7 +232,7 @@ class VllmSupervisor:
         return answer
 
     def replace(self, fault: EngineFault) -> None:
-        """Quarantines the engine, and gives its weights to another. Raises InfrastructureError."""
+        """Quarantines the failed engine, and gives its weights to another. Raises InfrastructureError."""
         try:
             self._quarantine(fault)
             self.prove_some_engine()
@@ -240,13 +241,13 @@ class VllmSupervisor:
             raise
 
     def succeeded(self) -> None:
-        """Resets the failure count after a success."""
+        """Resets the count of engine failures after a success."""
         self._failures = 0
 
     def request(
         self, ids: Sequence[int], stops: Sequence[int], tokens: int, temperature: float, seed: int
     ) -> dict[str, Any]:
-        """Returns a new numbered request for the newest version; its salt isolates other versions' keys."""
+        """Builds a numbered sampling request for the newest weights; its salt isolates other versions' keys."""
         self._numbers += 1
         return {
             "number": self._numbers,
@@ -268,7 +269,7 @@ class VllmSupervisor:
             )
 
     def close(self) -> None:
-        """Ends the process and removes all files. Closing again does nothing."""
+        """Ends the engine process and removes all files. Closing again does nothing."""
         self._stop()
         self._forget_adapters()
         if self._base is not None:
@@ -280,7 +281,8 @@ class VllmSupervisor:
         return next(reversed(self._adapters.values()))
 
     def _expected(self, shared: SharedWeights, version: str, of: str = "all") -> proof.Reference:
-        """Returns the trainer's reference; `of` names the active part of the model."""
+        """Returns the trainer's log-probabilities, which the engine must match; `of` names the active part of the
+        model. Raises ModelError for too few positions or non-finite probabilities."""
         model: Any = shared.model
         positions = getattr(model.config, "max_position_embeddings", None)
         if positions is not None and positions < self._slots:
@@ -294,13 +296,13 @@ class VllmSupervisor:
         return expected
 
     def prove_some_engine(self) -> None:
-        """Proves the current engine, or a new one, with the current weights."""
+        """Loads the current weights into the engine and proves them; replaces an engine that fails."""
         self._start_some_engine()
         while not self._hand_over():
             self._start_some_engine()
 
     def _start_some_engine(self) -> None:
-        """Ensures a process. It dies with the thread that started it."""
+        """Ensures that an engine process runs. It dies with the thread that started it."""
         while True:
             base = self._base
             assert base is not None
@@ -311,7 +313,7 @@ class VllmSupervisor:
                 self._quarantine(fault)
 
     def _hand_over(self, take: Callable[[], None] | None = None) -> bool:
-        """Loads and proves the current weights; False if the engine was quarantined."""
+        """Loads the current weights into the engine and proves them; False if the engine was quarantined."""
         try:
             (take or self._take_all)()
         except EngineFault as fault:
@@ -332,13 +334,13 @@ class VllmSupervisor:
                 remove_folder(self._adapters.pop(name).folder)
 
     def _take_beside(self, new: _Adapter, drop: Sequence[str]) -> None:
-        """Loads an adapter beside the engine's frozen weights."""
+        """Loads a LoRA adapter beside the engine's frozen weights."""
         self._adapt(new, drop)
         for name in drop:
             remove_folder(self._adapters.pop(name).folder)
 
     def _load(self, base: _Base) -> None:
-        """Loads a whole model and proves it. Raises EngineFault."""
+        """Loads a whole model into the engine and proves it. Raises EngineFault."""
         self._new_salt(base.version)
         weights = base.weights
         with _handing_over(weights.offer.taken(self._settings.tensor_parallel)) as told:
@@ -354,7 +356,7 @@ class VllmSupervisor:
         self._prove(base.reference, "")
 
     def _adapt(self, new: _Adapter, drop: Sequence[str]) -> None:
-        """Loads an adapter and proves it. Raises EngineFault."""
+        """Loads a LoRA adapter into the engine and proves it. Raises EngineFault."""
         self._new_salt(new.version)
         found = self.ask("adapt", name=new.name, path=str(new.folder), drop=list(drop))
         if found.get("digest") != new.digest:
@@ -364,7 +366,8 @@ class VllmSupervisor:
         self._prove(new.reference, new.name)
 
     def _prove(self, wanted: proof.Reference, adapter: str) -> None:
-        """Compares the engine with the trainer, and both with the last push and the weights below an adapter."""
+        """Compares the engine's log-probabilities with the trainer's, and both with the last push and the weights below
+        an adapter. Raises EngineFault."""
         tolerance = max(proof.TOLERANCE[self._dtype], proof.TOLERANCE[wanted.dtype])
         given = self.ask("score", conversations=wanted.prompts, temperature=1.0, adapter=adapter)["scores"]
         worst, seen = proof.compare_scores(wanted, given, list(self._seen.values()), tolerance)
@@ -377,7 +380,7 @@ class VllmSupervisor:
         self._seen, self.worst_difference = {**base, adapter: (wanted, seen)}, worst
 
     def _sample_behind(self, prompts: Sequence[tuple[int, ...]], adapter: str) -> list[tuple[float, int]]:
-        """Returns, per prompt, the log-probability of the likeliest next token and the cached tokens."""
+        """Samples one greedy token after each prompt; returns its log-probability and the prompt's cached tokens."""
         asked = [self.request(prompt, (), 1, 0.0, 0) | {"adapter": adapter} for prompt in prompts]
         reports = {report["number"]: report for report in self.ask("probe", submit=asked)["reports"]}
         found = []
@@ -390,12 +393,12 @@ class VllmSupervisor:
         return found
 
     def _new_salt(self, version: str) -> None:
-        """Sets a new salt, so that a repeated push is another version to the cache."""
+        """Sets a new salt for the prefix cache, so that a repeated push is another version to it."""
         self._pushes += 1
         self._salt = f"{version} {self._pushes}"
 
     def _ready_process(self, shape: tuple[str, int]) -> None:
-        """Starts a process for this shape (config.json, adapter rank) unless it runs."""
+        """Starts an engine process for this shape (config.json, adapter rank) unless it runs."""
         if self._process is not None and self._shape == shape:
             return
         self._stop()
@@ -419,7 +422,7 @@ class VllmSupervisor:
         self._shape = shape
 
     def _quarantine(self, fault: EngineFault) -> None:
-        """Quarantines the engine for good. Raises InfrastructureError after too many failures."""
+        """Ends the failed engine for good. Raises InfrastructureError after too many failures."""
         self.quarantined.append(str(fault))
         log.warning("engine %s is quarantined: %s", self.pid, fault)
         self._stop()

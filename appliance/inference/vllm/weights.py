@@ -32,7 +32,7 @@ class OfferedWeights:
     holders: int = 1
 
     def held(self) -> Self:
-        """Adds a holder."""
+        """Adds a holder of the weight offer, and returns the offer."""
         self.holders += 1
         return self
 
@@ -45,8 +45,9 @@ class OfferedWeights:
 def offer_weights(
     model: nn.Module, way: str = "file", *, shared: Path = SHARED_MEMORY, device: str = "cpu"
 ) -> OfferedWeights:
-    """Offers all weights except an adapter's, by one of the `transfers`; `device` is used by those that need one.
-    Raises OSError if there is no space, ModelError for a data type that this transfer does not support."""
+    """Offers a model's weights except an adapter's to engine processes, by one of the `transfers`; `device` is used by
+    those that need one. Raises OSError without space, ModelError for a data type that this transfer does not support.
+    """
     tensors: dict[str, torch.Tensor] = {}
     aliases: dict[str, str] = {}
     seen: dict[tuple[object, ...], str] = {}
@@ -67,7 +68,7 @@ def offer_weights(
 
 
 def write_files(files: ModelFiles, shared: Path = SHARED_MEMORY) -> Path:
-    """Writes small files, such as an adapter's, to a new folder and returns it. Raises OSError if there is no space."""
+    """Writes small files, such as an adapter's, to a new private folder; returns it. Raises OSError without space."""
     folder = private_folder(sum(map(len, files.values())), shared)
     try:
         for name, content in files.items():

@@ -49,7 +49,7 @@ class CollapseRecipe(FiniteRecord):
 
 
 class CollapseWatch(FrozenModel):
-    """Recent figures and their reference values. JSON only: saved in each checkpoint."""
+    """Recent training figures and their reference values, to detect a collapse. JSON only: saved in each checkpoint."""
 
     last_step: int = -1
     recent: tuple[dict[str, float], ...] = ()
@@ -60,7 +60,7 @@ class CollapseWatch(FrozenModel):
     """Description of the collapse; empty without one."""
 
     def observe(self, step: int, figures: Mapping[str, float], recipe: CollapseRecipe) -> CollapseWatch:
-        """Returns the state after one more step's figures (`FIGURES`)."""
+        """Returns the state of collapse detection after one more training step's figures (`FIGURES`)."""
         if step <= self.last_step or self.seen:
             return self
         odd = [name for name in FIGURES if not math.isfinite(figures.get(name, 0.0))]
@@ -85,11 +85,12 @@ class CollapseWatch(FrozenModel):
         )
 
     def diverged(self, step: int, reason: str) -> CollapseWatch:
-        """Returns the state after a step that failed to train."""
+        """Returns the state of collapse detection after a step that failed to train, for this reason."""
         return self.model_copy(update={"last_step": step, "seen": self.seen or f"step {step}: {reason}"})
 
     def advice(self, good: int) -> Advice:
-        """Returns advice to continue or stop; `good` is the step of the last good checkpoint."""
+        """Returns the advice to continue training, or after a collapse to return to `good`, the last good checkpoint's
+        step."""
         if not self.seen:
             return Advice(action="continue", step=good, reason="")
         return Advice(action="stop_and_return_to", step=good, reason=f"a collapse, {self.seen}")
@@ -101,7 +102,8 @@ def _mean(recent: tuple[dict[str, float], ...], name: str) -> float:
 
 
 def _collapse(means: Mapping[str, float], first: Mapping[str, float], best: float, recipe: CollapseRecipe) -> str:
-    """Returns the collapse with its figures; empty without one."""
+    """Describes the collapse that a training's recent mean figures show, compared with the first and the best; empty
+    without one."""
     over = f"over {recipe.window} steps"
     if REWARD in means and best >= 0.1 and means[REWARD] < recipe.reward_share * best:
         return f"reward {means[REWARD]:.3f} {over}, {best:.3f} at its best"

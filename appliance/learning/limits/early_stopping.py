@@ -54,8 +54,8 @@ class EarlyStopping(FrozenModel):
     """Description of the newest observation."""
 
     def observe(self, step: int, success: float) -> tuple[EarlyStopping, Advice]:
-        """Returns the state after an observation (success in [0, 1] at `step`), and the advice. A step not after the
-        last one is a replay and ignored. Raises ValueError if success is not a share."""
+        """Returns the early-stopping state after a validation (success in [0, 1] at `step`), and the advice. Ignores a
+        step not after the last one: it is a replay. Raises ValueError if success is not a share."""
         if not 0.0 <= success <= 1.0:
             raise ValueError(f"success is a share of items, not {success}")
         if step <= self.last_step:
@@ -75,20 +75,21 @@ class EarlyStopping(FrozenModel):
         return after, after.advice(reason)
 
     def success_at(self, step: int) -> float:
-        """Returns the success observed at the best step, or else the newest."""
+        """Returns the validation success at the best step if `step` is that step, else the newest."""
         return self.best_success if step == self.best_step else self.last_success
 
     def _standard_error(self, success: float) -> float:
-        """Returns the standard error of the difference from the best success, if both had the same mean."""
+        """Returns the standard error of a validation success's difference from the best, if both had the same mean."""
         pooled = (self.best_success + success) / 2
         return math.sqrt(2 * pooled * (1 - pooled) / self.items)
 
     def advice(self, reason: str) -> Advice:
-        """Returns the advice for the current state. A stop is permanent."""
+        """Returns early stopping's advice to continue, or to stop and return to the best step, with this reason. A stop
+        is permanent."""
         action: Literal["continue", "stop_and_return_to"] = "stop_and_return_to" if self.stopped else "continue"
         return Advice(action=action, step=self.best_step, reason=reason)
 
 
 def _reaches(fall: float, line: float) -> bool:
-    """Compares shares of items with a tolerance, since their differences are inexact in binary."""
+    """True if a drop of success reaches a limit, with a tolerance: differences of shares are inexact in binary."""
     return fall > line or math.isclose(fall, line, abs_tol=1e-9)

@@ -47,8 +47,8 @@ class StragglerLimits(FrozenModel):
     """Taskset, step, and the completion tokens that most of its rollouts stayed within; in recording order."""
 
     def of_step(self, step: int, recipe: StragglerRecipe, staleness: int = 0) -> dict[str, int]:
-        """Returns completion token limits by taskset for this step; unlimited tasksets are absent. The last `staleness`
-        steps may be unknown when it begins, and are ignored."""
+        """Returns the completion token limit of each taskset's rollouts for this step; unlimited tasksets are absent.
+        The last `staleness` steps may be unknown when it begins, and are ignored."""
         limits = {}
         for taskset in {name for name, _, _ in self.lengths}:
             known = [most for name, earlier, most in self.lengths if name == taskset and earlier < step - staleness]
@@ -59,7 +59,8 @@ class StragglerLimits(FrozenModel):
     def after(
         self, step: int, lengths: Mapping[str, Sequence[int]], recipe: StragglerRecipe, staleness: int = 0
     ) -> StragglerLimits:
-        """Returns the limits after a recorded step; `lengths` are its completion tokens by taskset."""
+        """Returns the completion token limits after a recorded step; `lengths` are its rollouts' completion tokens by
+        taskset."""
         if not recipe.past:
             return self
         known = list(self.lengths)

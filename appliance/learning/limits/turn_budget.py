@@ -31,7 +31,7 @@ class TurnRecipe(FiniteRecord):
     """Maximum steps between increases; 0: increase on success only."""
 
     def begun(self, most: int) -> TurnBudget | None:
-        """Returns the first step's budget; None if only the agent's limit `most` applies."""
+        """Returns the first step's budget of tool calls per rollout; None if only the agent's limit `most` applies."""
         return TurnBudget(calls=min(self.first, most)) if self.first and most else None
 
 
@@ -44,13 +44,14 @@ class TurnBudget(FrozenModel):
 
     @property
     def success(self) -> float | None:
-        """Mean pass rate over levels, so that frequent levels count no more; None with too few observations."""
+        """Mean pass rate over difficulty levels, each with equal weight; None with too few observations."""
         known = [one.at(self.seen.step) for one in self.seen.counts.values()]
         rates = [passed / (passed + failed) for passed, failed in known if passed + failed >= ENOUGH]
         return sum(rates) / len(rates) if rates else None
 
     def after(self, seen: Iterable[Seen], recipe: TurnRecipe, most: int) -> TurnBudget:
-        """Returns the budget after an observed step; `most` is the agent's limit."""
+        """Returns the budget of tool calls after an observed step: larger after enough success or steps, up to the
+        agent's limit `most`."""
         if self.calls >= most:
             return self
         now = self.model_copy(update={"seen": self.seen.after(seen)})

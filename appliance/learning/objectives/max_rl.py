@@ -11,7 +11,7 @@ from appliance.learning.objectives.objective import Objective, all_tokens
 
 
 def over_mean(mean: float, spread: float, turns: int) -> float:
-    """Returns the mean reward as divisor. Raises ValueError unless it is above 0."""
+    """Returns the mean reward as divisor of a group's advantages. Raises ValueError unless it is above 0."""
     if mean <= 0:
         raise ValueError(f"max_rl divides by the mean reward, which is {mean}: rewards must not be negative")
     return mean

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Graded:
-    """Input of an objective for one kept rollout."""
+    """Reward and turns of one kept rollout: an objective's input."""
 
     reward: float
     turns: int = 1
@@ -27,7 +27,7 @@ class Graded:
 
 @dataclass(frozen=True)
 class TokenLosses:
-    """Losses of a batch. All tensors are [B, T-1], 0 or False where the mask is off."""
+    """Token losses of a batch. All tensors are [B, T-1], 0 or False where the mask is off."""
 
     losses: Tensor
     """Token losses with gradient; their minibatch sum is divided by the denominator."""
@@ -69,7 +69,7 @@ class Objective:
     from the sampler; those or the trainer's own before the step; or no ratio."""
 
     def advantages(self, kept: Sequence[Graded]) -> tuple[float, ...]:
-        """Returns the advantages of a group without branches. Raises ValueError as `credit`."""
+        """Returns the advantage of each rollout of a group without branches. Raises ValueError as `credit`."""
         return tuple(one.leaves[0] for one in self.credit([(each,) for each in kept]))
 
     def credit(self, attempts: Sequence[Sequence[Graded]]) -> tuple[Credit, ...]:
@@ -107,17 +107,19 @@ class Objective:
 
 
 def centred(mean: float, spread: float, turns: int) -> float:
-    """Returns the divisor 1: the advantage is r - mean."""
+    """Returns 1 as divisor of a group's advantages: each is reward - mean."""
     return 1.0
 
 
 def standardised(mean: float, spread: float, turns: int) -> float:
-    """Returns the population standard deviation as divisor (GRPO, 2402.03300, section 4.1.2)."""
+    """Returns the rewards' population standard deviation as divisor of a group's advantages (GRPO, 2402.03300, section
+    4.1.2)."""
     return spread
 
 
 def _spread(differences: Sequence[Sequence[float]]) -> float:
-    """Returns the root mean square of differences, averaged per attempt; positive if any differs."""
+    """Returns the root mean square of the rewards' differences from the mean, averaged per attempt; positive if any
+    differs."""
     # Scaled by the largest first: the square of 1e-200 would be 0.
     largest = max(abs(one) for leaves in differences for one in leaves)
     squares = [math.fsum((one / largest) ** 2 for one in leaves) / len(leaves) for leaves in differences]
@@ -125,7 +127,8 @@ def _spread(differences: Sequence[Sequence[float]]) -> float:
 
 
 def token_ratios(logprobs: Tensor, sampled: Tensor, mask: Tensor) -> Tensor:
-    """Returns p_trainer / p_sampler per token; exactly 1, without gradient, where the mask is off."""
+    """Returns the importance ratio p_trainer / p_sampler of each token; exactly 1, without gradient, where the mask is
+    off."""
     # Masked before exp: a recorded 0 against a real log-probability could overflow, and inf * 0 is NaN.
     return (logprobs - sampled).masked_fill(~mask, 0.0).exp()
 
@@ -136,7 +139,8 @@ def trained_lengths(mask: Tensor) -> Tensor:
 
 
 def clipped_losses(ratios: Tensor, advantages: Tensor, mask: Tensor, clip: tuple[float, float]) -> TokenLosses:
-    """Returns -min(ratio * A, clip(ratio) * A) for each token, with the ratio clipped to [1 - low, 1 + high]."""
+    """Returns the clipped policy loss of each token: -min(ratio * A, clip(ratio) * A), with the ratio clipped to [1 -
+    low, 1 + high]."""
     low, high = clip
     bounded = ratios.clamp(1.0 - low, 1.0 + high)
     gain = (ratios * advantages).minimum(bounded * advantages).masked_fill(~mask, 0.0)
@@ -145,10 +149,10 @@ def clipped_losses(ratios: Tensor, advantages: Tensor, mask: Tensor, clip: tuple
 
 
 def all_tokens(tokens: int, answers: float, most: int) -> float:
-    """Returns the denominator for equal token weights: the trained tokens."""
+    """Returns the denominator of a summed loss for equal token weights: the number of trained tokens."""
     return tokens
 
 
 def all_answers(tokens: int, answers: float, most: int) -> float:
-    """Returns the denominator for losses already divided by answer length: the answers."""
+    """Returns the denominator of a summed loss whose terms are already divided by answer length: the answers."""
     return answers

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def over_turns(mean: float, spread: float, turns: int) -> float:
-    """Returns the spread times the rollout's turns as divisor."""
+    """Returns the rewards' spread times the rollout's turns as divisor of its advantage."""
     return spread * max(1, turns)
 
 

@@ -36,7 +36,7 @@ class PlanningRecipe(FiniteRecord):
 
 
 def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, minibatches: int) -> str | None:
-    """Returns the reason that a mismatch correction is incompatible with an objective, or None."""
+    """Returns the reason that a sampler-trainer mismatch correction is incompatible with an objective, or None."""
     if recipe.anchor == "trainer" and objective.anchor == "sampler":
         return (
             f"{name} bounds the distance from the sampler: over the trainer's own log-probabilities its ratio is about "
@@ -57,7 +57,8 @@ def mismatch_refusal(recipe: MismatchRecipe, name: str, objective: Objective, mi
 
 
 def whole_distribution(name: str, value: float, off: float) -> None:
-    """Raises ValueError if training would sample from a truncated distribution."""
+    """Raises ValueError if a sampling setting is not at its `off` value: training must sample from the whole
+    distribution."""
     if value != off:
         raise ValueError(
             f"training samples from the whole distribution: with {name} = {value:g} the sampler's probabilities are "

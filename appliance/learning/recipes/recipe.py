@@ -37,7 +37,7 @@ class ProposerRecipe(Record):
     (2508.05004), `4p1p` 4p(1-p). A refused one earns 0."""
 
     def refusal(self, tasks: int, staleness: int) -> str | None:
-        """Returns the reason that a step of `tasks` tasks cannot have these proposals, or None."""
+        """Returns the reason that a step of `tasks` tasks cannot include the recipe's proposed tasks, or None."""
         if self.proposals > tasks:
             return f"{self.proposals} proposals are more than the {tasks} tasks of a step: lower proposer.proposals"
         if self.proposals and staleness:
@@ -55,11 +55,12 @@ class BranchingRecipe(FiniteRecord):
     """Maximum share of each task's rollouts, and so of their tokens, used for branches."""
 
     def places(self, rollouts: int) -> int:
-        """Returns a task's rollouts reserved for branches."""
+        """Returns the number of a task's rollouts reserved for branches."""
         return 0 if self.where == "nowhere" else int(self.share * rollouts)
 
     def refusal(self, rollouts: int, staleness: int = 0) -> str | None:
-        """Returns the reason that a task's rollouts cannot be divided this way, or None."""
+        """Returns the reason that a task's rollouts cannot be divided into attempts and branches by this recipe, or
+        None."""
         if self.where == "nowhere":
             return None
         if staleness:
@@ -78,7 +79,8 @@ class BranchingRecipe(FiniteRecord):
         return None
 
     def of_task(self, rollouts: int) -> Branching | None:
-        """Returns the branching rule of a task, or None. The attempts that may branch are fixed in advance."""
+        """Returns the rule by which a task's attempts branch, or None without branching. The attempts that may branch
+        are fixed in advance."""
         if self.where == "nowhere":
             return None
         first = self.places(rollouts) // self.continuations
@@ -209,7 +211,7 @@ class TrainingRecipe(FiniteRecord):
     stragglers: StragglerRecipe = StragglerRecipe()
 
     def require_learners(self, learners: int) -> None:
-        """Raises LearningError if the recipe does not support this number of learners."""
+        """Raises LearningError if the recipe does not support this number of learner processes."""
         if learners > 1 and self.optimizer == "adamw_8bit":
             raise LearningError(
                 f"recipe.training.optimizer is adamw_8bit with {learners} learners: bitsandbytes cannot update "

@@ -54,7 +54,7 @@ class TeacherRecipe(FiniteRecord):
 
 
 class Stage(Record):
-    """One stage with everything that decides its result."""
+    """One training stage with everything that decides its result."""
 
     name: str = Field(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._+-]*$")
     kind: StageKind
@@ -75,12 +75,12 @@ class Stage(Record):
 
     @property
     def steps(self) -> int:
-        """Maximum steps of the stage."""
+        """Maximum steps of the training stage."""
         return self.recipe.warm_start.steps if self.kind == "sft" else self.recipe.training.steps
 
 
 def refusal(stages: Sequence[Stage]) -> str:
-    """Returns the reason that these stages cannot follow each other; empty if they can."""
+    """Returns the reason that these training stages cannot follow each other; empty if they can."""
     if not 1 <= len(stages) <= MOST:
         return f"{len(stages)} stages; use 1 to {MOST}"
     names = [stage.name for stage in stages]

@@ -15,7 +15,7 @@ from policies.statistics.intervals import paired_difference, wilson
 
 @dataclass(frozen=True)
 class Share:
-    """Proportion with its interval."""
+    """Proportion with its confidence interval."""
 
     value: float
     low: float
@@ -44,12 +44,13 @@ class PairedComparison:
 
     @property
     def items(self) -> int:
-        """Items with a verdict for both."""
+        """Number of items with a verdict for both models."""
         return self.both + self.gained + self.lost + self.neither
 
 
 def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> PairedComparison:
-    """Compares two models. Raises ValueError unless both answered the same items once, and some item counts."""
+    """Compares candidate and champion by their verdicts on the same items. Raises ValueError unless both answered the
+    same items once, and some item counts."""
     ours, theirs = _by_task(candidate), _by_task(champion)
     if ours.keys() != theirs.keys():
         raise ValueError(f"{len(ours.keys() ^ theirs.keys())} items were answered by one model only")
@@ -76,14 +77,14 @@ def compare(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0
 
 
 def by_family(candidate: ModelResults, champion: ModelResults, *, alpha: float = 0.05) -> dict[str, PairedComparison]:
-    """Compares per family with a counted item, in alphabetical order."""
+    """Compares candidate and champion separately for each taskset with a counted item, in alphabetical order."""
     counted = _verdicts(candidate) & _verdicts(champion)
     families = sorted({item.family for item in candidate.items if item.task in counted})
     return {family: compare(_only(candidate, family), _only(champion, family), alpha=alpha) for family in families}
 
 
 def errors_in_correct(items: Iterable[ItemResult]) -> float:
-    """Returns failed tool calls / tool calls in passed items; 0 without calls."""
+    """Returns the share of failed tool calls among all tool calls in passed items; 0 without calls."""
     right = [item for item in items if item.passed]
     calls = sum(item.calls for item in right)
     return sum(item.failed_calls for item in right) / calls if calls else 0.0

@@ -22,7 +22,8 @@ from appliance.learning.recipes.loss import MismatchRecipe
 
 @dataclass(frozen=True)
 class Correction:
-    """Correction of a batch, all [B, T-1]; weights are 1, other fields False, where the mask is off."""
+    """Token weights that correct a batch for the sampler-trainer mismatch, all [B, T-1]; weights are 1, other fields
+    False, where the mask is off."""
 
     weights: Tensor
     """Factors on the token losses; without gradient."""
@@ -50,7 +51,8 @@ def corrected_losses(
     clip: tuple[float, float],
     recipe: MismatchRecipe,
 ) -> CorrectedLosses:
-    """Computes an objective's losses with the recipe's anchor and correction; shapes as in `Objective`."""
+    """Computes an objective's token losses with the recipe's anchor and its correction for the sampler-trainer
+    mismatch; shapes as in `Objective`."""
     anchor = logprobs.detach() if recipe.anchor == "trainer" else sampled
     made = objective.losses(logprobs, anchor, advantages, mask, clip)
     counted = recipe.anchor == "sampler" and objective.anchor != "none"
@@ -61,8 +63,8 @@ def corrected_losses(
 
 
 def correct(logprobs: Tensor, sampled: Tensor, mask: Tensor, recipe: MismatchRecipe, counted: bool) -> Correction:
-    """Returns token weights from trainer and sampler log-probabilities [B, T-1] under a bool mask [B, T-1]. A ratio
-    already `counted` by the objective is not applied again."""
+    """Returns token weights that correct for the sampler-trainer mismatch, from both log-probabilities [B, T-1] under a
+    bool mask [B, T-1]. A ratio already `counted` by the objective is not applied again."""
     ratios = token_ratios(logprobs.detach(), sampled, mask)
     ones, none = ratios.new_ones(ratios.shape), mask & False
     if recipe.rule == "truncate":

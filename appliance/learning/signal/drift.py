@@ -22,7 +22,8 @@ from policies.contract.evidence import DriftReport
 def drift_of(
     candidate: Sequence[Judged], champion: Sequence[Judged], *, kl_champion: float, kl_base: float
 ) -> DriftReport:
-    """Builds the drift report from both models' answers to the same questions, and the candidate's divergences."""
+    """Reports how far the candidate's answers drifted from the champion's on the same questions, with the candidate's
+    divergences."""
     ours, theirs = _whole(candidate), _whole(champion)
     return DriftReport(
         tokens=sum(one.trained_tokens for one in _written(candidate)),
@@ -38,8 +39,8 @@ def drift_of(
 
 
 def divergence(judged: Sequence[Judged], engine: Engine, temperature: float) -> float:
-    """Returns nats per token between the sampler of these rollouts and the engine's weights; 0 without tokens. Raises
-    LearningError if a rollout lacks log-probabilities."""
+    """Returns the KL divergence between the model that sampled these rollouts and the engine's weights, in nats per
+    token; 0 without tokens. Raises LearningError if a rollout lacks log-probabilities."""
     written = _written(judged)
     own: list[float] = []
     sampled: list[float] = []

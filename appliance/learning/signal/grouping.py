@@ -29,7 +29,7 @@ from verifiers.contract.verdict import Outcome as VerdictOutcome
 
 @dataclass(frozen=True)
 class Attempt:
-    """Attempt with its branches."""
+    """One attempt at a task: its own rollout and those that branched from it."""
 
     rollouts: tuple[Rollout, ...]
     """Rollouts, the attempt itself first, if it is left."""
@@ -38,7 +38,7 @@ class Attempt:
 
 
 def attempts_of(rollouts: Sequence[Rollout]) -> list[Attempt]:
-    """Returns the attempts of a group, ordered by their first rollout."""
+    """Groups a task's rollouts into attempts, each with its branches, ordered by their first rollout."""
     found: dict[str, list[int]] = {}
     for place, one in enumerate(rollouts):
         found.setdefault(one.branch_of or one.id, []).append(place)
@@ -67,7 +67,7 @@ def credited_attempts(
 
 
 def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> tuple[Group, ...]:
-    """Builds one group per task, in order of first occurrence."""
+    """Builds one training group per task, with the rollouts kept and their advantages, in order of first occurrence."""
     by_task: dict[str, list[Judged]] = {}
     for one in judged:
         by_task.setdefault(one.rollout.task, []).append(one)
@@ -75,7 +75,8 @@ def make_groups(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> 
 
 
 def make_group(judged: Sequence[Judged], recipe: TrainingRecipe, seed: int) -> Group:
-    """Builds the group of one task at one step. Raises ValueError for rollouts of several tasks, steps or cycles."""
+    """Builds the training group of one task at one step: the rollouts kept, and their advantages. Raises ValueError for
+    rollouts of several tasks, steps or cycles."""
     origins = {(one.rollout.cycle, one.rollout.step, one.rollout.task) for one in judged}
     if len(origins) != 1:
         raise ValueError(f"a group is made of one task at one step, not of {len(origins)}")
@@ -107,12 +108,12 @@ def enough(alive: int, sampled: int) -> bool:
 
 
 def is_masked(judged: Judged) -> bool:
-    """True for an infrastructure error, which says nothing about the policy model."""
+    """True if a rollout ended in an infrastructure error, which says nothing about the policy model."""
     return judged.rollout.ended is RolloutEnd.INFRA_ERROR or judged.verdict.outcome is VerdictOutcome.INFRA_ERROR
 
 
 def of_attempts(judged: Iterable[Judged]) -> list[Judged]:
-    """Drops branches, which start at hard points and would bias success rates."""
+    """Returns the rollouts that are not branches: these start at hard points and would bias success rates."""
     return [one for one in judged if one.rollout.branch_of is None]
 
 
@@ -124,7 +125,7 @@ def reward_of(judged: Judged, recipe: TrainingRecipe) -> float:
 
 
 def outcome(judged: Judged, reward: float) -> RolloutOutcome:
-    """Returns a selector's input for a judged rollout."""
+    """Summarises a judged rollout for choosing a group's rollouts: reward, calls, failed calls, answers and turns."""
     rollout = judged.rollout
     return RolloutOutcome(
         reward=reward,
@@ -143,7 +144,7 @@ def _choose(
     recipe: TrainingRecipe,
     rng: Random,
 ) -> tuple[list[int], str]:
-    """Returns selected indices into `attempts`, and the reason as a sentence."""
+    """Chooses the attempts of a group to train on; returns indices into `attempts`, and the reason as a sentence."""
     lost = sampled - len(alive)
     note = f"; {lost} of {sampled} masked after infrastructure failures" if lost else ""
     if not enough(len(alive), sampled) or len(attempts) < 2:
@@ -172,7 +173,8 @@ def _choose(
 def _parted(
     attempts: Sequence[Attempt], rewards: Sequence[float], keep: int, rng: Random, note: str
 ) -> tuple[list[int], str]:
-    """Selects among attempts of equal worth, preferring those whose branches differ."""
+    """Chooses `keep` attempts at random among attempts of equal reward, preferring those whose branches differ. Returns
+    their indices, and the reason as a sentence."""
     parted = [i for i, one in enumerate(attempts) if carry_signal([rewards[place] for place in one.places])]
     others = [i for i in range(len(attempts)) if i not in parted]
     chosen = [*rng.sample(parted, len(parted)), *rng.sample(others, len(others))][:keep]

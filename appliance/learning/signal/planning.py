@@ -48,7 +48,7 @@ Embed = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Plans:
-    """Strategic n-grams of a step, and their variety."""
+    """Strategic n-grams in a training step's solutions, and their variety."""
 
     grams: frozenset[Gram]
     entropy: float
@@ -56,14 +56,15 @@ class Plans:
 
 
 def find_plans(right: Sequence[Rollout], wrong: Sequence[Rollout], embed: Embed, rng: Random) -> Plans:
-    """Returns the strategic n-grams of a step's correct rollouts, and their entropy over all of its rollouts."""
+    """Returns the strategic n-grams of a training step's correct rollouts, and their entropy over all its rollouts."""
     solutions = _some(right, rng)
     grams = strategic_grams(solutions, embed)
     return Plans(grams, semantic_entropy([*solutions, *_some(wrong, rng)], grams))
 
 
 def strategic_grams(solutions: Sequence[Sequence[Gram]], embed: Embed) -> frozenset[Gram]:
-    """Returns the n-grams of the most frequent clusters; a solution is its sampled messages."""
+    """Returns the strategic n-grams of solutions: those in the most frequent clusters. A solution is its sampled
+    messages."""
     found = [{gram for message in solution for gram in _grams(message)} for solution in solutions]
     documents = Counter(gram for one in found for gram in one)
     candidates = sorted((gram for gram, count in documents.items() if count > 1), key=lambda g: (-documents[g], g))
@@ -74,14 +75,14 @@ def strategic_grams(solutions: Sequence[Sequence[Gram]], embed: Embed) -> frozen
 
 
 def semantic_entropy(solutions: Sequence[Sequence[Gram]], grams: Collection[Gram]) -> float:
-    """Returns the Shannon entropy, in nats, of the frequencies of `grams` in `solutions`."""
+    """Returns the Shannon entropy, in nats, of the frequencies of the strategic n-grams `grams` in `solutions`."""
     counts = Counter(g for solution in solutions for message in solution for g in _grams(message) if g in grams)
     whole = counts.total()
     return math.fsum(count / whole * math.log(whole / count) for count in counts.values())
 
 
 def credited(sample: Sample, grams: Collection[Gram], alpha: float) -> Sample:
-    """Adds `alpha` times its size to the advantage of each token of a strategic n-gram."""
+    """Returns the sample with the advantage of each token in a strategic n-gram raised by `alpha` times its size."""
     planned = planning_tokens(sample, grams)
     raised = zip(sample.advantages, planned, strict=True)
     return replace(sample, advantages=tuple(a + alpha * abs(a) if plans else a for a, plans in raised))
@@ -106,7 +107,8 @@ def _grams(message: Gram) -> Iterator[Gram]:
 
 
 def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
-    """Collects rollouts' sampled messages up to the token limit; a branch's shared tokens count for its parent."""
+    """Collects the sampled messages of rollouts in random order, up to a limit of tokens; a branch's shared tokens
+    count for its parent."""
     chosen: list[list[Gram]] = []
     left = MOST_TOKENS
     for rollout in rng.sample(rollouts, len(rollouts)):
@@ -119,7 +121,7 @@ def _some(rollouts: Sequence[Rollout], rng: Random) -> list[list[Gram]]:
 
 
 def _clusters(grams: Sequence[Gram], embed: Embed) -> list[set[Gram]]:
-    """Assigns each n-gram to the first near leader, or makes it a leader."""
+    """Clusters n-grams of similar meaning: each joins the first similar cluster leader, or becomes a leader."""
     if not grams:
         return []
     tokens = sorted({token for gram in grams for token in gram})

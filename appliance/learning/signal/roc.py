@@ -32,7 +32,7 @@ RELEASE_FLOOR = 2
 
 @dataclass(frozen=True)
 class RolloutOutcome:
-    """Input of a selector for one rollout."""
+    """Reward, calls and answers of one rollout, by which a group's rollouts are selected."""
 
     reward: float
     calls: int
@@ -43,20 +43,21 @@ class RolloutOutcome:
 
     @property
     def penalty(self) -> float:
-        """p_total = p_err + p_format, in [0, 2]."""
+        """Penalty of a rollout for failed calls and repeated answers: p_total = p_err + p_format, in [0, 2]."""
         errors = self.failed_calls / self.calls if self.calls else NO_CALL_PENALTY
         form = min(1.0, (self.answers - 1) / self.turns) if self.answers and self.turns else 1.0
         return errors + form
 
     @property
     def weight(self) -> float:
-        """Preference weight of a success, relative to the other successes of its group."""
+        """Selection weight of a successful rollout, relative to the other successes of its group; a low penalty weighs
+        more."""
         return 1 / (self.penalty + CLEAN_OFFSET)
 
 
 @dataclass(frozen=True)
 class AttemptOutcome:
-    """Input of a selector for an attempt with its branches, which are kept or dropped together.
+    """Outcomes of an attempt and its branches, which are selected or dropped together.
 
     A selector prefers by outcome; selecting among branches would bias the value of their branch point, and a branch
     exists to differ from its siblings. The reward is the branches' mean. The penalty is the mean over those with the
@@ -85,8 +86,9 @@ Choosable = RolloutOutcome | AttemptOutcome
 
 
 def roc(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Applies the paper's rule: of n rollouts keeps floor(failures * keep / n) failures, half when keep is n / 2.
-    Raises ValueError if `keep` is below 2 or above the group's size."""
+    """Selects the rollouts of a group to keep, by the paper's rule; returns their indices. Of n rollouts keeps
+    floor(failures * keep / n) failures, half when keep is n / 2. Raises ValueError if `keep` is below 2 or above the
+    group's size."""
     right, wrong = _kinds(outcomes, keep)
     if not right or not wrong:
         return []
@@ -111,7 +113,8 @@ def roc_sorted(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[in
 
 
 def uniform(outcomes: Sequence[Choosable], keep: int, rng: Random) -> list[int]:
-    """Selects uniformly: plain GRPO with equal compute. Raises ValueError as `roc`."""
+    """Selects the rollouts of a group to keep uniformly at random, none if they earned equal rewards: plain GRPO with
+    equal compute. Raises ValueError as `roc`."""
     _kinds(outcomes, keep)
     selected = sorted(rng.sample(range(len(outcomes)), keep))
     return selected if carry_signal([outcomes[i].reward for i in selected]) else []
@@ -131,12 +134,12 @@ def draw(items: Sequence[int], weights: Sequence[float], count: int, rng: Random
 
 
 def carry_signal(rewards: Sequence[float]) -> bool:
-    """True unless all rewards are exactly equal, however they were rounded."""
+    """True unless all rewards of a group are exactly equal, however they were rounded."""
     return len(set(rewards)) > 1
 
 
 def above_mean(rewards: Sequence[float]) -> list[bool]:
-    """Marks each reward that is a success in its group; none if all are equal."""
+    """Marks each reward that is a success in its group: above the mean, or the highest; none if all are equal."""
     if not carry_signal(rewards):
         return [False] * len(rewards)
     middle, best = mean(rewards), max(rewards)

@@ -23,8 +23,8 @@ TeacherScore = Callable[[Sequence[Sequence[int]], float], Sequence[Sequence[floa
 
 
 def every_rollout(judged: Sequence[Judged], recipe: TrainingRecipe) -> tuple[Group, ...]:
-    """Builds one group per task that keeps all rollouts without infrastructure errors. Recorded advantages are 0, since
-    the teacher sets them per token."""
+    """Builds one training group per task that keeps all rollouts without infrastructure errors. Recorded advantages are
+    0, since the teacher sets them per token."""
     by_task: dict[str, list[Judged]] = {}
     for one in judged:
         by_task.setdefault(one.rollout.task, []).append(one)
@@ -49,8 +49,8 @@ def _group(members: Sequence[Judged], recipe: TrainingRecipe) -> Group:
 
 
 def distilled(chosen: Sequence[Sample], score: TeacherScore, temperature: float) -> tuple[list[Sample], float]:
-    """Sets each trained token's advantage, and returns the mean reverse KL in nats per token (0 without tokens). Raises
-    LearningError if the teacher returns a non-finite probability."""
+    """Sets each trained token's advantage from the teacher's score; returns the samples and the mean reverse KL in nats
+    per token (0 without tokens). Raises LearningError if the teacher returns a non-finite probability."""
     told = score([one.ids for one in chosen], temperature) if chosen else []
     made: list[Sample] = []
     divergence = 0.0

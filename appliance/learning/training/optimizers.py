@@ -15,8 +15,8 @@ BETAS = (0.9, 0.95)
 
 
 def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
-    """Creates AdamW, without weight decay unless set in `others`. Raises LearningError if 8-bit moments are
-    unavailable."""
+    """Creates the model's AdamW optimizer, without weight decay unless set in `others`. Raises LearningError if 8-bit
+    moments are unavailable."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
     if recipe.optimizer == "adamw":

@@ -22,8 +22,8 @@ _M_MMAP_THRESHOLD = -3
 
 
 def return_freed_memory(model: nn.Module) -> bool:
-    """Fixes malloc's mmap threshold for this process if the model is large; True if done. C libraries other than glibc
-    lack the call and are left alone."""
+    """Makes malloc return freed memory of a large model to the system, by fixing its mmap threshold for this process;
+    True if done. C libraries other than glibc lack the call and are left alone."""
     if sum(parameter.numel() for parameter in model.parameters()) < LARGE:
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -31,14 +31,15 @@ def return_freed_memory(model: nn.Module) -> bool:
 
 
 def open_for(files: ModelFiles, recipe: TrainingRecipe) -> Any:
-    """Opens a model in its training type: float32, unless frozen. Raises ModelError."""
+    """Opens a model in the numeric type that the recipe trains in: float32, unless frozen. Raises ModelError."""
     frozen_half = recipe.method == "lora" and recipe.precision == "bfloat16"
     return open_model(files, dtype=torch.bfloat16 if frozen_half else torch.float32)
 
 
 def prepare(model: Any, recipe: TrainingRecipe, seed: int) -> None:
-    """Prepares a transformers model in place; the defaults change nothing. Equal seeds give equal adapters. Raises
-    LearningError for a model that does not support the recipe."""
+    """Prepares a transformers model for training in place: adds the LoRA adapter and gradient checkpointing if the
+    recipe asks for them. Equal seeds give equal adapters. Raises LearningError for a model that does not support the
+    recipe."""
     return_freed_memory(model)
     if recipe.method == "lora":
         add_adapter(model, recipe.lora_rank, recipe.lora_alpha, seed)

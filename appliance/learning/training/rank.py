@@ -45,7 +45,7 @@ ROOM = (
 
 
 class RankProcess:
-    """Answers requests one by one. Every rank does the same work; rank 0 writes."""
+    """State of one training process, which answers requests in turn. Every rank does the same work; rank 0 writes."""
 
     def __init__(self, ranks: Ranks, device: torch.device) -> None:
         self._ranks, self._device = ranks, device
@@ -54,7 +54,8 @@ class RankProcess:
         """Teacher's log-probabilities for the samples of the requested step."""
 
     def answer(self, message: Mapping[str, Any]) -> Answer:
-        """Executes a request. Raises its errors, and KeyError for an unknown request."""
+        """Executes a request to this training process, such as a step or a save. Raises its errors, and KeyError for an
+        unknown request."""
         does: dict[str, Callable[..., Answer]] = {
             "open": self._open,
             "step": self._step,
@@ -121,7 +122,7 @@ class RankProcess:
         return {"digest": write_folder(Path(folder), files), "base": self.learner.trained.base}
 
     def _give_back(self) -> None:
-        """Frees GPU memory for engines: gradients, and the allocator's cache."""
+        """Frees GPU memory for the sampling engines: gradients, and the allocator's cache."""
         if self._device.type != "cuda":
             return
         if self._learner is not None:
@@ -131,7 +132,8 @@ class RankProcess:
 
 
 def serve(connection: Connection, process: RankProcess) -> None:
-    """Serves requests until the connection closes. Continues after its own errors, even if other ranks cannot."""
+    """Serves requests to a training process until the connection closes. Continues after its own errors, even if other
+    ranks cannot."""
     while True:
         try:
             message = json.loads(connection.recv_bytes())

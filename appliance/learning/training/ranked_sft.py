@@ -26,7 +26,8 @@ class RankedSft(RankedLearner):
         way: TrainingRecipe = FULL,
         companions: Mapping[str, bytes],
     ) -> None:
-        """Takes the arguments of `SftTrainer`; `companions` as in `RankedLearner`."""
+        """Opens supervised fine-tuning in the training processes, with the arguments of `SftTrainer`; `companions` as
+        in `RankedLearner`."""
         prepare(model, way, seed)
         super().__init__(
             processes,
@@ -43,11 +44,12 @@ class RankedSft(RankedLearner):
 
     @property
     def done(self) -> bool:
-        """True once the recipe's steps are done."""
+        """True once the recipe's training steps are done."""
         return self.step >= self._recipe.steps
 
     def run_steps(self, count: int) -> dict[str, float]:
-        """Takes steps as `SftTrainer.run_steps`. Raises LearningError, InfrastructureError."""
+        """Takes up to `count` supervised fine-tuning steps and returns figures, as `SftTrainer.run_steps`. Raises
+        LearningError, InfrastructureError."""
         found = self._processes.ask("sft_steps", count=count)
         self.step = int(found["step"])
         self._take_weights()

@@ -29,13 +29,15 @@ from appliance.records.training import Group, Judged
 
 
 class RankedLearner:
-    """Base of clients for any kind of training. Not thread-safe; the caller owns the processes."""
+    """Client base class for any training that runs in training processes. Not thread-safe; the caller owns the
+    processes."""
 
     def __init__(
         self, processes: RankGroup, model: nn.Module, recipe: Record, companions: Mapping[str, bytes], **settings: Any
     ) -> None:
-        """`companions` are all files of the model, including weights, which the ranks load. `settings` are passed to
-        the rank that opens it. Raises LearningError as a local learner, and InfrastructureError."""
+        """Opens the model in the training processes. `companions` are all files of the model, including weights, which
+        the ranks load. `settings` are passed to the rank that opens it. Raises LearningError as a local learner, and
+        InfrastructureError."""
         self._trained = weights_of(model)
         self._processes, self.model = processes, model
         self.step = 0
@@ -61,7 +63,7 @@ class RankedLearner:
         return notes
 
     def require_finite(self, ids: Sequence[int]) -> None:
-        """Checks the weights as `Trainer.require_finite`."""
+        """Checks that trained weights and the scores of these tokens are finite, as `Trainer.require_finite`."""
         require_finite(self.model, partial(score, self.model), ids, self.step)
 
     def _take_weights(self, *, hashed: bool = False) -> None:
@@ -72,7 +74,7 @@ class RankedLearner:
 
 @contextmanager
 def _handed_over(size: int) -> Iterator[Path]:
-    """Yields a path for a folder of about `size` bytes: in shared memory, or on disk if that is full."""
+    """Yields a path for a temporary folder of about `size` bytes: in shared memory, or on disk if that is full."""
     parent = private_folder(size)
     try:
         yield parent / "folder"
@@ -93,7 +95,8 @@ class RankedTrainer(RankedLearner):
         first_step: int = 0,
         teacher: TeacherScore | None = None,
     ) -> None:
-        """Takes the arguments of `Trainer`; the teacher scores here, and the ranks receive its scores."""
+        """Opens RL training in the training processes, with the arguments of `Trainer`; the teacher scores here, and
+        the ranks receive its scores."""
         prepare(model, recipe, seed)
         super().__init__(
             processes,
@@ -110,7 +113,8 @@ class RankedTrainer(RankedLearner):
         self._recipe, self._teacher = recipe, teacher
 
     def train_step(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> dict[str, float]:
-        """Takes one step as `Trainer.train_step`. Raises LearningError, InfrastructureError."""
+        """Takes one RL step and returns its figures, as `Trainer.train_step`. Raises LearningError,
+        InfrastructureError."""
         told: Sequence[Sequence[float]] = ()
         if self._teacher is not None and (chosen := samples(judged, groups)):
             told = self._teacher([one.ids for one in chosen], self._recipe.temperature)

@@ -47,8 +47,8 @@ class Encoded:
 
 
 def encode(renderer: Renderer, prompt: Ids, calls: Sequence[tuple[str, str]], last: str) -> Encoded:
-    """Encodes a conversation with its calls (code, output as shown); `last` is the last turn's text. Raises
-    LearningError if the format cannot write it as one append-only sequence."""
+    """Encodes a demonstration, a conversation with its calls (code, output as shown), as tokens; `last` is the last
+    turn's text. Raises LearningError if the format cannot write it as one append-only sequence."""
     ids, mask = prompt, [False] * len(prompt)
     for code, shown in calls:
         turn = renderer.call(code)
@@ -80,9 +80,9 @@ class SftTrainer(UpdatingLearner):
         companions: Mapping[str, bytes] | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """Demonstrations longer than `max_tokens` are dropped, and counted in `dropped`. The rest is as in
-        `UpdatingLearner`; `way` decides the trained weights and passes. Raises LearningError if no demonstration is
-        left."""
+        """Prepares supervised fine-tuning of the model on demonstrations. Those longer than `max_tokens` are dropped,
+        and counted in `dropped`. The rest is as in `UpdatingLearner`; `way` decides the trained weights and passes.
+        Raises LearningError if no demonstration is left."""
         super().__init__(model, recipe, way, seed, companions, ranks, betas=BETAS, weight_decay=WEIGHT_DECAY)
         self.recipe = recipe
         self._data = [one for one in demonstrations if len(one.ids) <= max_tokens and any(one.mask)]
@@ -96,14 +96,14 @@ class SftTrainer(UpdatingLearner):
 
     @property
     def done(self) -> bool:
-        """True once the recipe's steps are done."""
+        """True once the recipe's training steps are done."""
         return self.step >= self.recipe.steps
 
     def run_steps(self, count: int) -> dict[str, float]:
-        """Takes up to `count` more steps, fewer at the end of the recipe, and returns figures: `steps` taken, `loss`
-        (nats per trained token, mean of the steps), `tokens` (with padding), `pass_tokens` (maximum per pass, once one
-        was halved), `seconds`. Raises NotFiniteError if loss or gradient is not finite; the weights are then unchanged.
-        """
+        """Takes up to `count` more supervised fine-tuning steps, fewer at the end of the recipe, and returns figures:
+        `steps` taken, `loss` (nats per trained token, mean of the steps), `tokens` (with padding), `pass_tokens`
+        (maximum per pass, once one was halved), `seconds`. Raises NotFiniteError if loss or gradient is not finite; the
+        weights are then unchanged."""
         started = time.monotonic()
         losses: list[float] = []
         tokens = 0
@@ -128,7 +128,7 @@ class SftTrainer(UpdatingLearner):
         return self.recipe.learning_rate * rise * fall
 
     def _batch(self, step: int) -> list[Encoded]:
-        """Returns the demonstrations of one step, of similar length."""
+        """Returns the demonstrations to train on in one step, of similar length."""
         size = min(len(self._data), self.recipe.batch * CHUNK_BATCHES)
         per_chunk = math.ceil(size / self.recipe.batch)
         number = step // per_chunk
@@ -141,13 +141,14 @@ class SftTrainer(UpdatingLearner):
         return self._chunk[1][step % per_chunk]
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
-        """Returns the pass size; padded passes are also limited to `SFT_PASS_TOKENS`."""
+        """Returns the size of a full forward pass over this batch; padded ones are also limited to `SFT_PASS_TOKENS`,
+        in tokens."""
         most = super()._whole_pass(batch)
         padded_most = max(1, SFT_PASS_TOKENS // max(len(one.ids) for one in batch))
         return most if self._way.packing else min(most, padded_most)
 
     def _passes(self, batch: Sequence[Encoded]) -> Sequence[Sequence[Encoded]]:
-        """Splits a batch into passes: if padded, one per rank, or fewer for a small batch."""
+        """Splits a batch of demonstrations into forward passes: if padded, one per rank, or fewer for a small batch."""
         if self._way.packing:
             return token_batches(batch, self._pass_size(batch))
         each = min(-(-len(batch) // self._ranks.world), self._pass_size(batch))

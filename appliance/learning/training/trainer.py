@@ -54,8 +54,9 @@ class Trainer(UpdatingLearner):
         teacher: TeacherScore | None = None,
         ranks: Ranks = ALONE,
     ) -> None:
-        """`max_tokens` limits a conversation, `first_step` is the number of the first step, from which the warm-up
-        counts. With a `teacher`, its scores replace the groups' advantages. The rest is as in `UpdatingLearner`."""
+        """Prepares RL training of the model. `max_tokens` limits a conversation, `first_step` is the number of the
+        first step, from which the warm-up counts. With a `teacher`, its scores replace the groups' advantages. The rest
+        is as in `UpdatingLearner`."""
         super().__init__(model, recipe, recipe, seed, companions, ranks)
         self.step = self._first = first_step
         self._teacher = teacher
@@ -131,14 +132,15 @@ class Trainer(UpdatingLearner):
         return rate
 
     def _minibatches(self, chosen: Sequence[Sample], step: int) -> list[list[Sample]]:
-        """Splits samples at random into the recipe's number of updates; empty without samples."""
+        """Splits training samples at random into the recipe's number of minibatches, one per update; empty without
+        samples."""
         shuffled = Random(f"{self._seed}/{step}/minibatches").sample(chosen, len(chosen))
         size = math.ceil(len(shuffled) / self.recipe.minibatches)
         return [shuffled[start : start + size] for start in range(0, len(shuffled), size or 1)]
 
     def _plans(self, step: int, judged: Sequence[Judged], groups: Sequence[Group]) -> Plans:
-        """Returns the plans of compared solutions: without lost, rejected or proposer rollouts, whose group has a task
-        name of its own."""
+        """Returns the strategic n-grams of a step's compared solutions: without lost, rejected or proposer rollouts,
+        whose group has a task name of its own."""
         compared = {(group.task, name) for group in groups for name in group.rollouts}
         ordered = sorted(judged, key=lambda each: each.rollout.id)
         sound = [one for one in ordered if (one.rollout.task, one.rollout.id) in compared]
@@ -160,8 +162,8 @@ class Trainer(UpdatingLearner):
         return token_batches(sorted(minibatch, key=lambda one: one.rollout), size)
 
     def _update(self, sums: dict[str, float], minibatch: Sequence[Sample]) -> tuple[float, dict[str, float]]:
-        """Takes one optimizer step and adds its token figures to `sums`. Returns the gradient norm and the mismatch
-        figures before the step."""
+        """Takes one optimizer step on a minibatch and adds its token figures to `sums`. Returns the gradient norm and
+        the mismatch figures before the step."""
         tokens = sum(one.trained_tokens for one in minibatch)
         answers = math.fsum(one.share for one in minibatch)
         denominator = self._objective.denominator(tokens, answers, self._max_tokens)

@@ -41,8 +41,8 @@ class SharedScorer(nn.Module):
 
 
 def split(model: Any, scorer: Scorer) -> SharedScorer:
-    """Shards the weights over ranks in place: block by block, then the rest. Requires torch's process group. The scorer
-    locates the head first, while it is whole."""
+    """Shards the model's weights over the ranks in place: block by block, then the rest. Requires torch's process
+    group. The scorer locates the output layer first, while it is whole."""
     from torch.distributed.fsdp import FSDPModule, fully_shard
 
     scorer.look()
@@ -58,12 +58,12 @@ def split(model: Any, scorer: Scorer) -> SharedScorer:
 
 
 def scored(shared: SharedScorer, ids: Tensor, mask: Tensor, temperature: float) -> Scores:
-    """Scores as `Scorer`."""
+    """Computes log-probability and entropy of the masked tokens, as `Scorer` does."""
     return Scores(*shared(ids, mask, temperature))
 
 
 def _blocks(model: nn.Module) -> list[nn.Module]:
-    """Returns the longest module list: the blocks of every causal language model."""
+    """Returns the transformer blocks of a causal language model: its longest module list."""
     lists = [one for one in model.modules() if isinstance(one, nn.ModuleList) and len(one)]
     longest = max(lists, key=len, default=None)
     return list(longest) if longest is not None else []
@@ -91,9 +91,9 @@ class UpdatingLearner(Learner):
         ranks: Ranks = ALONE,
         **optimizer: Any,
     ) -> None:
-        """`recipe` identifies checkpoints, `way` decides how weights are trained: `lora` adds the adapter here.
-        `optimizer` are settings beside the usual ones; with several `ranks` each keeps its shard. Raises LearningError
-        for a model that does not support this."""
+        """Prepares the model for training in place and creates its optimizer. `recipe` identifies checkpoints, `way`
+        decides how weights are trained: `lora` adds the adapter here. `optimizer` are settings beside the usual ones;
+        with several `ranks` each keeps its shard. Raises LearningError for a model that does not support this."""
         way.require_learners(ranks.world)
         prepare(model, way, seed)
         scorer = Scorer(model, packing=way.packing, precision=way.precision)
@@ -106,7 +106,8 @@ class UpdatingLearner(Learner):
         require_finite(self.model, self._score, ids, self.step)
 
     def _in_memory(self, update: Callable[[Sequence[B]], T], batch: Sequence[B]) -> T:
-        """Takes one optimizer step on `batch`, halving its passes once if memory runs out."""
+        """Runs `update`, one optimizer step, on `batch`, and repeats it once with halved forward passes if memory runs
+        out."""
         try:
             return update(batch)
         except (MemoryError, RuntimeError) as error:
@@ -120,24 +121,25 @@ class UpdatingLearner(Learner):
         return self._in_memory(update, batch)
 
     def _row_tokens(self, batch: Sequence[Tokens]) -> int:
-        """Returns tokens per unit of `_pass_size`."""
+        """Returns the tokens per unit of a forward pass's size: 1 if packed, else the longest sample's."""
         return 1 if self._way.packing else max(len(one.ids) for one in batch)
 
     def _whole_pass(self, batch: Sequence[Tokens]) -> int:
-        """Returns the recipe's pass size, capped by the batch, so that halving has an effect."""
+        """Returns the recipe's size of a forward pass, capped by the batch, so that halving has an effect."""
         if self._way.packing:
             return min(self._way.micro_batch_tokens, sum(len(one.ids) for one in batch))
         return min(self._way.micro_batch, len(batch))
 
     def _pass_size(self, batch: Sequence[Tokens]) -> int:
-        """Returns rows per pass, or tokens if packed."""
+        """Returns the current size of a forward pass, in rows, or in tokens if packed; smaller after memory ran out."""
         size = self._whole_pass(batch)
         if not self._halved:
             return size
         return max(1, min(size, self._pass_tokens // self._row_tokens(batch)) if self._pass_tokens else size // 2)
 
     def _limited(self) -> dict[str, float]:
-        """Returns the figure `pass_tokens`: maximum per pass, including padding, after memory ran out."""
+        """Returns the figure `pass_tokens`, the maximum tokens per forward pass with padding; empty unless memory ran
+        out."""
         return {"pass_tokens": float(self._pass_tokens)} if self._pass_tokens else {}
 
     def _take_step(self, longest: float) -> float:
@@ -188,7 +190,7 @@ class UpdatingLearner(Learner):
 
 
 def halving(figures: Mapping[str, float], way: TrainingRecipe) -> str:
-    """Returns the warning for a step with a halved pass; empty without one."""
+    """Returns the warning that a step's forward passes were halved for lack of memory; empty without that."""
     most = int(figures.get("pass_tokens", 0))
     key = f"training.micro_batch{'_tokens' * way.packing}"
     said = f"memory is too small for a pass of the size that {key} allows: passes now have at most {most} tokens"

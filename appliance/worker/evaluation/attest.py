@@ -27,7 +27,8 @@ COMPUTE = ("torch", "transformers", "tokenizers", "safetensors")
 
 
 def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint, *, policy: str, sealed: str) -> Path:
-    """Signs the checkpoint's provenance; keeps an existing attestation. Raises AuditError, OSError."""
+    """Writes a signed attestation of the checkpoint's provenance and returns its path; keeps an existing one. Raises
+    AuditError, OSError."""
     path = attestation_file(data, made.manifest)
     if path.exists():
         return path
@@ -54,7 +55,7 @@ def write_attestation(data: Path, ledger: Ledger, cycle: Cycle, made: Checkpoint
 
 
 def _sources(ledger: Ledger, made: Checkpoint, *, policy: str, sealed: str) -> tuple[LineageSource, ...]:
-    """Lists the inputs by digest: base model, training tasks, sealed set, recipe, source code and policy."""
+    """Lists a checkpoint's inputs by digest: base model, training tasks, sealed set, recipe, source code and policy."""
     tasks = sorted({str(task["id"]) for task in ledger.step_tasks(made.cycle)})
     named = {
         "base-model": made.parent,

@@ -80,15 +80,15 @@ print(json.dumps({name: ending(*route) for name, route in ROUTES.items()}))
 
 
 def probe(routes: Routes = ROUTES) -> str:
-    """Returns the Python program that runs in the sandbox."""
+    """Returns the Python program that tries every route out of a sandbox, to be run inside one."""
     tried = {name: route[:3] for name, route in routes.items()}
     return f"ROUTES = {tried!r}\n{_GUEST}"
 
 
 def probed(run: Callable[[str], CallResult], routes: Routes = ROUTES) -> ProbeReport:
-    """Runs the probe, each time in a fresh sandbox by `run`. If all routes together time out, each is probed alone; a
-    route that times out `TRIES` times is unknown. Raises InfrastructureError if the probe fails or returns no report.
-    """
+    """Runs the program that tries to leave the sandbox, each time in a fresh sandbox by `run`. If all routes together
+    time out, each is probed alone; a route that times out `TRIES` times is unknown. Raises InfrastructureError if the
+    probe fails or returns no report."""
     result = run(probe(routes))
     if result.status is not CallStatus.TIMEOUT:
         return report_of(_output(result), routes)
@@ -103,7 +103,7 @@ def probed(run: Callable[[str], CallResult], routes: Routes = ROUTES) -> ProbeRe
 
 
 def report_of(output: str, routes: Routes = ROUTES) -> ProbeReport:
-    """Parses the probe's output, which the hostile guest wrote: only an expected denial counts as held. Raises
+    """Parses the egress probe's output, which the hostile guest wrote: only an expected denial counts as held. Raises
     InfrastructureError for malformed output."""
     return _report(_read(output), routes)
 

@@ -36,7 +36,7 @@ NO_LIMITS: Mapping[str, int] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class EvalRun:
-    """One model and one decoding method; each item is answered once."""
+    """Evaluation run of one model with one decoding method; each item is answered once."""
 
     cycle: str
     model: Checkpoint
@@ -48,7 +48,8 @@ class EvalRun:
 
 
 def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple[ModelResults, list[Judged]]:
-    """Returns the results and the judged rollouts in task order. Loads the model unless the run is recorded."""
+    """Evaluates a model on the tasks; returns the results and the judged rollouts in task order. Loads the model unless
+    the run is recorded."""
     asked = assignments(
         tasks,
         context.policy,
@@ -71,7 +72,7 @@ def evaluate(run: EvalRun, tasks: Sequence[Task], context: WorkContext) -> tuple
 def validate(
     tasks: Sequence[Task], setup: CycleSetup, context: WorkContext, agent: Agent, *, label: str, step: int, seed: int
 ) -> float:
-    """Returns the engine's success on held-out tasks, sampled as in training; records the rollouts."""
+    """Returns the pass rate of the engine's model on held-out tasks, sampled as in training; records the rollouts."""
     asked = assignments(
         tasks,
         context.policy,
@@ -99,8 +100,8 @@ def assignments(
     max_calls: int | None = None,
     max_completion: Mapping[str, int] = NO_LIMITS,
 ) -> list[Assignment]:
-    """Builds `samples` assignments per task, grouped by task. `prefix` begins their ids, `seed` computes each seed,
-    `max_calls` lowers the tool call limit, and `max_completion` limits completion tokens by taskset."""
+    """Builds `samples` rollout assignments per task, grouped by task. `prefix` begins their ids, `seed` computes each
+    seed, `max_calls` lowers the tool call limit, and `max_completion` limits completion tokens by taskset."""
     return [
         Assignment(
             id=f"{prefix}.{task.id}.{sample}",
@@ -121,7 +122,8 @@ def assignments(
 
 
 def judge_and_record(asked: Sequence[Assignment], context: WorkContext, agent: Agent) -> list[Judged]:
-    """Runs and judges the rollouts, then records them. Raises InfrastructureError if most were lost."""
+    """Makes the assigned rollouts, judges their answers, and records them in the ledger. Raises InfrastructureError if
+    most were lost."""
     tasks = {one.task.id: one.task for one in asked}
     judged = judge(agent.roll(asked), tasks, context.checker)
     require_sound(judged, agent.last_failure)
@@ -130,7 +132,7 @@ def judge_and_record(asked: Sequence[Assignment], context: WorkContext, agent: A
 
 
 def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] | None:
-    """Returns a run's judged rollouts in the order of `ids`, or None unless the ledger has all of them."""
+    """Returns an evaluation run's judged rollouts in the order of `ids`, or None unless the ledger has all of them."""
     found = {
         judged.rollout.id: judged
         for judged in ledger.rollouts(
@@ -142,7 +144,7 @@ def recorded(ids: Sequence[str], run: EvalRun, ledger: Ledger) -> list[Judged] |
 
 
 def results(run: EvalRun, tasks: Sequence[Task], judged: Sequence[Judged], *, seconds: float) -> ModelResults:
-    """Summarises one run; `tasks` are its tasks, in any order."""
+    """Summarises one evaluation run's judged rollouts as the model's results; `tasks` are its tasks, in any order."""
     questions = {task.id: question_digest(key_of(task)) for task in tasks}
     return ModelResults(
         weights=run.model.manifest,
@@ -172,14 +174,14 @@ def question_digest(key: str) -> str:
 
 
 def success(judged: Sequence[Judged]) -> float:
-    """Share passed among rollouts without an infrastructure error; 0 if none are left."""
+    """Share of passed rollouts among those without an infrastructure error; 0 if none are left."""
     counted = [one for one in judged if not is_masked(one)]
     return sum(one.verdict.passed for one in counted) / len(counted) if counted else 0.0
 
 
 def success_figures(judged: Sequence[Judged]) -> dict[str, float]:
-    """Returns a step's success, its number of judged attempts, and a 95 % interval clustered by task. Omits the
-    interval without attempts."""
+    """Returns metrics of a step's rollouts: share passed, number of judged attempts, and a 95 % interval clustered by
+    task. Omits the interval without attempts."""
     counts: dict[str, list[bool]] = {}
     for one in judged:
         if not is_masked(one):

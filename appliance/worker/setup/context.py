@@ -46,8 +46,8 @@ NEWEST, PAGE = 128, 16
 
 
 def known_lengths(ledger: Ledger) -> list[int]:
-    """Returns tokens per conversation of the newest training rollouts, newest first. A conversation rewritten midway
-    counts as two."""
+    """Returns tokens per conversation of the newest recorded training rollouts, newest first. A conversation rewritten
+    midway counts as two."""
     found: list[int] = []
     last: str | None = None
     for _ in range(NEWEST // PAGE):
@@ -63,8 +63,8 @@ def known_lengths(ledger: Ledger) -> list[int]:
 def sessions(
     runtime: RuntimeSettings, cluster: ClusterSettings | None, say: Callable[[str], object] = lambda text: None
 ) -> SessionPool:
-    """Opens a session pool on this machine, or over its cluster with equal limits and isolation. Reports joined and
-    lost hosts to `say`, best effort."""
+    """Opens a pool of sandbox sessions on this machine, or over its cluster with equal limits and isolation. Reports
+    joined and lost hosts to `say`, best effort."""
     if cluster is None:
         return Sessions(runtime)
 
@@ -128,7 +128,7 @@ class WorkContext:
         return EnginePool(made, self.budget.max_tokens, self.clock, lengths=lambda: known_lengths(self.ledger))
 
     def another_engine(self) -> Engine:
-        """Creates an engine like those in use; the caller closes it."""
+        """Creates a sampling engine like those in use; the caller closes it."""
         return self._made(1)[0]
 
     def _made(self, count: int) -> list[Engine]:
@@ -183,7 +183,7 @@ class WorkContext:
         return RankProcesses(devices, threads=self._threads)
 
     def make_room(self) -> None:
-        """Puts existing engines to sleep so that they free GPU memory for a learner."""
+        """Puts existing sampling engines to sleep so that they free GPU memory for a learner."""
         if "engine" in vars(self):
             self.engine.sleep()
 
@@ -204,13 +204,13 @@ class WorkContext:
         self.sessions.close()
 
     def agent_of(self, model: Checkpoint) -> Agent:
-        """Returns an agent with that model's weights. Raises LearningError or ModelError if the folder differs from its
-        record."""
+        """Loads that model into the engine and returns an agent that runs rollouts with it. Raises LearningError or
+        ModelError if the folder differs from its record."""
         return self.agent(self.load(model))
 
     def load(self, model: Checkpoint) -> Renderer:
-        """Loads a model's weights into the engine unless present, and returns its renderer. Files are hashed and used
-        in one read, so the answering weights are the recorded ones."""
+        """Loads a model's weights into the engine unless present, and returns the renderer of its chat format. Files
+        are hashed and used in one read, so the answering weights are the recorded ones."""
         if self._loaded is None or (self._loaded[0], self.engine.version) != (model.manifest, model.manifest):
             files = read_verified(self.data / model.folder, expect=model.manifest)
             self.engine.push(files, model.manifest)
@@ -218,7 +218,8 @@ class WorkContext:
         return self._loaded[1]
 
     def agent(self, renderer: Renderer, budget: AgentBudget | None = None) -> Agent:
-        """Returns an agent with the engine's current weights, within the context's budget or the given one."""
+        """Returns an agent that runs rollouts with the engine's current weights, within the context's budget or the
+        given one."""
         return Agent(self.engine, self.sessions, renderer, budget or self.budget, self.clock)
 
 

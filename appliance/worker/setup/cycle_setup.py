@@ -58,12 +58,12 @@ class CycleSetup:
 
     @cached_property
     def watched(self) -> list[Task]:
-        """Validation tasks that track training progress."""
+        """Validation tasks by which training progress is measured."""
         return self.held_out(derive("watch", self.seed), self.recipe.training.watch_items)
 
     @cached_property
     def warm_start_watched(self) -> list[Task]:
-        """Validation tasks that track the warm start."""
+        """Validation tasks by which the warm start's progress is measured."""
         return self.held_out(derive("warm start", self.seed), self.recipe.warm_start.validation_items)
 
     @cached_property
@@ -82,7 +82,7 @@ class CycleSetup:
         return SeparationIndex(kept, forms_in(self.catalog, self.tasksets))
 
     def held_out(self, seed: int, items: int) -> list[Task]:
-        """Returns validation tasks, excluding sealed questions."""
+        """Draws validation tasks, excluding sealed questions."""
         exclude = self.sealed.questions
         stream = TaskStream(Split.VALIDATION, seed, exclude, tasksets=self.tasksets, catalog=self.catalog)
         return stream.tasks(0, items)
@@ -94,8 +94,8 @@ class CycleSetup:
         thrown_out: Callable[[Match], object] = lambda match: None,
         exhausted: Callable[[str, AbstractSet[str]], object] = lambda name, exclude: None,
     ) -> TaskStream:
-        """Returns the training stream: nothing sealed, within the rules, `before` first. `exhausted` is called with a
-        taskset that ran out of new questions, and the excluded keys."""
+        """Returns the cycle's stream of training tasks: nothing sealed, within the rules, `before` first. `exhausted`
+        is called with a taskset that ran out of new questions, and the excluded keys."""
         exclude = self.sealed.questions | rules.met
         written = any(is_written(name, self.catalog) for name in self.tasksets)
         return TaskStream(
@@ -152,7 +152,7 @@ class TrainingPart:
 
 @dataclass(frozen=True)
 class TrainingRules:
-    """The policy's [data] section, as task streams take it."""
+    """The policy's [data] section, in the form that task streams take."""
 
     shares: Mapping[str, float]
     """Maximum percent of a step per taskset; tasksets without an entry are not trained on."""
@@ -214,7 +214,7 @@ def _uncallable(name: str, model: Path | None, catalog: Catalog) -> str:
 
 
 def training_rules(policy: Policy, ledger: Ledger, cycle: str, tasksets: Sequence[str]) -> TrainingRules:
-    """Returns the policy's rules for that cycle. Raises CurriculumError if they cannot fill a step."""
+    """Returns the policy's rules on training data for that cycle. Raises CurriculumError if they cannot fill a step."""
     nights = policy.data.fresh_nights
     shares = shares_of(policy.data, tasksets)
     if sum(shares.values()) < WHOLE:
@@ -233,12 +233,12 @@ def trained_questions(ledger: Ledger, cycle: str) -> frozenset[str]:
 
 
 def keys_of(task: Task) -> tuple[str, str]:
-    """Returns a task's two keys: by content, and by question regardless of wording."""
+    """Returns the two keys by which a task is recognised: its content, and its question regardless of wording."""
     return f"{BY_ID}{task.id}", key_of(task)
 
 
 def _met(ledger: Ledger, cycle: str, nights: int) -> frozenset[str]:
-    """Collects question keys of the last `nights` cycles before this one that trained."""
+    """Collects the keys of the questions trained on in the last `nights` cycles before this one that trained."""
     known = [one.id for one in ledger.cycles(limit=100_000)]
     before = known[known.index(cycle) + 1 :] if cycle in known else known
     trained = (trained_questions(ledger, name) for name in before)

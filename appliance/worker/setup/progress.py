@@ -30,7 +30,8 @@ class CycleProgress:
         now: Callable[[], str] = utc_now,
         curves: Callable[[str, Mapping[str, float]], None] | None = None,
     ) -> None:
-        """`curves` receives the figures of each event, under its kind or curve name."""
+        """Begins to track the progress of a cycle in the ledger. `curves` receives the figures of each event, under its
+        kind or curve name."""
         self.cycle = cycle
         self._curves = curves
         self._ledger = ledger
@@ -40,20 +41,20 @@ class CycleProgress:
         self._said: set[tuple[str, str]] = set()
 
     def say(self, kind: str, text: str, curve: str = "", /, **figures: float) -> None:
-        """Writes an event; `curve` names its figures if the kind is ambiguous."""
+        """Writes an event of the cycle to the ledger; `curve` names its figures if the kind is ambiguous."""
         self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
         if self._curves is not None:
             self._curves(curve or kind, figures)
 
     def say_once(self, kind: str, text: str) -> None:
-        """Writes an event unless this process already wrote the same one."""
+        """Writes an event of the cycle unless this process already wrote the same one."""
         if (kind, text) not in self._said:
             self._said.add((kind, text))
             self.say(kind, text)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Records the phase while it runs and adds up its time, also when interrupted."""
+        """Context that records the cycle's current phase while it runs and adds up its time, also when interrupted."""
         self._mark = self._clock()
         self._update(phase=name)
         self.say("phase", name)
@@ -63,7 +64,7 @@ class CycleProgress:
             self.save()
 
     def save(self) -> None:
-        """Records the time spent so far, so that a kill loses little of it."""
+        """Records the time spent so far in the cycle's phase, so that a kill loses little of it."""
         now = self._clock()
         seconds = dict(self.cycle.seconds)
         seconds[self.cycle.phase] = seconds.get(self.cycle.phase, 0.0) + now - self._mark

@@ -28,7 +28,8 @@ def met_in_results(texts: Iterable[str], task: Task, kept: SeparationIndex) -> M
 def apart(
     judged: Sequence[Judged], tasks: Mapping[str, Task], kept: SeparationIndex
 ) -> tuple[list[Judged], list[Match]]:
-    """Splits rollouts into usable ones and the matches of the others. `tasks` maps their ids to tasks."""
+    """Drops rollouts whose tool results show a held-out question; returns the usable ones and the matches of the
+    others. `tasks` maps their ids to tasks."""
     fit, met = [], []
     for one in judged:
         texts = [text for call in one.rollout.calls for text in (call.output, call.error)]
@@ -41,7 +42,7 @@ def apart(
 
 
 def say_thrown_out(progress: CycleProgress, door: Door, matches: Sequence[Match]) -> None:
-    """Writes an event with the rejections of one filter; nothing if there were none."""
+    """Writes an event with the tasks or rollouts that one data filter rejected; nothing if there were none."""
     if matches:
         checks = Counter(match.check.value for match in matches)
         listed = ", ".join(f"{count} by {check}" for check, count in sorted(checks.items()))

@@ -35,12 +35,12 @@ class PlayedDemonstration:
 
     @property
     def answer(self) -> str:
-        """Output of the last call."""
+        """Answer of the demonstration: the output of its last call."""
         return self.results[-1]
 
     @property
     def last(self) -> str:
-        """Text of the last turn."""
+        """Text of the demonstration's last turn, with its answer."""
         return written(self.answer, self.task.form)
 
 
@@ -48,13 +48,13 @@ _PLAYED = TypeAdapter(list[PlayedDemonstration])
 
 
 def keep(played: Sequence[PlayedDemonstration], file: Path) -> None:
-    """Writes demonstrations to the file that `kept` reads, atomically. Raises OSError."""
+    """Writes played demonstrations to the file that `kept` reads, atomically. Raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, _PLAYED.dump_json(list(played)))
 
 
 def kept(file: Path) -> list[PlayedDemonstration]:
-    """Reads kept demonstrations; empty without a file. Raises ValueError for a damaged file."""
+    """Reads the played demonstrations in a file; empty without a file. Raises ValueError for a damaged file."""
     try:
         return _PLAYED.validate_json(file.read_bytes())
     except FileNotFoundError:
@@ -69,9 +69,9 @@ def play(
     *,
     caller: str,
 ) -> list[PlayedDemonstration]:
-    """Runs each demonstration in a session of its own, on behalf of `caller` (a cycle). Drops one whose last call fails
-    or prints nothing: an operation shown for the wrong question may divide by zero, which teaches nothing. Raises as
-    `run_calls`, and InfrastructureError if none could be run."""
+    """Runs the calls of each demonstration in a session of its own, on behalf of `caller` (a cycle). Drops one whose
+    last call fails or prints nothing: an operation shown for the wrong question may divide by zero, which teaches
+    nothing. Raises as `run_calls`, and InfrastructureError if none could be run."""
 
     def run(number: int) -> list[CallResult]:
         one = demonstrations[number]
@@ -91,8 +91,8 @@ def play(
 def run_calls(
     task: Task, calls: Sequence[str], sessions: SessionPool, policy: Policy, *, caller: str
 ) -> list[CallResult]:
-    """Runs the calls in one session and frees its slot after the last, so any number of conversations gets by with one
-    slot. Raises `LOST`, and RefusedError without isolation."""
+    """Runs a conversation's Python calls in one session and frees its slot after the last. Any number of conversations
+    thus gets by with one slot. Raises `LOST`, and RefusedError without isolation."""
     tier = tier_of(policy, Purpose.TRAIN, task.taskset)
     files = {name: content.encode() for name, content in task.files.items()}
     with sessions.open(tier=tier, caller=caller, files=files) as session:

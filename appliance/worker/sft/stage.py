@@ -47,7 +47,7 @@ DEMONSTRATIONS = "demonstrations.json"
 
 
 class _Best(FrozenModel):
-    """Best validation with any pass so far; initially the starting model."""
+    """Best validation result of a training with any pass so far; initially the starting model."""
 
     step: int = 0
     success: float = 0.0
@@ -72,8 +72,9 @@ class SftRun:
         source: ModelFiles | None = None,
         lessons: Callable[[], Sequence[Lesson]] | None = None,
     ) -> None:
-        """`source` is the starting model's files, by default an untrained seedling. `lessons` returns the training
-        conversations, equal on each call; by default generated demonstrations."""
+        """Prepares supervised fine-tuning: a cycle's warm start, or a stage. `source` is the starting model's files, by
+        default an untrained seedling. `lessons` returns the training conversations, equal on each call; by default
+        generated demonstrations."""
         self._setup = setup
         self._context = context
         self._progress = progress
@@ -144,7 +145,8 @@ class SftRun:
         return TrainingResult(folder, learner.step, {"validation_success": share}, ended)
 
     def _collapsed(self, best: _Best, reason: str) -> TrainingResult:
-        """Returns the best validated checkpoint, or the starting model."""
+        """Ends a collapsed training with the best validated checkpoint, or the starting model. Raises
+        NothingLearnedError without either."""
         if not best.step and self._source is None:
             raise NothingLearnedError(
                 f"the warm start learned nothing before it collapsed: {reason}",
@@ -156,7 +158,8 @@ class SftRun:
         return TrainingResult(folder, best.step, metrics, "collapse", f"a collapse, {reason}")
 
     def _learner(self, source: ModelFiles, encoded: Sequence[Encoded]) -> SftTrainer | RankedSft:
-        """Creates the trainer, in this process or in `context.ranks`. A seedling is always trained in full."""
+        """Creates the trainer for supervised fine-tuning, in this process or in `context.ranks`. A seedling is always
+        trained in full."""
         recipe, ranks, seed = self._setup.recipe, self._context.ranks, self._setup.seed
         way = FULL if self._source is None else recipe.training
         model, warm = open_for(source, way), recipe.warm_start
@@ -225,7 +228,7 @@ class SftRun:
         return [one for place, one in enumerate(played) if met[place] is None]
 
     def _seedling(self, played: Sequence[Lesson]) -> Path:
-        """Returns the untrained model's folder, created once, atomically."""
+        """Returns the folder of the untrained seedling model, created once, atomically."""
         folder = self._folder / "seedling"
         if not folder.exists():
             unfinished = self._folder / "seedling.unfinished"
@@ -236,7 +239,7 @@ class SftRun:
         return folder
 
     def _until_next_stop(self, step: int) -> int:
-        """Steps until the next validation or checkpoint, whichever comes first."""
+        """Number of training steps until the next validation or checkpoint, whichever comes first."""
         warm = self._setup.recipe.warm_start
         return min(
             warm.checkpoint_every - step % warm.checkpoint_every, warm.validate_every - step % warm.validate_every
@@ -253,5 +256,5 @@ class SftRun:
 
 
 def texts(one: Lesson) -> list[str]:
-    """Lists the texts that the tokenizer learns its merges from."""
+    """Lists the texts of a training conversation, from which the tokenizer learns its merges."""
     return [one.task.question, *one.calls, *one.results, one.last]

@@ -32,7 +32,7 @@ MOST_LOST = 16
 
 @dataclass(frozen=True)
 class TeacherTally:
-    """Outcome of a teacher's attempts."""
+    """Outcome of a teacher model's attempts at tasks."""
 
     traces: tuple[RecordedTrace, ...]
     lost: int
@@ -49,7 +49,7 @@ class Teacher:
     def __init__(
         self, recipe: TeacherRecipe, sessions: SessionPool, policy: Policy, *, max_calls: int, max_result_chars: int
     ) -> None:
-        """Raises EndpointError for a URL that leaves this machine."""
+        """Creates a client of a teacher model's local API. Raises EndpointError for a URL that leaves this machine."""
         self._api = LocalApi(recipe.base_url, recipe.model)
         self._recipe = recipe
         self._sessions = sessions
@@ -69,8 +69,9 @@ class Teacher:
         self._api.__exit__(*error)
 
     def traces(self, tasks: Sequence[Task], *, caller: str) -> TeacherTally:
-        """Returns the teacher's attempts in task order. Skips attempts that it gave up, and tasks that need tools other
-        than Python. Raises InfrastructureError when every conversation failed, RefusedError without isolation."""
+        """Asks the teacher model to attempt the tasks; returns its conversations in task order. Skips attempts that it
+        gave up, and tasks that need tools other than Python. Raises InfrastructureError when every conversation failed,
+        RefusedError without isolation."""
         asked = [
             (task, sample, f"{caller}.teacher.{task.id}.{sample}")
             for task in tasks

@@ -63,7 +63,8 @@ class RecordedTrace(Record):
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Self:
-        """Raises ValueError for text that UTF-8 cannot encode: it could be verified, but not stored."""
+        """Raises ValueError for a conversation with text that UTF-8 cannot encode: it could be verified, but not
+        stored."""
         try:
             self.model_dump_json()
         except PydanticSerializationError as error:
@@ -84,7 +85,7 @@ class VerifiedTrace(Record):
 
     @model_validator(mode="after")
     def _was_verified(self) -> Self:
-        """Raises LearningError without a passing verdict."""
+        """Raises LearningError for a conversation without a passing verdict."""
         if not self.verdict.passed or len(self.results) != len(self.calls):
             raise LearningError(
                 f"a conversation of {self.source} was not verified: {self.verdict.reason}",
@@ -113,8 +114,8 @@ class TraceTally:
 
 
 def read_traces(content: bytes, source: str) -> list[RecordedTrace]:
-    """Parses JSONL, one conversation per line: chat `messages`, the answer's `spec`, and optionally its `form`. Ignores
-    recorded tool results. Raises TraceError."""
+    """Parses recorded conversations from JSONL, one per line: chat `messages`, the answer's `spec`, and optionally its
+    `form`. Ignores recorded tool results. Raises TraceError."""
     found: list[RecordedTrace] = []
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
@@ -230,7 +231,7 @@ def verified(
 def _ran(
     traces: Sequence[RecordedTrace], sessions: SessionPool, policy: Policy, limit: int, caller: str
 ) -> list[tuple[str, ...] | None]:
-    """Returns the call results of each conversation, or None for a lost session."""
+    """Runs the calls of each conversation again and returns their results, or None for a lost session."""
 
     def run(number: int) -> tuple[str, ...] | None:
         one = traces[number]
@@ -245,8 +246,8 @@ def _ran(
 
 
 def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
-    """Writes verified traces atomically and returns the file's SHA-256. Raises LearningError for any other type, before
-    writing."""
+    """Writes verified conversations atomically and returns the file's SHA-256. Raises LearningError for any other type,
+    before writing."""
     given = list(traces)
     if not all(isinstance(one, VerifiedTrace) for one in given):
         raise LearningError("only verified conversations can be stored", hint="verify them first")
@@ -260,10 +261,10 @@ def kept_file(path: Path, traces: Iterable[VerifiedTrace]) -> str:
 
 
 def texts_in(path: Path) -> list[tuple[Task, tuple[str, ...]]]:
-    """Returns task and texts of each conversation in a file of verified ones. Raises OSError, ValueError."""
+    """Returns task and texts of each conversation in a file of verified conversations. Raises OSError, ValueError."""
     return [(one.task, (*one.results, *one.calls, one.last)) for one in read_kept(path)]
 
 
 def read_kept(path: Path) -> list[VerifiedTrace]:
-    """Reads a file written by `kept_file`. Raises LearningError for an unverified trace."""
+    """Reads verified conversations from a file written by `kept_file`. Raises LearningError for an unverified one."""
     return [VerifiedTrace.model_validate_json(line) for line in path.read_bytes().splitlines()]

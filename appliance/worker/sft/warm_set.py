@@ -34,7 +34,7 @@ class WarmSetRules(FrozenModel):
 
 
 class WarmSetManifest(FrozenModel):
-    """Source of a set, and the outcome of every conversation."""
+    """Source of a warm-start set, and the outcome of every conversation."""
 
     form: str = "assay-warm-start/1"
     source: str
@@ -51,8 +51,8 @@ class WarmSetManifest(FrozenModel):
 
 
 def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally) -> dict[str, int]:
-    """Counts each attempt that never reached the set's rules once, by reason. Of `tries` attempts, `needs_tools` were
-    not sent and the teacher completed `recorded`."""
+    """Counts teacher attempts that never reached the warm-start set's rules, each once, by reason. Of `tries` attempts,
+    `needs_tools` were not sent and the teacher completed `recorded`."""
     return {
         "needs other tools": needs_tools,
         "given up by the teacher": tries - needs_tools - recorded,
@@ -66,8 +66,8 @@ def before_rules(tries: int, recorded: int, needs_tools: int, tally: TraceTally)
 def selected(
     verified: Sequence[VerifiedTrace], rules: WarmSetRules, asked: AbstractSet[str], tried: Mapping[str, int]
 ) -> tuple[list[VerifiedTrace], dict[str, int]]:
-    """Selects conversations question by question, and counts the drops of each filter. `asked` are question keys of
-    evaluations, which are excluded; `tried` counts the questions sent to the teacher per taskset."""
+    """Selects conversations for a warm-start set question by question, and counts the drops of each filter. `asked` are
+    question keys of evaluations, which are excluded; `tried` counts the questions sent to the teacher per taskset."""
     dropped: Counter[str] = Counter(dict.fromkeys(("asked in an evaluation", "too long", "the same again"), 0))
     fresh: list[VerifiedTrace] = []
     seen: set[tuple[str, tuple[str, ...], str]] = set()
@@ -95,17 +95,17 @@ def selected(
 
 
 def contaminated(one: VerifiedTrace, asked: AbstractSet[str]) -> bool:
-    """True if an evaluation asks the same question: the only contamination check of a set."""
+    """True if an evaluation asks the conversation's question: the only contamination check of a warm-start set."""
     return key_of(one.task) in asked
 
 
 def taught(one: VerifiedTrace) -> int:
-    """Characters that the policy model must write itself."""
+    """Counts the characters of a conversation that the policy model must write itself."""
     return sum(map(len, one.calls)) + len(one.last)
 
 
 def lines(kept: Iterable[VerifiedTrace]) -> bytes:
-    """Returns JSONL that an SFT stage reads and verifies again: chat messages, spec, form."""
+    """Encodes conversations as JSONL that an SFT stage reads and verifies again: chat messages, spec, form."""
     return b"".join(json.dumps(_line(one)).encode() + b"\n" for one in kept)
 
 
@@ -129,7 +129,7 @@ def _line(one: VerifiedTrace) -> dict[str, object]:
 
 
 def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str, int]) -> set[str]:
-    """Returns the task ids of the tasksets with the most verified answers per question sent to the teacher."""
+    """Returns the task ids of the best tasksets: those with the most verified answers per question to the teacher."""
     answers = Counter(one.task.taskset for one in traces)
     order = sorted(answers, key=lambda name: (-answers[name] / tried[name], name))
     best = set(order[:most] if most else order)
@@ -137,7 +137,7 @@ def _best_sources(traces: Sequence[VerifiedTrace], most: int, tried: Mapping[str
 
 
 def _hardest(traces: Sequence[VerifiedTrace], most: int) -> set[str]:
-    """Returns the ids of the tasks with the longest median answers."""
+    """Returns the ids of the hardest tasks: those with the longest median answers."""
     lengths: dict[str, list[int]] = {}
     for one in traces:
         lengths.setdefault(one.task.id, []).append(taught(one))

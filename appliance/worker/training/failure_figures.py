@@ -21,18 +21,19 @@ class StepSeconds:
     """Times the parts of training steps. Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float], engine_seconds: Callable[[], float]) -> None:
-        """`engine_seconds` returns the total seconds that the engines have sampled."""
+        """Prepares to time the parts of training steps. `engine_seconds` returns the total seconds that the engines
+        have sampled."""
         self._clock, self._engine_seconds = clock, engine_seconds
         self.begin()
 
     def begin(self) -> None:
-        """Begins a step; discards time since the last one."""
+        """Begins to time a training step; discards time since the last one."""
         self._spent = dict.fromkeys(PARTS, 0.0)
         self._began, self._engines_had = self._clock(), self._engine_seconds()
 
     @contextmanager
     def of(self, part: str) -> Iterator[None]:
-        """Adds the block's time to that part."""
+        """Context that adds the block's time to that part of the training step."""
         started = self._clock()
         try:
             yield
@@ -40,11 +41,11 @@ class StepSeconds:
             self._spent[part] += self._clock() - started
 
     def figures(self) -> dict[str, float]:
-        """Returns the seconds of each part so far in this step."""
+        """Returns the seconds of each part so far in this training step."""
         return {f"{part}_seconds": seconds for part, seconds in self._spent.items()}
 
     def end(self) -> dict[str, float]:
-        """Ends the step, begins the next one, and returns `engine_wait_share`."""
+        """Ends the training step, begins the next one, and returns `engine_wait_share`."""
         took = self._clock() - self._began
         worked = self._engine_seconds() - self._engines_had + self._spent[PUSH]
         self.begin()
@@ -80,8 +81,8 @@ def branch_figures(judged: Sequence[Judged], groups: Sequence[Group]) -> dict[st
 
 
 def failure_figures(tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, float]:
-    """Counts each failure mode over judged attempts at tasks that name failures, as `failures_MODE`. Skips branches,
-    which would count shared calls twice."""
+    """Returns metrics `failures_MODE`: how often each failure mode occurred in judged attempts at tasks that name
+    failures. Skips branches, which would count shared calls twice."""
     asked = {task.id: task for task in tasks}
     found: Counter[str] = Counter()
     for one in of_attempts(judged):

@@ -31,8 +31,8 @@ def say_exhausted(progress: CycleProgress, catalog: Catalog, name: str, exclude:
 
 
 def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, Any]]) -> Difficulty:
-    """Returns the difficulty estimates for this step: from the plan, or faded from the newest earlier plan that has
-    any."""
+    """Returns the difficulty estimates of tasksets' levels for this step: from the plan, or faded from the newest
+    earlier plan that has any."""
     if key_of_step(step) in plan:
         return Difficulty.model_validate(plan[key_of_step(step)])
     for other in earlier:
@@ -42,7 +42,7 @@ def known_at(step: int, plan: Mapping[str, Any], earlier: Iterable[Mapping[str, 
 
 
 def in_words(known: Difficulty) -> str:
-    """Counts levels by estimated state, as text."""
+    """Describes the difficulty estimates in words: how many levels are in which state."""
     states: Counter[LevelState] = Counter()
     for key in known.counts:
         name, _, level = key.rpartition("/")

@@ -24,7 +24,7 @@ SECONDS = 20.0
 
 
 class KeptRollouts(Record):
-    """Content of the file: complete and unfinished rollouts."""
+    """Content of the file of saved rollouts: complete and unfinished ones."""
 
     whole: tuple[Rollout, ...] = ()
     parts: tuple[PartialRollout, ...] = ()
@@ -42,7 +42,8 @@ class PartialRollouts:
     """`RolloutKeeper` for one training. Not thread-safe."""
 
     def __init__(self, path: Path, clock: Callable[[], float], record: DigestRecord, staleness: int = 0) -> None:
-        """`staleness` is the maximum age, in steps, of weights whose tokens are trained on."""
+        """Reads the rollouts that an earlier process saved in the file. `staleness` is the maximum age, in steps, of
+        weights whose tokens are trained on."""
         self._path, self._clock, self._record, self._staleness = path, clock, record, staleness
         self._whole: dict[str, Rollout] = {}
         self._parts: dict[str, PartialRollout] = {}
@@ -97,7 +98,7 @@ class PartialRollouts:
         self._mine.pop(rollout, None)
 
     def look(self, under_way: Callable[[], Sequence[PartialRollout]]) -> None:
-        """Writes the file if it is due. Raises OSError."""
+        """Saves running and finished rollouts to the file if a write is due. Raises OSError."""
         if self._clock() - self._written < SECONDS:
             return
         # Unrequested rollouts of an earlier process stay: this process may be killed before it requests them.
@@ -119,8 +120,8 @@ class PartialRollouts:
         replace_file(self._path, data)
 
     def committed(self, step: int) -> str:
-        """Drops rollouts up to this recorded step. Returns a sentence on what an earlier process had saved, or an empty
-        string."""
+        """Drops saved rollouts up to this recorded step. Returns a sentence on what an earlier process had saved, or an
+        empty string."""
         self._mine = {name: one for name, one in self._mine.items() if one.step > step}
         self._parts = {name: one for name, one in self._parts.items() if one.step > step}
         self._whole = {name: one for name, one in self._whole.items() if one.step > step}
@@ -138,7 +139,7 @@ class PartialRollouts:
         return said
 
     def _fits(self, step: int, cycle: str, nodes: Sequence[Message]) -> bool:
-        """True if all tokens were drawn by recent enough weights."""
+        """True if all tokens of a saved rollout were drawn by recent enough weights."""
         try:
             drawn = [int(span.version.removeprefix(f"{cycle}@")) for node in nodes for span in node.weights]
         except ValueError:

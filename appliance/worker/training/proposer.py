@@ -48,7 +48,7 @@ SURE = 0.5
 
 @dataclass(frozen=True)
 class StepProposal:
-    """One proposal and its outcome: a task, a refusal or an infrastructure error."""
+    """One task proposal of the model and its outcome: a task, a refusal or an infrastructure error."""
 
     prompt: Task
     rollout: Rollout
@@ -60,7 +60,7 @@ class StepProposal:
 
 @dataclass(frozen=True)
 class Settled:
-    """Records of a step's proposals: prompts, verdicts, groups and metrics."""
+    """Records of a step's task proposals: prompts, verdicts, groups and metrics."""
 
     prompts: tuple[Task, ...]
     judged: tuple[Judged, ...]
@@ -69,11 +69,11 @@ class Settled:
 
 
 class Proposer:
-    """Proposes tasks for the steps of one training, in order."""
+    """Lets the model propose tasks for the steps of one training, in order."""
 
     def __init__(self, setup: CycleSetup, context: WorkContext, agent: Agent, held_out: Sequence[Task]) -> None:
-        """`held_out` are the tasks that watch training. Raises CurriculumError if the policy forbids proposed tasks, or
-        a kind cannot be proved on this machine."""
+        """Prepares for the model to propose tasks. `held_out` are the tasks that watch training. Raises CurriculumError
+        if the policy forbids proposed tasks, or a kind cannot be proved on this machine."""
         self._setup, self._context, self._agent = setup, context, agent
         self._recipe = setup.recipe.proposer
         self._count = allowed(setup, context)
@@ -84,7 +84,7 @@ class Proposer:
         self._shown: list[Task] = []
 
     def restore(self, step: int) -> None:
-        """Loads proposals of earlier cycles, and of this cycle before that step."""
+        """Loads task proposals of earlier cycles, and of this cycle before that step."""
         ledger, cycle = self._context.ledger, self._setup.cycle
         self._memory = remembered(ledger, cycle, step)
         before = ledger.step(cycle, step - 1) if step else None
@@ -92,14 +92,14 @@ class Proposer:
             self._show(map(Task.model_validate, before.tasks), before.judged)
 
     def observe(self, tasks: Sequence[Task], judged: Sequence[Judged]) -> None:
-        """Remembers the tasks of a recorded step."""
+        """Remembers a recorded step's tasks: later proposals must be new, and its proposed tasks become examples."""
         for task in tasks:
             self._memory.add(task)
         self._show(tasks, judged)
 
     def propose(self, step: int) -> list[StepProposal]:
-        """Samples proposals for that step with the engine's current weights. Raises InfrastructureError if most were
-        lost."""
+        """Samples task proposals for that step with the engine's current weights. Raises InfrastructureError if most
+        were lost."""
         rng = stable_random("proposer", self._setup.seed, step)
         kinds = [kind_named(self._recipe.kinds[at % len(self._recipe.kinds)]) for at in range(self._count)]
         prompts = [kind.ask(rng, [one for one in self._shown if one.key.startswith(kind.name)]) for kind in kinds]
@@ -125,7 +125,7 @@ class Proposer:
         return found
 
     def settle(self, step: int, found: Sequence[StepProposal], solved: Sequence[Judged]) -> Settled:
-        """Scores each proposal by its solvers' results, and builds the proposers' group."""
+        """Scores each task proposal by its solvers' results, and builds the training group of the proposers."""
         judged = tuple(self._judged(one, solved) for one in found)
         alive = [one for one in judged if not is_masked(one)]
         rewards = [one.verdict.score for one in alive]
@@ -176,7 +176,7 @@ class Proposer:
         )
 
     def _said(self, rollout: Rollout) -> str:
-        """Returns the model's text: its answer, or the code of a call beyond its turns."""
+        """Returns the proposal that the model wrote: its answer, or the code of a call beyond its turns."""
         last = rollout.nodes[-1]
         if rollout.ended is not RolloutEnd.TURNS or last.role is not Role.ASSISTANT:
             return rollout.answer or ""
@@ -184,7 +184,8 @@ class Proposer:
         return read if isinstance(read, str) else read.code
 
     def _met(self, made: ProvenTask) -> tuple[float, Match | None]:
-        """Returns the similarity to held-out tasks, independent of names, and the evidence if it is a copy."""
+        """Returns a proposed task's similarity to held-out tasks, independent of names, and the evidence if it is a
+        copy."""
         nearest, ours = self._near_sealed.similarity(substance(made.task)), is_phrased(made.task)
         if ours and split_of_question(made.task.key) is not Split.TRAIN:
             return nearest, Match("", Check.KEY)  # a sealed set may ask it
@@ -197,7 +198,7 @@ class Proposer:
         return Judged(rollout=one.rollout, verdict=verdict_of(one, solved, self._recipe.reward), family=PROPOSER)
 
     def _show(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Selects a step's proposed tasks for the next prompts, failed ones first."""
+        """Selects a step's proposed tasks as examples for the next proposal prompts, those not always solved first."""
         passed: dict[str, list[bool]] = {}
         for one in judged:
             if not is_masked(one):
@@ -208,7 +209,7 @@ class Proposer:
 
 
 def allowed(setup: CycleSetup, context: WorkContext) -> int:
-    """Returns the proposals per step: the recipe's number, capped by the policy's share per taskset. Raises
+    """Returns the number of task proposals per step: the recipe's, capped by the policy's share per taskset. Raises
     CurriculumError if the policy allows none, or a kind cannot be proved here."""
     data, recipe = context.policy.data, setup.recipe
     if EVERY not in data.families:
@@ -223,7 +224,7 @@ def allowed(setup: CycleSetup, context: WorkContext) -> int:
 
 
 def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
-    """Returns the proposals of all cycles, and of this one before that step, without reading other tasks."""
+    """Reads the task proposals of all cycles, and of this one before that step, without reading other tasks."""
     known = [one.id for one in ledger.cycles(limit=100_000)]
     recorded = (one for name in sorted({*known, cycle}) for one in ledger.step_tasks(name))
     proposed = (Task.model_validate(one) for one in recorded if one["taskset"] == PROPOSED)
@@ -234,8 +235,8 @@ def remembered(ledger: Ledger, cycle: str, step: int) -> NoveltyMemory:
 
 
 def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdict:
-    """Returns the verdict of a proposal under this reward rule, from its task's attempts without branches. If more than
-    half were lost, the verdict is an infrastructure error."""
+    """Returns the verdict of a task proposal under this reward rule, from its task's attempts without branches. If more
+    than half were lost, the verdict is an infrastructure error."""
     made = one.made
     if isinstance(made, ProvenTask):
         own = [each for each in of_attempts(solved) if each.rollout.task == made.task.id]
@@ -279,5 +280,5 @@ def verdict_of(one: StepProposal, solved: Sequence[Judged], rule: str) -> Verdic
 
 
 def of_solvers(judged: Sequence[Judged]) -> list[Judged]:
-    """Returns the rollouts that solve a task, without proposals."""
+    """Returns the rollouts that solve a task, without those that propose one."""
     return [one for one in judged if one.family != PROPOSER]

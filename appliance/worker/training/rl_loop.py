@@ -67,7 +67,7 @@ NIGHTS = 50
 
 
 class RlLoop:
-    """Trains one model for one cycle. `run` may be called again after any interruption."""
+    """Trains one model by RL for one cycle. `run` may be called again after any interruption."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class RlLoop:
         progress: CycleProgress,
         part: TrainingPart = TrainingPart(),  # noqa: B008 - frozen
     ) -> None:
-        """`files` are the starting model's."""
+        """Prepares the RL training of one model; `files` are the starting model's."""
         self._part = part
         self._setup = setup
         self._cycle = setup.cycle
@@ -120,7 +120,7 @@ class RlLoop:
         """Learner seconds, waiting and learning, since this process began."""
 
     def run(self) -> TrainingResult:
-        """Trains from the newest checkpoint to the end."""
+        """Runs the RL training from the newest checkpoint to the end."""
         self._free_since = self._context.clock()
         try:
             return self._run()
@@ -168,7 +168,7 @@ class RlLoop:
                 self._collapse = self._collapse.diverged(step, str(error))
 
     def _look(self, step: int) -> TrainingResult | None:
-        """Validates and saves where due; returns the result if training ends at this step."""
+        """Validates the model and writes a checkpoint where due; returns the result if training ends at this step."""
         training = self._training
         taken = step - self._part.first_step
         if taken % training.watch_every and taken != training.steps:
@@ -257,7 +257,7 @@ class RlLoop:
         self._learn(step, record.judged, record.groups, metrics)
 
     def _sample(self, step: int, proposed: Sequence[ProvenTask]) -> StepSample:
-        """Returns the step's tasks with judged rollouts; look-ahead samples later steps beside it."""
+        """Samples and judges the rollouts of the step's tasks; look-ahead samples later steps beside it."""
         if self._ahead is not None:
             last = min(step + self._training.max_staleness, self._part.first_step + self._training.steps - 1)
             self._ahead.begin(range(step, last + 1))
@@ -290,14 +290,14 @@ class RlLoop:
         return self._context.engine.tokens_sampled
 
     def _counts(self) -> dict[str, float]:
-        """Returns cumulative counts of engines and rollouts."""
+        """Returns cumulative counters of the engines, and the number of rollouts moved to another host."""
         return {"rollouts_moved": float(self._agent.moved), **self._context.engine.figures()}
 
     def _throw_out(self, match: Match) -> None:
         self._thrown_out[str(match)] = match  # a step's stream is read once a round
 
     def _begun_with(self, step: int) -> Difficulty:
-        """Returns the difficulty estimates before the first step; decided once."""
+        """Returns the difficulty estimates of levels before the first step; decided once per cycle."""
         plan = self._progress.cycle.plan
         cycles = self._context.ledger.cycles(limit=NIGHTS)
         names = [one.id for one in cycles]
@@ -309,7 +309,7 @@ class RlLoop:
         return known
 
     def _observe(self, tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Updates difficulty estimates, limits and proposals from a recorded step."""
+        """Updates difficulty estimates, rollout limits and remembered proposals from a recorded step."""
         asked = tuple(tasks)
         if self._proposer is not None:
             self._proposer.observe(asked, judged)
@@ -319,7 +319,7 @@ class RlLoop:
         self._limits.observe(self._trainer.step, seen, asked, judged)
 
     def _push(self, step: int) -> None:
-        """Pushes the current weights to the engines, mid-rollout if some are running."""
+        """Pushes the trainer's current weights to the engines, mid-rollout if some are running."""
         engine, version = self._context.engine, f"{self._cycle}@{step}"
         with self._seconds.of(PUSH):
             if self._ahead is None:
@@ -366,7 +366,7 @@ class RlLoop:
         self._progress.say("step", f"step {taken} of {steps}", **figures, step=float(step), steps=float(steps))
 
     def _validate(self, step: int) -> Advice:
-        """Measures held-out success and returns the early-stopping advice."""
+        """Measures success on held-out tasks and returns the early-stopping advice."""
         if step <= self._stopping.last_step:
             return self._stopping.advice(self._stopping.reason or f"step {step} was observed before")
         training = self._training
@@ -431,8 +431,8 @@ def mean_reward(judged: Sequence[Judged], recipe: TrainingRecipe) -> float:
 def trainer_of(
     model: nn.Module, recipe: Recipe, seed: int, files: ModelFiles, context: WorkContext, part: TrainingPart
 ) -> Trainer | RankedTrainer:
-    """Creates the trainer, in this process or in `context.ranks`. `files` are the model's. Raises LearningError if the
-    recipe cannot train this model."""
+    """Creates the RL trainer of a model, in this process or in `context.ranks`. `files` are the model's. Raises
+    LearningError if the recipe cannot train this model."""
     training, most = recipe.training, recipe.agent.max_tokens
     beside: dict[str, Any] = {"companions": files, "first_step": part.first_step, "teacher": part.teacher}
     if context.ranks is None:

@@ -31,20 +31,20 @@ class RolloutLimits:
         self._stragglers = StragglerLimits()
 
     def restore(self, notes: Mapping[str, Any]) -> None:
-        """Restores the state from a checkpoint's notes."""
+        """Restores the rollout limits from a checkpoint's notes."""
         if self._turns is not None and "turns" in notes:
             self._turns = TurnBudget.model_validate(notes["turns"])
         self._stragglers = StragglerLimits.model_validate(notes.get("stragglers", {}))
 
     def notes(self) -> dict[str, Any]:
-        """Returns the state for a checkpoint's notes."""
+        """Returns the rollout limits in the form of a checkpoint's notes."""
         turns = {} if self._turns is None else {"turns": self._turns.model_dump(mode="json")}
         cuts = {"stragglers": self._stragglers.model_dump(mode="json")} if self._training.stragglers.past else {}
         return {**turns, **cuts}
 
     @property
     def max_calls(self) -> int | None:
-        """Tool calls per rollout; None leaves the limit to the agent."""
+        """Maximum tool calls per rollout; None leaves the limit to the agent."""
         return None if self._turns is None else self._turns.calls
 
     def max_completion(self, step: int) -> dict[str, int]:
@@ -52,7 +52,7 @@ class RolloutLimits:
         return self._stragglers.of_step(step, self._training.stragglers, self._training.max_staleness)
 
     def observe(self, step: int, seen: Sequence[Seen], tasks: Iterable[Task], judged: Sequence[Judged]) -> None:
-        """Updates the limits from a recorded step."""
+        """Updates the limits on calls and tokens of a rollout from a recorded step; reports a raised one."""
         if self._turns is not None:
             before, self._turns = (
                 self._turns,
@@ -83,8 +83,8 @@ class RolloutLimits:
         return {**turns, "straggler_limit": float(max(limits.values())), "stragglers_cut": float(cut)}
 
     def _lengths(self, step: int, tasks: Iterable[Task], judged: Sequence[Judged]) -> dict[str, list[int]]:
-        """Returns completion lengths by taskset, of rollouts with sampled tokens. Clips tool output beyond a limit,
-        which nobody read."""
+        """Returns completion tokens of rollouts by taskset, of rollouts with sampled tokens. Clips tool output beyond a
+        limit, which nobody read."""
         limits, asked = self.max_completion(step), {task.id: task for task in tasks}
         found: defaultdict[str, list[int]] = defaultdict(list)
         for one in of_attempts(of_solvers(judged)):
@@ -95,7 +95,7 @@ class RolloutLimits:
         return found
 
     def _room(self, task: Task, rollout: Rollout) -> int:
-        """Completion tokens that agent and task allow."""
+        """Maximum completion tokens of a rollout that agent and task allow."""
         most = self._recipe.agent.max_tokens
         return min(most, task.tokens or most) - len(rollout.nodes[0].ids)
 

@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 class StepSample:
-    """Tasks and judged rollouts of one step, collected round by round."""
+    """Tasks and judged rollouts of one training step, collected round by round."""
 
     def __init__(
         self,
@@ -57,9 +57,9 @@ class StepSample:
         max_calls: int | None = None,
         max_completion: Mapping[str, int] = NO_LIMITS,
     ) -> None:
-        """`refilled` replaces tasks without signal by fresh ones. `known` weights the choice of levels. `proposed`
-        tasks replace as many of the stream. `max_calls` per rollout and `max_completion` by taskset lower the agent's
-        limits."""
+        """Begins the sample of one training step, whose tasks come from `stream`. `refilled` replaces tasks without
+        signal by fresh ones. `known` weights the choice of levels. `proposed` tasks replace as many of the stream.
+        `max_calls` per rollout and `max_completion` by taskset lower the agent's limits."""
         self._known = known
         self._max_calls, self._max_completion = max_calls, max_completion
         self._proposed = proven_tasks(proposed)
@@ -76,7 +76,7 @@ class StepSample:
         self._rounds = 1 + (self._training.refills if refilled else 0)
 
     def next_round(self) -> list[Assignment]:
-        """Returns the next rollouts to make; empty when the step is complete."""
+        """Returns the assignments of the next rollouts to make for the step; empty when the step is complete."""
         if not self._missing or not self._rounds:
             return []
         self._rounds -= 1
@@ -101,11 +101,12 @@ class StepSample:
 
     @property
     def branching(self) -> Branching | None:
-        """Branching rule of a round; None without branching."""
+        """Rule by which a round's rollouts branch; None without branching."""
         return self._training.branching.of_task(self._training.rollouts_per_task)
 
     def judge(self, rollouts: Sequence[Rollout], cause: str) -> None:
-        """Judges a round's rollouts. Raises InfrastructureError, with this cause, if most were lost."""
+        """Judges a round's rollouts and adds them to the step. Raises InfrastructureError, with this cause, if most
+        were lost."""
         started = self._context.clock()
         some = judge(rollouts, {task.id: task for task in self._fresh}, self._context.checker)
         self.verifying_seconds += self._context.clock() - started
@@ -124,14 +125,14 @@ class SamplingTook:
     tokens: int = 0
 
     def figures(self) -> dict[str, float]:
-        """Returns a step's metrics; omits `tokens_per_second` if nothing was sampled."""
+        """Returns a training step's sampling metrics; omits `tokens_per_second` if nothing was sampled."""
         rate = {"tokens_per_second": self.tokens / self.sampling} if self.tokens and self.sampling > 0 else {}
         return {"sampling_seconds": self.sampling, "verifying_seconds": self.verifying, **rate}
 
 
 class LookAhead:
-    """Samples several steps concurrently, also while the learner works. Not thread-safe: the learner's work runs in one
-    dedicated thread, everything else in the caller's."""
+    """Samples the rollouts of several steps concurrently, also while the learner works. Not thread-safe: the learner's
+    work runs in one dedicated thread, everything else in the caller's."""
 
     def __init__(
         self,
@@ -140,7 +141,8 @@ class LookAhead:
         clock: Callable[[], float],
         tokens: Callable[[], int],
     ) -> None:
-        """`tokens` returns the total tokens that the engines have sampled."""
+        """Prepares to sample rollouts of later steps while the learner works. `tokens` returns the total tokens that
+        the engines have sampled."""
         self._agent = agent
         self._sample_of = sample_of
         self._clock, self._tokens = clock, tokens
@@ -155,21 +157,22 @@ class LookAhead:
         )
 
     def begin(self, steps: Iterable[int]) -> None:
-        """Begins to sample these steps, unless already begun."""
+        """Begins to sample the rollouts of these steps, unless already begun."""
         for step in steps:
             if step not in self._samples:
                 self._samples[step] = self._sample_of(step)
                 self._ask(step)
 
     def take(self, step: int) -> StepSample:
-        """Samples until the step is complete, and returns it. Raises as `Agent.advance`, and InfrastructureError."""
+        """Samples rollouts until the step is complete, and returns it. Raises as `Agent.advance`, and
+        InfrastructureError."""
         while self._asked[step]:
             self._advance()
         del self._asked[step], self._came[step]
         return self._samples.pop(step)
 
     def during(self, work: Callable[[], T]) -> T:
-        """Keeps sampling while the learner does this work, and returns the work's result."""
+        """Runs this work of the learner in a thread while sampling continues, and returns the work's result."""
         learned = self._learner.submit(work)
         try:
             while self._agent.unfinished and not learned.done():
@@ -179,7 +182,8 @@ class LookAhead:
         return learned.result()
 
     def take_took(self) -> SamplingTook:
-        """Returns and resets the sampling totals over all steps: concurrent steps cannot be separated."""
+        """Returns and resets the total time and tokens of sampling, over all steps: concurrent steps cannot be
+        separated."""
         taken, self._took = self._took, SamplingTook()
         return taken
 
@@ -224,8 +228,8 @@ def tasks_with_signal(judged: Sequence[Judged], recipe: TrainingRecipe) -> int:
 
 
 def seen_of(tasks: Iterable[Task], judged: Sequence[Judged]) -> list[Seen]:
-    """Returns pass counts per generated task of a step. Ignores infrastructure errors, and branches, which would make a
-    level look harder."""
+    """Counts passes per generated task of a step, for the difficulty estimates. Ignores infrastructure errors, and
+    branches, which would make a level look harder."""
     passed: dict[str, list[bool]] = {}
     for one in of_attempts(judged):
         if not is_masked(one):

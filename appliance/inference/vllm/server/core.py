@@ -61,7 +61,7 @@ class Diverged(Exception):
 
 
 def missing_features() -> list[str]:
-    """Lists the required features that the installed vLLM lacks."""
+    """Lists the features that this engine requires and the installed vLLM lacks."""
     import importlib
 
     lacks = []
@@ -85,7 +85,7 @@ def missing_features() -> list[str]:
 
 
 class VllmCore:
-    """One engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
+    """One vLLM engine with one model; `model` is a folder with a config.json, and weights come by `load`."""
 
     extension = EXTENSION
 
@@ -166,8 +166,8 @@ class VllmCore:
             raise UnfitError(said) from error
 
     def load(self, weights: dict[str, Any], aliases: dict[str, str], version: str) -> dict[str, Any]:
-        """Replaces the weights, clears the prefix cache, then sets the version. Returns a refusal of the first weights
-        instead of raising, since no other engine would accept them."""
+        """Replaces the engine's weights, clears the prefix cache, then sets the version. Returns a refusal of the first
+        weights instead of raising, since no other engine would accept them."""
         self.drain()
         found = self._engine.collective_rpc("assay_load", kwargs={"weights": weights, "aliases": aliases})
         self.forget()
@@ -182,7 +182,7 @@ class VllmCore:
         return {**found[0], "version": self._version()}
 
     def forget(self) -> None:
-        """Clears the prefix cache."""
+        """Clears vLLM's prefix cache."""
         self._engine.reset_prefix_cache()
 
     def adapt(self, name: str, path: str, drop: Sequence[str]) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class VllmCore:
         self._engine.sleep(level)
 
     def wake(self) -> None:
-        """Allocates GPU memory again. The weights are undefined until the next load."""
+        """Allocates the engine's GPU memory again after sleep. The weights are undefined until the next load."""
         self._engine.wake_up()
 
     def submit(
@@ -230,8 +230,8 @@ class VllmCore:
         salt: str,
         adapter: str,
     ) -> None:
-        """Samples at most `tokens` after `ids`. vLLM always draws from the start of a seed's numbers, so a continued
-        conversation gets a derived seed."""
+        """Begins to sample at most `tokens` after `ids`. vLLM always draws from the start of a seed's numbers, so a
+        continued conversation gets a derived seed."""
         from vllm import SamplingParams
         from vllm.sampling_params import RequestOutputKind
 
@@ -262,7 +262,7 @@ class VllmCore:
             self._running.pop(number, None)
 
     def drain(self) -> None:
-        """Aborts every request; sampled tokens stay in the reports."""
+        """Aborts every sampling request; sampled tokens stay in the reports."""
         self._engine.abort_request([f"s{number}" for number in self._running])
         self._running.clear()
 
@@ -277,7 +277,7 @@ class VllmCore:
         return {"tokens": blocks * cache.block_size, "block": cache.block_size, "preemptions": sum(counted)}
 
     def step(self) -> bool:
-        """Takes one step for all requests; False without any. Raises Diverged."""
+        """Takes one decoding step for all requests; False without any. Raises Diverged."""
         if not self._running:
             return False
         for output in self._engine.step():
@@ -285,23 +285,23 @@ class VllmCore:
         return True
 
     def reports(self) -> list[dict[str, Any]]:
-        """Returns and clears new reports: new tokens by request, and how it ended."""
+        """Returns and clears the new reports of sampling: new tokens by request, and how it ended."""
         found = list(self._reports.values())
         self._reports = {}
         return found
 
     @property
     def working(self) -> bool:
-        """True if a request is running."""
+        """True if a sampling request is running."""
         return bool(self._running)
 
     @property
     def ended(self) -> bool:
-        """True if a reported request has ended."""
+        """True if a reported sampling request has ended."""
         return any(report["ended"] for report in self._reports.values())
 
     def score(self, conversations: Sequence[Sequence[int]], temperature: float, adapter: str = "") -> list[list[float]]:
-        """Returns the log-probability of each token but the first, without the prefix cache."""
+        """Returns the log-probability of each token but the first of these conversations, without the prefix cache."""
         from vllm import SamplingParams
 
         self._engine.collective_rpc("assay_score_at", args=(temperature,))
@@ -356,8 +356,7 @@ class VllmCore:
 
 
 def continued_seed(seed: int, known: int) -> int:
-    """Derives the seed of a request that continues after `known` tokens, so that no two parts of a conversation share
-    one."""
+    """Derives the seed of a request that continues after `known` tokens: no two parts of a conversation share one."""
     digest = hashlib.sha256(f"{seed} {known}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> 2
 

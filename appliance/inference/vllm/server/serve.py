@@ -31,7 +31,7 @@ AHEAD = 4
 
 
 class EngineCore(Protocol):
-    """Interface of the driven engine, documented in `VllmCore`."""
+    """Interface of the engine that the server process drives, documented in `VllmCore`."""
 
     @property
     def working(self) -> bool: ...
@@ -93,7 +93,8 @@ class VllmServer:
         """Steps since the last answer."""
 
     def run(self) -> None:
-        """Serves until the other side disconnects. Raises WireError for a malformed message."""
+        """Answers requests and drives the engine until the other side disconnects. Raises WireError for a malformed
+        message."""
         while True:
             going = self._core is not None and (self._asked or self._ahead < AHEAD)
             busy = going and self._core is not None and self._core.step()

@@ -19,7 +19,8 @@ class WireError(Exception):
 
 
 def packed(message: dict[str, Any]) -> bytes:
-    """Encodes a message. Raises WireError if it is too large or has a non-finite number."""
+    """Encodes a message for the socket to an engine process. Raises WireError if it is too large or has a non-finite
+    number."""
     try:
         body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
     except ValueError as error:
@@ -36,7 +37,7 @@ class JsonFrames:
         self._buffer = bytearray()
 
     def read(self, connection: socket.socket) -> None:
-        """Appends the bytes of one `recv`. Raises WireError at the end of the stream."""
+        """Reads bytes from the socket by one `recv`, and appends them. Raises WireError at the end of the stream."""
         try:
             part = connection.recv(1 << 20)
         except OSError as error:
@@ -46,7 +47,7 @@ class JsonFrames:
         self._buffer += part
 
     def next(self) -> dict[str, Any] | None:
-        """Removes and returns the first complete message, or None. Raises WireError."""
+        """Removes and returns the first completely received message, or None. Raises WireError."""
         if len(self._buffer) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._buffer)

@@ -27,9 +27,9 @@ class WeightsExtension:
     """Rank of this worker among those that share the model."""
 
     def assay_load(self, weights: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
-        """Replaces all weights by those of an offer; `aliases` maps tied tensors to their twin. Returns the digest of
-        what was read (see `appliance.inference.weights.weights_digest`), and as `refused` the reason that the model
-        rejects these names. Raises RuntimeError if a layer was not completely loaded."""
+        """Replaces all weights in vLLM's worker by those of an offer; `aliases` maps tied tensors to their twin.
+        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`), and as `refused` the
+        reason that the model rejects these names. Raises RuntimeError if a layer was not completely loaded."""
         from vllm.config import set_current_vllm_config
 
         with received_tensors(weights, self.rank) as tensors, set_current_vllm_config(self.vllm_config):
@@ -46,17 +46,17 @@ class WeightsExtension:
         return {"digest": digest}
 
     def assay_tensors(self, tensors: Mapping[str, torch.Tensor]) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yields the tensors to load, layer by layer."""
+        """Yields the tensors to load into vLLM, layer by layer."""
         yield from tensors.items()
 
     def assay_bound(self, adapter: int) -> int:
-        """Counts the layers that compute with this adapter; `adapter` is vLLM's number."""
+        """Counts the layers that compute with this LoRA adapter; `adapter` is vLLM's number."""
         manager = self.model_runner.lora_manager._adapter_manager
         slot = manager.lora_index_to_id.index(adapter)
         return sum(bool(part[slot].any()) for part in lora_parts(manager.modules.values()))
 
     def assay_score_at(self, temperature: float) -> None:
-        """Sets the temperature of prompt log-probabilities."""
+        """Sets the temperature at which vLLM computes log-probabilities of prompt tokens."""
         runner = self.model_runner
         plain = getattr(type(runner), "_get_prompt_logprobs_dict", None)
         if plain is None or not hasattr(getattr(runner, "sampler", None), "compute_logprobs"):
@@ -97,8 +97,8 @@ def _is_head(module: nn.Module) -> bool:
 
 
 def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
-    """Yields the first factors of all adapters `[adapters, 1, rank, inputs]`, by part of each layer: vLLM joins layers
-    with a common input."""
+    """Yields the first factors of all LoRA adapters `[adapters, 1, rank, inputs]`, by part of each layer: vLLM joins
+    layers with a common input."""
     for layer in layers:
         stacked = layer.lora_a_stacked
         yield from (stacked,) if isinstance(stacked, torch.Tensor) else stacked
@@ -106,7 +106,7 @@ def lora_parts(layers: Iterable[Any]) -> Iterator[torch.Tensor]:
 
 @contextmanager
 def watched(model: Any) -> Iterator[list[str]]:
-    """Yields a list of incompletely loaded layers: all of them until weights arrive.
+    """Watches a model being loaded; yields a list of incompletely loaded layers: all of them until weights arrive.
 
     vLLM counts the numbers that reach each layer, and activates it once complete. Incomplete layers are found by that
     count, except padded vocabularies and layers that share another's weight.
@@ -141,8 +141,8 @@ def watched(model: Any) -> Iterator[list[str]]:
 
 
 def _held(layer: Any, info: Any) -> int:
-    """Returns the numbers that a layer must receive: without vocabulary padding, and with only those buffers that were
-    sent, since a layer computes most of them."""
+    """Returns how many numbers a layer must receive to be loaded completely: without vocabulary padding, and with only
+    those buffers that were sent, since a layer computes most of them."""
     from vllm.model_executor.model_loader.reload.meta import SKIP_LOAD_TENSORS
     from vllm.model_executor.model_loader.reload.utils import get_layer_tensors, get_tensor_load_numel
 
@@ -174,7 +174,7 @@ def mend_tied(model: nn.Module) -> list[str]:
 
 
 def tensors_digest(tensors: Mapping[str, torch.Tensor], aliases: Mapping[str, str]) -> str:
-    """SHA-256 over names, types, shapes and bytes in name order, including aliases."""
+    """SHA-256 over names, types, shapes and bytes of tensors in name order, including aliases."""
     named = dict(tensors) | {name: tensors[twin] for name, twin in aliases.items()}
     found = hashlib.sha256()
     for name, tensor in sorted(named.items()):

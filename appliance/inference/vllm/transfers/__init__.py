@@ -30,23 +30,25 @@ class OfferSettings:
 
 
 class WeightOffer(Protocol):
-    """Tensors offered to engines, repeatedly if an engine restarts."""
+    """Tensors offered to engine processes, repeatedly if an engine restarts."""
 
     def taken(self, readers: int) -> AbstractContextManager[dict[str, Any]]:
-        """Yields the message for `readers` readers, who must read within the context. Raises errors of this side."""
+        """Offers the tensors to `readers` engine processes, who must read within the context; yields the message for
+        them. Raises errors of this side."""
 
     def remove(self) -> None:
-        """Frees the memory. Removing again does nothing."""
+        """Frees the memory of the offered tensors. Removing again does nothing."""
 
 
 def offer_tensors(way: str, tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightOffer:
-    """Copies tensors to where engines can read them. Raises OSError without space."""
+    """Copies tensors to where engine processes can read them, by the transfer `way`. Raises OSError without space."""
     made: WeightOffer = import_module(f"{__name__}.{WAYS[way]}").offer(tensors, settings)
     return made
 
 
 @contextmanager
 def received_tensors(told: Mapping[str, Any], reader: int) -> Iterator[dict[str, Tensor]]:
-    """Yields an offer's tensors by name, layer by layer, valid within the context; `reader` counts from 0."""
+    """Context that reads an offer's tensors in an engine process: yields them by name, valid within it; `reader` counts
+    from 0."""
     with import_module(f"{__name__}.{WAYS[told['way']]}").received(told, reader) as tensors:
         yield tensors

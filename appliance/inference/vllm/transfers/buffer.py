@@ -26,7 +26,7 @@ Layout = list[dict[str, Any]]
 
 
 def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
-    """Assigns offsets to tensors; returns the layout and the total bytes."""
+    """Assigns each tensor an offset in one buffer; returns the layout and the total bytes."""
     layout: Layout = []
     size = 0
     for name, tensor in tensors.items():
@@ -37,7 +37,7 @@ def lay_out(tensors: Mapping[str, Tensor]) -> tuple[Layout, int]:
 
 
 def views(memory: Tensor, layout: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-    """Returns views of the tensors in memory `[bytes]` of type uint8."""
+    """Returns views of the tensors laid out in a buffer `[bytes]` of type uint8."""
     found = {}
     for row in layout:
         dtype, shape = DTYPES[row["dtype"]], row["shape"]
@@ -47,6 +47,6 @@ def views(memory: Tensor, layout: Sequence[Mapping[str, Any]]) -> dict[str, Tens
 
 
 def fill(memory: Tensor, tensors: Mapping[str, Tensor], layout: Sequence[Mapping[str, Any]]) -> None:
-    """Copies the tensors to their offsets."""
+    """Copies the tensors to their offsets in a buffer."""
     for name, place in views(memory, layout).items():
         place.copy_(tensors[name])

@@ -34,7 +34,7 @@ keeps the tensors."""
 
 
 class Broadcast:
-    """Offer that is broadcast again to each engine."""
+    """Weight offer that is broadcast again to each engine."""
 
     def __init__(self, tensors: Mapping[str, Tensor], settings: OfferSettings) -> None:
         self._settings = settings
@@ -43,7 +43,8 @@ class Broadcast:
 
     @contextmanager
     def taken(self, readers: int) -> Iterator[dict[str, Any]]:
-        """Sends to one engine at a time. Raises RuntimeError if the group broke without an error from its readers."""
+        """Broadcasts the offered tensors to one engine at a time. Raises RuntimeError if the group broke without an
+        error from its readers."""
         with self._lock, self._sent(readers) as told:
             yield told
 
@@ -75,7 +76,7 @@ class Broadcast:
 
 
 class _Sending(threading.Thread):
-    """Thread that sends tensors once all readers are connected."""
+    """Thread that broadcasts tensors once all readers are connected."""
 
     def __init__(self, tensors: list[Tensor], store: Path, readers: int, backend: str, device: torch.device) -> None:
         super().__init__(name="weights", daemon=True)
@@ -105,7 +106,7 @@ class _Sending(threading.Thread):
             self._group = None
 
     def give_up(self) -> None:
-        """Ends the thread soon: during a broadcast with its readers, while meeting by `DEADLINE`."""
+        """Ends the sending thread soon: during a broadcast with its readers, while meeting by `DEADLINE`."""
         self._given_up.set()
         if (group := self._group) is not None:
             with suppress(RuntimeError):
@@ -140,7 +141,7 @@ def _ready(reader: int) -> str:
 
 
 def _make_group(store: Any, rank: int, size: int, backend: str) -> Any:
-    """Creates a separate group, beside this process's own."""
+    """Creates a torch process group separate from this process's own."""
     apart = PrefixStore("weights", store)
     if backend == "nccl":
         os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")

@@ -18,7 +18,7 @@ from appliance.inference.vllm.transfers.folders import private_folder, remove_fo
 
 
 class WeightFile:
-    """Offer whose file stays until removed."""
+    """Weight offer as a file that stays until removed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,7 +32,7 @@ class WeightFile:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> WeightFile:
-    """Raises OSError without space."""
+    """Writes the tensors to a file in a private folder, to be read by engines. Raises OSError without space."""
     folder = private_folder(sum(tensor.nbytes for tensor in tensors.values()), settings.shared)
     try:
         save_file({name: tensor.cpu() for name, tensor in tensors.items()}, folder / "model.safetensors")

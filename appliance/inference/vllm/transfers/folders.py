@@ -42,7 +42,7 @@ def private_folder(size: int, shared: Path = SHARED_MEMORY) -> Path:
 
 
 def remove_folder(folder: Path) -> None:
-    """Removes one of our folders. Removing it again does nothing."""
+    """Removes one of our temporary folders. Removing it again does nothing."""
     shutil.rmtree(folder, ignore_errors=True)
     descriptor = _held.pop(folder, None)
     if descriptor is not None:
@@ -50,7 +50,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def _remove_if_left(folder: Path) -> None:
-    """Removes an abandoned folder. Raises OSError if it is in use, or another user's."""
+    """Removes a temporary folder that a killed process left. Raises OSError if it is in use, or another user's."""
     found = folder.lstat()
     if found.st_uid != os.getuid() or time.time() - found.st_mtime < SETTLED_SECONDS:
         return

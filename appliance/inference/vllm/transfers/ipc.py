@@ -36,7 +36,7 @@ CUDA_HANDLE = (
 
 
 class SharedMemory:
-    """Offer in main memory."""
+    """Weight offer in shared main memory."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self._layout, size = lay_out(tensors)
@@ -68,7 +68,7 @@ class SharedMemory:
 
 
 class GpuMemory:
-    """Offer in memory of the tensors' GPU."""
+    """Weight offer in memory of the tensors' GPU."""
 
     def __init__(self, tensors: Mapping[str, Tensor], device: torch.device) -> None:
         self._layout, size = lay_out(tensors)
@@ -84,7 +84,7 @@ class GpuMemory:
         yield {"way": "ipc", "layout": self._layout, "gpu": self._gpu, "handles": handles}
 
     def _handle(self, memory: Tensor) -> dict[str, Any]:
-        """Returns a handle for exactly one reader, since torch counts them."""
+        """Returns a handle to GPU memory for exactly one reader process, since torch counts them."""
         given = memory.untyped_storage()._share_cuda_()[1:]  # type: ignore[no-untyped-call]
         return {
             name: base64.b64encode(value).decode() if kind is bytes else value
@@ -96,7 +96,8 @@ class GpuMemory:
 
 
 def offer(tensors: Mapping[str, Tensor], settings: OfferSettings) -> SharedMemory | GpuMemory:
-    """Raises OSError without space."""
+    """Copies the tensors to memory that engine processes can map: their GPU's, or shared main memory. Raises OSError
+    without space."""
     devices = {tensor.device for tensor in tensors.values()}
     if len(devices) == 1 and (device := next(iter(devices))).type == "cuda":
         return GpuMemory(tensors, device)
