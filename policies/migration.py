@@ -41,8 +41,8 @@ class MigratedPolicy:
 
 
 def migrate(content: bytes, name: str) -> MigratedPolicy:
-    """Returns the file in the current version; `name` is its name in messages. Raises PolicyError unless its version
-    can be migrated."""
+    """Returns a policy file rewritten for the current version; `name` is its name in messages. Raises PolicyError
+    unless its version can be migrated."""
     if version_of(content) == VERSION:
         raise PolicyError(f"{name}: already version {VERSION}", hint="use the file unchanged")
     if version_of(content) not in MIGRATED:
@@ -74,7 +74,7 @@ def migrate(content: bytes, name: str) -> MigratedPolicy:
 
 
 def _comments(text: str) -> Comments:
-    """Returns the old file's comments, keyed by the new place of their line."""
+    """Returns the comments of an old policy file, keyed by the place of their line in the new one."""
     found: Comments = {}
     section: Place = ()
     above: list[str] = []
@@ -99,7 +99,7 @@ def _comments(text: str) -> Comments:
 
 
 def _row(text: str) -> str:
-    """Normalizes a rule's TOML text."""
+    """Returns the TOML text of a rule in normal form; unchanged if it does not parse."""
     try:
         return _toml(read_toml(f"x = {text}")["x"])
     except ValueError:
@@ -115,7 +115,7 @@ def _new_place(place: Place) -> Place:
 
 
 def _comment_of(value: str) -> str:
-    """Returns the comment after a value; a `#` inside a string is not a comment."""
+    """Returns the comment after a TOML value; a `#` inside a string is not a comment."""
     for match in re.finditer("#", value):
         try:
             read_toml(f"x = {value[: match.start()]}")
@@ -126,7 +126,7 @@ def _comment_of(value: str) -> str:
 
 
 def _written(table: dict[str, Any], comments: Comments, place: Place = ()) -> list[str]:
-    """Returns the lines of a table: its own keys first, then its subtables."""
+    """Writes a TOML table with its comments: returns the lines of its own keys, then those of its subtables."""
     lines: list[str] = []
 
     def add(at: Place, text: str, column: int = 30) -> None:

@@ -59,7 +59,7 @@ class Policy(Section):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file's bytes, or of the JSON if the policy was not read from a file."""
+        """SHA-256 of the policy file's bytes, or of the JSON if the policy was not read from a file."""
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
@@ -67,17 +67,17 @@ class Policy(Section):
         return self.gates[approval.GATE]
 
     def rules_of(self, gate: Gate[S]) -> S:
-        """Returns a gate's section. Raises LookupError for a gate that the policy does not request."""
+        """Returns the policy's section of a gate. Raises LookupError for a gate that the policy does not request."""
         return self.gates[gate]
 
     def asks_for(self, measurement: str) -> bool:
-        """True if any requested gate needs that field of `Measurements`."""
+        """True if any gate of the policy needs that measurement, a field of `Measurements`."""
         return any(gate.measures == measurement for gate in self.gates.asked)
 
 
 @lru_cache
 def policy_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[Policy]:
-    """Returns the type of a policy file with the registry's gates. Unless `complete`, every gate is optional."""
+    """Creates the model class of a policy file with the registry's gates. Unless `complete`, every gate is optional."""
     return create_model("Policy", __base__=Policy, gates=(gates_model(registry, complete=complete), ...))
 
 
@@ -91,13 +91,13 @@ def version_of(content: bytes) -> int | None:
 
 
 def load(path: Path | None = None) -> Policy:
-    """Loads the policy file, or the packaged one. Raises PolicyError with the line and a hint."""
+    """Loads a policy from a file, or the packaged one. Raises PolicyError with the line and a hint."""
     return parse(*read_content(path))
 
 
 def read_content(path: Path | None = None) -> tuple[bytes, str]:
-    """Returns the bytes of the file (or of the packaged one) and its name in messages. Raises PolicyError, also for a
-    file that is not regular or too large."""
+    """Returns the bytes of a policy file (or of the packaged one) and its name in messages. Raises PolicyError, also
+    for a file that is not regular or too large."""
     if path is None:
         return resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}"
     try:
@@ -119,10 +119,8 @@ def _require_small(content: bytes, name: str) -> None:
 
 
 def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[Gate[Any], ...] = GATES) -> Policy:
-    """Parses policy bytes; `name` is the file's name in messages. Raises PolicyError.
-
-    A file of an earlier version is accepted only if it is `in_force`, with its original meaning.
-    """
+    """Parses a policy file's bytes; `name` is the file's name in messages. Raises PolicyError. A file of an earlier
+    version is accepted only if it is `in_force`, with its original meaning."""
     _require_small(content, name)
     try:
         text = content.decode()
@@ -150,8 +148,8 @@ def parse(content: bytes, name: str, *, in_force: bool = False, registry: tuple[
 
 
 def as_version_5(data: dict[str, Any]) -> dict[str, Any]:
-    """Converts version 4 data to version 5: a gate with `required = false` is omitted. Raises LookupError, TypeError or
-    AttributeError for invalid data."""
+    """Converts a policy's data from version 4 to version 5: a gate with `required = false` is omitted. Raises
+    LookupError, TypeError or AttributeError for invalid data."""
     old = data["promotion"]
     gates = {name: old[name] for name in ("improvement", "evidence", "non_regression", "approval")}
     gates["integrity"] = {"max_infra_errors": old["integrity"]["max_infra_errors"]}
@@ -181,7 +179,7 @@ def _earlier(written: int, where: str) -> PolicyError:
 
 
 def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yields rules about unknown or unrequested gates, which would protect nothing."""
+    """Yields a fault for each promotion rule about an unknown or unrequested gate, which would protect nothing."""
     known = [gate.name for gate in policy.gates.registry]
     asked = {gate.name for gate in policy.gates.asked}
     for number, rule in enumerate(policy.promotion.rules):
@@ -193,7 +191,7 @@ def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
 
 
 def _explained(faults: list[Any], name: str, text: str, registry: tuple[Gate[Any], ...]) -> PolicyError:
-    """Returns a PolicyError that lists each fault with key and line, and hints at the first."""
+    """Returns a PolicyError that lists each fault of a policy file with key and line, and hints at the first."""
     lines = []
     for fault in faults[:SHOWN]:
         place = tuple(map(str, fault["loc"]))

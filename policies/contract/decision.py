@@ -62,13 +62,13 @@ class Decision(PolicyRecord):
     """UTC, ISO 8601; passed in by the caller."""
 
     def digest(self) -> str:
-        """Returns the SHA-256 of the canonical JSON: sorted keys, no white space, UTF-8, numbers as Python writes
-        them."""
+        """Returns the decision's SHA-256 over canonical JSON: sorted keys, no white space, UTF-8, numbers as Python
+        writes them."""
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def digests(self) -> tuple[str, str]:
-        """Returns the current digest and the one signed in earlier versions, over JSON in field order. Both identify
-        this decision."""
+        """Returns the decision's current digest and the one signed in earlier versions, over JSON in field order. Both
+        identify it."""
         return self.digest(), hashlib.sha256(self.model_dump_json().encode()).hexdigest()

@@ -49,7 +49,7 @@ GATES: tuple[Gate[Any], ...] = (
 
 @lru_cache
 def gates_model(registry: tuple[Gate[Any], ...], *, complete: bool = True) -> type[AskedGates]:
-    """Returns the type of the `[gates]` table; if `complete`, gates with `never_missing` are required."""
+    """Creates the model class of a policy's `[gates]` table; if `complete`, gates with `never_missing` are required."""
     fields: dict[str, Any] = {
         gate.name: (gate.section, ...) if complete and gate.never_missing else (gate.section | None, None)
         for gate in registry

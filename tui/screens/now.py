@@ -73,7 +73,7 @@ class NowPane(Pane):
 
 
 def candidate_text(status: Status, width: int) -> Text:
-    """The candidate's waiting reason in at most two lines of `width` cells; empty without one."""
+    """Returns the reason why the candidate waits, in at most two lines of `width` cells; empty without one."""
     candidate = status.aliases.get("candidate")
     if candidate is None or not status.candidate_waits_for:
         return Text()
