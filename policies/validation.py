@@ -93,7 +93,7 @@ class ValidationSubject:
 
 
 def open_validation(envelope: bytes) -> tuple[SignedValidation, OpenEnvelope]:
-    """Parses a person's signed validation of a job without verifying the signature. Raises StatementRefused (`SHAPE`)."""
+    """Parses a person's validation of a job without verifying its signature. Raises StatementRefused (`SHAPE`)."""
     hint = "use `assay jobs validate`"
     signed, read = open_statement(envelope, VALIDATION_TYPE, SignedValidation, hint=hint)
     if any(datetime.fromisoformat(time).tzinfo is None for time in (signed.made_at, signed.expires_at)):

@@ -88,7 +88,7 @@ def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[]
 
 
 def drawn_interval(items: Sequence[PairedItem], counts: PairCounts, rules: ImprovementRules) -> Interval:
-    """Returns the gain's bootstrap interval over the policy's clusters, in fractions of 1; None for too few clusters."""
+    """Returns the gain's bootstrap interval over the policy's clusters, in fractions of 1; None if too few."""
     if rules.clusters == "question":
         return of_questions(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
     gains: Counter[str] = Counter()

@@ -22,8 +22,8 @@ HINT = "If this persists, run `assay doctor`."
 
 
 class Handshake:
-    """Exchange with an unheld sandbox. Calls back once, with an error or None, and then stops watching the
-    descriptors."""
+    """Exchange of one message with a sandbox that nobody holds yet. Calls back once, with an error or None, and then
+    stops watching the descriptors."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Handshake:
                 reactor.call(lambda: self._end(problem))
 
     def give_up(self) -> None:
-        """Reports that the sandbox was ended elsewhere, unless the callback has run."""
+        """Ends the exchange with the error that the broker ended the sandbox, unless the callback has run."""
         self._end("ended by the broker")
 
     def _receive(self) -> None:

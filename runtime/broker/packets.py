@@ -35,7 +35,8 @@ def pack(message: BaseModel) -> bytes:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
-    """Sends a packet; False if the kernel's buffer is full. Raises OSError if the peer has hung up."""
+    """Sends a packet with descriptors on a socket; False if the kernel's buffer is full. Raises OSError if the peer has
+    hung up."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     try:
         connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -45,7 +46,8 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket) -> Packet | None:
-    """Returns the next packet, or None if none has arrived. Raises PacketError, and OSError for a broken connection."""
+    """Returns the socket's next packet, or None if none has arrived. Raises PacketError, and OSError for a broken
+    connection."""
     try:
         data, ancillary, flags, _ = connection.recvmsg(
             PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC
