@@ -112,7 +112,7 @@ class WarmPool:
             self._settle(request)
 
     def prepare(self, key: str, copies: int, source: StartSource | None = None) -> None:
-        """Sets how many sandboxes of a snapshot are kept ready for all connections; the first call passes its source."""
+        """Sets how many sandboxes of a snapshot stay ready for all connections. The first call passes its source."""
         if source is not None:
             self._sources[key] = source
         self._prepared[key] = copies

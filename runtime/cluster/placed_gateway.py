@@ -49,7 +49,8 @@ class PlacedGateway:
         self._numbers = itertools.count()
 
     async def run(self) -> None:
-        """Serves until the driver hangs up. Raises RayError, InfrastructureError."""
+        """Starts the actor, then passes the driver's messages to it until the driver hangs up. Raises RayError,
+        InfrastructureError."""
         try:
             said = await self._placed()
             self._host = str(said["host"])
@@ -119,8 +120,8 @@ class PlacedGateway:
         return {}
 
     async def _alive_until(self, asked: Any) -> Any:
-        """Waits for an answer. Raises InfrastructureError once its host is gone, which Ray itself reports a minute
-        later."""
+        """Waits for an answer of the actor. Raises InfrastructureError once its host is gone, which Ray itself reports
+        a minute later."""
         answer, pulse = asyncio.ensure_future(asked), None
         heard = self._loop.time()
         while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:

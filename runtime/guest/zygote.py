@@ -91,7 +91,7 @@ class Zygote(ProcessParent):
         self._line.send(ORDER.pack(REAP, pid))
 
     def receive(self) -> None:
-        """Handles one answer. Raises ConnectionError if the fork server has ended."""
+        """Handles one answer of the fork server. Raises ConnectionError if the fork server has ended."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
             raise ConnectionError("the fork server has ended")
@@ -104,7 +104,8 @@ class Zygote(ProcessParent):
 
 
 def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
-    """Prepares what children need and cannot create themselves."""
+    """Keeps modules for later imports in children of the fork server; returns the seccomp filter that they cannot
+    create themselves."""
     from runtime.guest import import_shelf  # here, to spare the supervisor its memory
 
     import_shelf.shelve(modules, addresses.unwatched)
