@@ -16,10 +16,12 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """Shutdown flag, created once per process in the main thread; `set` works from any thread and is final."""
+    """Flag that this process has to shut down, created once per process in the main thread; `set` works from any thread
+    and is final."""
 
     def __init__(self, signals: tuple[signal.Signals, ...] = SIGNALS) -> None:
-        """Installs handlers, so that these signals no longer end the process. Raises OSError without descriptors."""
+        """Installs signal handlers, so that these signals request shutdown instead of ending the process. Raises
+        OSError without descriptors."""
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
         for number in signals:
@@ -33,7 +35,8 @@ class Shutdown:
         return self.wait(0.0)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits at most `seconds`; True if shutdown was requested. The request stays visible to later calls."""
+        """Waits at most `seconds` for a shutdown request; True if there is one. The request stays visible to later
+        calls."""
         watched = select.poll()
         watched.register(self._out, select.POLLIN)
         return bool(watched.poll(None if seconds is None else 1000 * seconds))

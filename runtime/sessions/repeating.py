@@ -75,7 +75,7 @@ def _makes_a_set(node: ast.AST) -> bool:
 
 
 def _is_equal_only_to_itself(node: ast.AST, defined: set[str]) -> bool:
-    """True if a node creates or collects values compared by identity.
+    """True if a syntax node creates or collects values compared by identity.
 
     These are NaN; functions, classes and module attributes; objects of a class without its own equality, by itself, by
     a decorator or by inheritance.

@@ -68,7 +68,7 @@ class SessionStarts:
             worker.lose(LossCause.BROKER)
 
     def close(self, done: Callable[[], None]) -> None:
-        """Ends every sandbox; calls back when nothing runs in any of them."""
+        """Ends every sandbox of the pool; calls back when nothing runs in any of them."""
         self._closed = True
         for worker in list(self._alive):
             worker.lose(LossCause.DIED)
