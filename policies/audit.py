@@ -68,8 +68,7 @@ class Head:
 
     @classmethod
     def of(cls, line: bytes) -> Head:
-        """Returns the head of an audit log that ends with this line. Raises ValueError for a line that is not a log
-        entry."""
+        """Returns the head of an audit log that ends with this line. Raises ValueError for an invalid line."""
         return cls(_read(line)[0].number, digest_of(line))
 
 
@@ -238,8 +237,7 @@ def _read_tail(line: bytes, public: Ed25519PublicKey) -> Head:
 
 
 def _tail(text: bytes, names: set[str]) -> tuple[dict[str, Any], bytes]:
-    """Parses a signed head of an audit log into its fields, which must be `names`, and its signature. Raises
-    ValueError."""
+    """Parses an audit log's signed head into fields, which must be `names`, and signature. Raises ValueError."""
     value = _json(text)
     fields = value.get("head") if isinstance(value, dict) and value.keys() == {"head", "signature"} else None
     if not isinstance(fields, dict) or fields.keys() != names:

@@ -54,15 +54,13 @@ class Counts(PolicyRecord):
 
 
 def arm(job: str, share: float, seed: str) -> Arm:
-    """Assigns a real job to the canary or the champion, deterministically, and unpredictably without `seed`, the
-    canary's id."""
+    """Assigns a job to canary or champion, deterministically, and unpredictably without `seed`, the canary's id."""
     drawn = int.from_bytes(hashlib.sha256(f"{seed}\n{job}".encode()).digest()[:8], "big")
     return "canary" if drawn < share * 2**64 else "champion"
 
 
 def is_wanted(rules: ServiceRules, champion_jobs: int) -> bool:
-    """True if a promoted model has to start as a canary: the policy wants one, and the champion has enough jobs to
-    compare on."""
+    """True if a promoted model starts as a canary: the policy wants one, and has enough champion jobs to compare on."""
     return rules.canary and champion_jobs >= rules.min_jobs
 
 

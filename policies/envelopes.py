@@ -121,8 +121,7 @@ def add_signature(envelope: bytes, signer: Signer) -> bytes:
 
 
 def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
-    """Parses the envelope of a signed statement, of the given kind or of any. Raises StatementRefused (`SHAPE`) for
-    another form."""
+    """Parses a signed statement's envelope, of the given kind or of any. Raises StatementRefused (`SHAPE`)."""
     if len(envelope) > MAX_BYTES:
         raise _shapeless(f"larger than {MAX_BYTES} bytes")
     try:

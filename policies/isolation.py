@@ -22,8 +22,7 @@ ORDER: tuple[Tier, ...] = get_args(Tier)
 
 
 def tier_for(policy: Policy, purpose: Use, family: str, asked: Tier) -> Tier:
-    """Returns a session's isolation tier: the strictest of the purpose's rule, the taskset's rule and the requested
-    tier."""
+    """Returns a session's isolation tier: the strictest of the purpose's rule, the taskset's rule and the request."""
     rules = policy.sandboxes.tiers
     by_purpose: dict[Use, Tier] = {"training": rules.training, "evaluation": rules.evaluation, "jobs": rules.jobs}
     return max(by_purpose[purpose], rules.families.get(family, ORDER[0]), asked, key=ORDER.index)

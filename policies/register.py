@@ -62,8 +62,7 @@ class Register:
         return key
 
     def signers(self, read: OpenEnvelope, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
-        """Returns the persons' valid keys that signed an envelope, in order. Raises StatementRefused for any other
-        signature."""
+        """Returns the persons' valid keys that signed an envelope, in order. Raises StatementRefused for any other."""
         keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
         require_signatures(read, [PublicKey(key.key) for key in keys])
         return keys

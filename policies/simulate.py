@@ -94,8 +94,7 @@ NightCounts = tuple[PairCounts, ...]
 
 
 class SimulatedJudge:
-    """Decides about simulated candidates by counts alone under one policy: all other gates pass and every person
-    approves."""
+    """Decides about simulated candidates by counts alone under one policy: other gates pass and everyone approves."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

@@ -31,8 +31,7 @@ class PersonStatement(PolicyRecord):
 
     @classmethod
     def valid_for(cls, hours: float, *, made_at: str, **fields: Any) -> Self:
-        """Returns a person's statement, yet unsigned, that expires after `hours`. Raises ValueError for an invalid
-        name."""
+        """Returns a person's unsigned statement that expires after `hours`. Raises ValueError for an invalid name."""
         until = moment(made_at) + timedelta(hours=hours)
         return cls(**fields, made_at=made_at, expires_at=until.isoformat(timespec="milliseconds"))
 

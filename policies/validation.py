@@ -69,8 +69,7 @@ class Page(PolicyRecord):
 
 
 class SignedValidation(PersonStatement):
-    """Person's signed verdict on a job: its check means what the person wanted, or not. Stays valid once submitted in
-    time."""
+    """Person's signed verdict on whether a job's check is what was meant. Stays valid once submitted in time."""
 
     format: Literal["assay-meaning-1"] = "assay-meaning-1"
     verdict: Literal["meant", "not_meant"]

@@ -54,8 +54,7 @@ class FairQueue(Generic[Item]):
         raise IndexError("nobody waits")
 
     def remove(self, entry: QueueEntry) -> bool:
-        """Removes an item from the queue; True if it was still queued. An item already taken or removed is not an
-        error."""
+        """Removes an item from the queue; True if it was there. An item already taken or removed is not an error."""
         callers = self._callers[entry.priority]
         items = callers.get(entry.caller, {})
         if entry.number not in items:

@@ -237,8 +237,7 @@ class Sandbox(Protocol):
         """Returns the content of a regular file in the sandbox. Raises FileTooLargeError above `max_bytes`."""
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
-        """Lists everything below a folder of the sandbox without following links. Raises LimitError beyond
-        `Limits.entries`."""
+        """Lists everything below a sandbox's folder, following no links. Raises LimitError beyond `Limits.entries`."""
 
     def upload(self, source: Path, path: str) -> int:
         """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError for anything

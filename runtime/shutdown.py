@@ -16,8 +16,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """Flag that this process has to shut down, created once per process in the main thread; `set` works from any thread
-    and is final."""
+    """Request to end this process, created once in the main thread; `set` works from any thread and is final."""
 
     def __init__(self, signals: tuple[signal.Signals, ...] = SIGNALS) -> None:
         """Installs signal handlers, so that these signals request shutdown instead of ending the process. Raises
@@ -35,8 +34,7 @@ class Shutdown:
         return self.wait(0.0)
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Waits at most `seconds` for a shutdown request; True if there is one. The request stays visible to later
-        calls."""
+        """Waits at most `seconds`; True if shutdown was requested. The request stays visible to later calls."""
         watched = select.poll()
         watched.register(self._out, select.POLLIN)
         return bool(watched.poll(None if seconds is None else 1000 * seconds))

@@ -238,8 +238,7 @@ class AssayApp(OrderedKeysApp):
             self.call_after_refresh(self._came)
 
     async def _came(self) -> None:
-        """Finishes the switch to the main page, once drawn, from the page shown without a daemon; then passes waiting
-        keys on."""
+        """Finishes the switch to the main page, once drawn, from the page without a daemon; passes waiting keys on."""
         self._opened()
         await self._answered()
 

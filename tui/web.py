@@ -56,8 +56,7 @@ class WebServer(Server):
         return app
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """Serves the browser page without the font that it would load from elsewhere, and with a content security
-        policy."""
+        """Serves the browser page without its font from elsewhere, and with a content security policy for scripts."""
         answer = await super().handle_index(request)
         assert isinstance(answer, web.Response)
         text = answer.text = FOREIGN.sub("", answer.text or "")

@@ -222,8 +222,7 @@ def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
 
 
 def all_nights(evidence: Evidence) -> tuple[PairedItem, ...]:
-    """Returns the items that count from all nights of two models, tonight's last, with only the first answer to a
-    repeated question."""
+    """Returns the items that count from all nights of two models, tonight's last; repeated questions only once."""
     return first_answers((*(night.items for night in evidence.earlier), evidence.items))
 
 

@@ -40,8 +40,7 @@ class PromotionRules(Section):
 
 
 class ServiceRules(Section):
-    """Rules for the canary phase, in which a promoted model replays jobs and takes a share of real ones beside the
-    champion."""
+    """Rules for the canary phase, in which a promoted model replays jobs and takes a share of real ones."""
 
     canary: bool
     """Starts beside the champion if there are jobs to compare on."""

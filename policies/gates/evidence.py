@@ -89,8 +89,7 @@ def asks_again(findings: Sequence[GateFinding], nights: int, rules: EvidenceRule
 
 
 def nights_to_go(counts: PairCounts, nights: int, improving: ImprovementRules, rules: EvidenceRules) -> int | None:
-    """Returns the number of further similar nights after which the improvement and evidence gates would pass; None
-    beyond `FARTHEST`."""
+    """Returns the number of further similar nights after which both gates of the gain pass; None beyond `FARTHEST`."""
     for more in range(1, FARTHEST + 1):
         grown = PairCounts(
             items=counts.items * (nights + more) // nights,

@@ -51,8 +51,7 @@ class AskedGates(Section):
         return cast("S | None", getattr(self, gate.name, None))
 
     def findings(self, evidence: Evidence, *, now: str) -> tuple[GateFinding, ...]:
-        """Judges the evidence by all requested gates; returns their findings in registry order. `now` is UTC in ISO
-        8601."""
+        """Judges the evidence by all requested gates; returns findings in registry order. `now` is UTC in ISO 8601."""
         found: list[GateFinding] = []
         for gate in self.asked:
             judged = gate.judge(evidence, self[gate], GateContext(self, now))

@@ -143,8 +143,7 @@ class Backend(ABC):
         timer = self._host.reactor.after(seconds, too_late) if seconds is not None else None
 
     def end(self, box: ProcessBox, done: Callable[[BoxUsage], None]) -> None:
-        """Kills everything inside a box; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is
-        fine."""
+        """Kills all inside a box; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is fine."""
         if box.removal is None:
             box.kill()
             if box.oom_events >= 0:

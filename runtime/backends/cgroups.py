@@ -138,8 +138,7 @@ def quota(version: int, cpus: float) -> str:
 def limit_files(
     version: int, *, memory_mib: int, pids: int, cpus: float, together: bool = False
 ) -> list[tuple[str, str, str, bool]]:
-    """Returns the files that limit a control group: controller, file, text to write, and True if a kernel may lack the
-    file."""
+    """Returns a control group's limits as controller, file, text to write, and True if a kernel may lack the file."""
     memory = str(memory_mib << 20)
     if version == 1:
         return [
@@ -187,8 +186,7 @@ class ControlGroup:
         self._set_cpu("cpu.cfs_quota_us" if self._version == 1 else "cpu.max", quota(self._version, cpus))
 
     def give_way(self, others_first: bool) -> None:
-        """Sets the group's CPU priority to low (`others_first`) or normal. Raises InfrastructureError if the kernel
-        rejects it."""
+        """Sets CPU priority, low with `others_first`. Raises InfrastructureError if the kernel rejects it."""
         file, usual, less = SHARES[self._version]
         self._set_cpu(file, less if others_first else usual)
 

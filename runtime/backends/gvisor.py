@@ -209,8 +209,7 @@ class GVisor(Backend):
             done()
 
     def _bundle(self, profile: Profile) -> Path:
-        """Writes the OCI configuration folder shared by boxes of this profile, and returns it. Raises
-        InfrastructureError."""
+        """Writes and returns the OCI configuration folder of this profile's boxes. Raises InfrastructureError."""
         if profile not in self._bundles:
             folder = self._host.folder / "bundles" / str(len(self._bundles))
             try:

@@ -95,8 +95,7 @@ class SandboxHost:
         )
 
     def tools(self) -> ControlGroup:
-        """Returns the control group of host programs that serve boxes from outside, such as the image writer; creates
-        it at first."""
+        """Returns the control group, made at first use, of programs that serve boxes, such as the image writer."""
         if self._tools is None:
             self._tools = ControlGroup(
                 self._parents,

@@ -47,8 +47,7 @@ def find_packages(path: Path | None = None) -> Packages | None:
 
 
 def packages_digest(path: Path | None = None) -> str:
-    """Returns the digest of the Python packages for guests (`find_packages`); empty without any. Raises the same
-    errors."""
+    """Returns the digest of guests' Python packages (`find_packages`); empty without any. Raises the same errors."""
     found = find_packages(path)
     return "" if found is None else found.digest
 
@@ -66,8 +65,7 @@ def find_set(digest: str, sets: Path | None = None) -> Path:
 
 
 def link_into(packages: Packages, root: Path) -> None:
-    """Adds Python packages to a guest root under construction, by hard links on one file system, else by copies. Raises
-    OSError."""
+    """Adds Python packages to a guest root, by hard links on one file system, else by copies. Raises OSError."""
     shutil.copytree(
         packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns(DIGEST)
     )

@@ -50,8 +50,7 @@ class Reaper:
         stderr: int = subprocess.DEVNULL,
         exited: Callable[[int], None],
     ) -> StartedProgram:
-        """Starts a program in the given control groups; `exited` gets its status, negative for a signal. Raises
-        OSError."""
+        """Starts a program in these control groups; `exited` gets its status, negative for a signal. Raises OSError."""
         process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
         try:
             program = StartedProgram(process, os.pidfd_open(process.pid), exited)

@@ -200,8 +200,7 @@ def _build(root: Path, python: Python, packages: Packages | None, programs: Mapp
 
 
 def _copy(source: Path, root: Path, inside: Path) -> None:
-    """Copies a file into a guest root, to where the guest's loader looks for it; with a merged /usr, `/lib` becomes a
-    separate folder."""
+    """Copies a file to where a guest's loader looks for it; with a merged /usr, `/lib` becomes a separate folder."""
     target = root / inside.relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():

@@ -65,8 +65,7 @@ class StartSource:
 
 class BaseImages:
     def __init__(self, folder: Path, owner: Owner, background: Background) -> None:
-        """Opens the folder of golden images and removes old ones. Raises RefusedError unless the folder is exclusively
-        ours."""
+        """Opens the folder of golden images, removes old ones. Raises RefusedError unless it is exclusively ours."""
         self.folder, self._owner, self._background = content.own_folder(folder), owner, background
         self._numbers = itertools.count(1)
         self._sources: dict[Profile, StartSource] = {}

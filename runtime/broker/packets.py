@@ -35,8 +35,7 @@ def pack(message: BaseModel) -> bytes:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
-    """Sends a packet with descriptors on a socket; False if the kernel's buffer is full. Raises OSError if the peer has
-    hung up."""
+    """Sends a packet with descriptors; False if the kernel's buffer is full. Raises OSError if the peer has hung up."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     try:
         connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -46,8 +45,7 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket) -> Packet | None:
-    """Returns the socket's next packet, or None if none has arrived. Raises PacketError, and OSError for a broken
-    connection."""
+    """Returns a socket's next packet, or None if none has arrived. Raises PacketError, or OSError if it is broken."""
     try:
         data, ancillary, flags, _ = connection.recvmsg(
             PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC

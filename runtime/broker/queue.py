@@ -39,8 +39,7 @@ class _Waiting(NamedTuple, Generic[Item]):
 
 class Queue(Generic[Key, Item]):
     def __init__(self, most: int) -> None:
-        """Creates an empty queue of sandbox requests. At most `most` wait in each priority, so that training cannot
-        crowd out jobs."""
+        """Creates an empty queue. At most `most` requests wait per priority, so training cannot crowd out jobs."""
         self._most = most
         self._numbers = itertools.count()
         self._waiting: dict[int, _Waiting[Item]] = {}

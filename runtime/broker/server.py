@@ -253,8 +253,7 @@ class Server:
     def _with_source(
         self, client: Client, request: int, snapshot: str, on_source: Callable[[StartSource], None]
     ) -> None:
-        """Calls `on_source` with a snapshot's start source once it may be restored; an error becomes the client's
-        answer."""
+        """Calls `on_source` with a snapshot's start source once it may be restored; an error becomes the answer."""
         connection = client.connection
 
         def found(source: StartSource | SandboxError) -> None:
@@ -293,8 +292,7 @@ class Server:
         self._with_source(client, request.request, request.snapshot, prepared)
 
     def _seen_by(self, uid: int) -> tuple[list[Live], list[StoredSnapshot]]:
-        """Returns the boxes and snapshots visible to a user: everything for our own user; for others their own, and
-        unheld boxes."""
+        """Returns boxes and snapshots visible to a user: all for our own; for others their own, and unheld boxes."""
         alive = self._warm_pool.boxes.alive.values()
         if uid == os.geteuid():
             return list(alive), self._store.all()

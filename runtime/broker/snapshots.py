@@ -22,8 +22,7 @@ from runtime.profile import Profile
 
 
 class SnapshotService:
-    """Takes, restores and prepares snapshots for all of the broker's connections. Methods raise the errors of
-    `runtime.errors`."""
+    """Takes, restores and prepares snapshots for all clients. Methods raise the errors of `runtime.errors`."""
 
     def __init__(self, store: Store, warm_pool: WarmPool, backend_of: Callable[[Profile], Backend]) -> None:
         self._store, self._warm_pool, self._backend_of = store, warm_pool, backend_of

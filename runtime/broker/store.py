@@ -230,8 +230,7 @@ class Store:
                 self._collect(snapshot)
 
     def sweep(self) -> int:
-        """Removes non-durable snapshots of dead brokers from the store; returns the number of these brokers. Callable
-        on any thread."""
+        """Removes non-durable snapshots of dead brokers; returns the number of brokers. Callable on any thread."""
         return sweep(self.folder)
 
     def close(self) -> None:

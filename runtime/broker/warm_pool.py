@@ -92,8 +92,7 @@ class WarmPool:
         on_ready: Callable[[Live | SandboxError], None],
         reseed: bool = False,
     ) -> BoxRequest:
-        """Requests a sandbox, one kept ready if possible; `on_ready` may run before this returns. Raises BusyError if
-        too many wait."""
+        """Requests a sandbox, ready or new; may call `on_ready` before returning. Raises BusyError if too many wait."""
         request = BoxRequest(source, reseed, on_ready, time.monotonic())
         request.position = self._queue.add(request, source.key, caller=caller, priority=priority)
         self._sources[source.key] = source

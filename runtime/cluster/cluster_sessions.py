@@ -106,8 +106,7 @@ class ClusterSessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens a session on a host of the cluster without waiting for that host; the session's first call reports
-        errors."""
+        """Opens a session on some host without waiting for that host; the session's first call reports errors."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
         if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
@@ -259,8 +258,7 @@ class ClusterSessions(ClosesOnExit):
 
     @contextmanager
     def _changing(self) -> Iterator[Later]:
-        """Takes the pool's lock for the block, notifies threads that wait for hosts, then runs actions that the block
-        deferred."""
+        """Holds the pool's lock for a block, then notifies threads that wait for hosts and runs deferred actions."""
         later: Later = []
         with self._lock:
             yield later

@@ -130,8 +130,7 @@ class HostProxy:
             self._gateway.send(Frame(FrameKind.PACKET, self.node, packet))
 
     async def _submit(self) -> None:
-        """Sends packets to the host's actor, one message at a time, which keeps the order; packets that arrive
-        meanwhile are batched."""
+        """Sends packets to the host's actor, one message at a time, in order; batches those that arrive meanwhile."""
         while True:
             await self._some.wait()
             self._some.clear()

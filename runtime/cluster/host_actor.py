@@ -276,8 +276,7 @@ class HostActor:
         self._threads.submit(job).add_done_callback(lambda done: self._answer(command, done))
 
     def _answer(self, command: m.OpenBox | m.Do, done: Future[Any], field: str | None = None) -> None:
-        """Reports a job's result to the driver, as fields or as the named field; runs on the job's thread, which must
-        not wait."""
+        """Reports a job's result to the driver, as fields or the named field; on the job's thread, never waiting."""
         if done.cancelled():
             return
         error = done.exception()

@@ -56,8 +56,7 @@ class Link(Protocol):
 
 class GatewayLink:
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
-        """Creates the connection, not yet started, to hosts through a gateway process. Raises RefusedError for an
-        unusable token."""
+        """Creates a link to the hosts through a gateway, not yet started. Raises RefusedError for a bad token."""
         self._settings, self._reactor = settings, reactor
         token.check(settings.token)
         self._listener: listening.ClusterListener | None = None

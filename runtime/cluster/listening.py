@@ -223,8 +223,7 @@ def _their_memory(process: int, pointer: int, size: int) -> bytes:
 
 
 def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
-    """Parses a C socket address into family, host, and the other elements of Python's address tuple. Raises OSError for
-    another family."""
+    """Parses a C socket address into family, host, and the other elements of Python's address. Raises OSError."""
     if len(sockaddr) >= 16 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         return family, socket.inet_ntop(socket.AF_INET, sockaddr[4:8]), (port,)
@@ -260,8 +259,7 @@ def _confine() -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Runs in the child process: confines it, sends the filter's notifications to the parent, then executes the
-    program."""
+    """Runs in the child: confines itself, sends the filter's notifications to the parent, executes the program."""
     channel = socket.socket(fileno=int(arguments[0]))
     parent = os.getppid()
     try:

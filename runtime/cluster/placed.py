@@ -87,8 +87,7 @@ class PlacedChannel:
         return self.answer()
 
     def begin(self, message: dict[str, Any]) -> None:
-        """Sends a message to the actor; its `answer` must be fetched before the next request. Raises
-        InfrastructureError."""
+        """Sends a message to the actor; fetch its `answer` before the next request. Raises InfrastructureError."""
         self._send(do="ask", message=message)
 
     def answer(self) -> dict[str, Any]:

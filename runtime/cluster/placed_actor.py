@@ -89,8 +89,7 @@ class PlacedActor:
         os.close(self._lock)
 
     def _at(self, *names: str) -> Path:
-        """Returns the path of these names below the servant's folder. Raises BadRequestError for a name that leads
-        elsewhere."""
+        """Returns a path below the servant's folder. Raises BadRequestError for a name that leads elsewhere."""
         for name in names:
             if not PLAIN.fullmatch(name):
                 raise BadRequestError(f"invalid file name {name!r}")

@@ -49,8 +49,7 @@ class PlacedGateway:
         self._numbers = itertools.count()
 
     async def run(self) -> None:
-        """Starts the actor, then passes the driver's messages to it until the driver hangs up. Raises RayError,
-        InfrastructureError."""
+        """Starts the actor, then serves the driver until it hangs up. Raises RayError, InfrastructureError."""
         try:
             said = await self._placed()
             self._host = str(said["host"])

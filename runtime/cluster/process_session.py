@@ -50,8 +50,7 @@ class ProcessSession:
 
     @classmethod
     def kill_recorded(cls, path: Path) -> None:
-        """Kills all processes of the Unix session recorded in a file, if any. Raises InfrastructureError if it does not
-        end."""
+        """Kills all processes of the Unix session recorded in a file. Raises InfrastructureError if it does not end."""
         try:
             leader, started, boot = path.read_text(encoding="ascii").split()
         except (FileNotFoundError, ValueError):  # never written completely: then nothing was started

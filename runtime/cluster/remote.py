@@ -158,8 +158,7 @@ class RemoteSandbox(_Remote):
 
     @classmethod
     def opened(cls, did: m.Did, post: Post) -> RemoteSandbox:
-        """Returns the remote sandbox that a host reports as opened. Raises InfrastructureError for an incomplete
-        answer."""
+        """Returns the remote sandbox that a host has opened. Raises InfrastructureError for an incomplete answer."""
         return cls(did.session, _answered("".join(did.boxes) or None), _answered(did.limits), post)
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:

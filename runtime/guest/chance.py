@@ -44,8 +44,7 @@ MOST, EACH = 1_000, 100
 
 
 def elsewhere(*_: object, **__: object) -> None:
-    """Makes a system call that is forbidden to compute-only processes, so that the host retries the call in a separate
-    sandbox."""
+    """Makes a system call forbidden to compute-only processes, so that the host retries in a separate sandbox."""
     os.getppid()
 
 

@@ -97,8 +97,7 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
 
 
 def _settle(ends: Ends) -> tuple[int, int]:
-    """Closes all descriptors but standard input and the pipes, and directs both outputs to one of them; returns the
-    other two."""
+    """Closes all descriptors but standard input and the pipes, sends both outputs to one; returns the other two."""
     requests, replies, output = ends
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -188,8 +188,7 @@ def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
 
 
 def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
-    """Returns the first lines of a seccomp filter: load the call number, and jump to `foreign` for another
-    architecture."""
+    """Returns a seccomp filter's first lines: load the call number; jump to `foreign` for another architecture."""
     lines: list[Line] = [
         instruction(LOAD_WORD, OFFSET_ARCHITECTURE),
         (JUMP_IF_EQUAL, AUDIT[machine], "", "foreign"),

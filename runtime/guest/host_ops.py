@@ -24,8 +24,7 @@ class Staged:
         self._size += len(piece)
 
     def take(self, size: int, last: bytes) -> list[bytes]:
-        """Returns all pieces that were sent ahead, then the last one, and clears them. Raises ValueError if a piece is
-        missing."""
+        """Returns and clears the pieces sent ahead, then the last one. Raises ValueError if a piece is missing."""
         pieces, found = [*self._pieces, last], self._size
         self._pieces, self._size = [], 0
         if size and size != found:

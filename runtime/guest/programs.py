@@ -52,8 +52,7 @@ class Start:
         self.env = ENVIRONMENT | {"HOME": self.account.home} | env
 
     def spawn(self, actions: list[tuple[int, int, int]]) -> int:
-        """Starts the program in its own session, with its user's rights and in its folder; returns the process id.
-        Raises OSError."""
+        """Starts the program in its own session, with its user's rights; returns the process id. Raises OSError."""
         try:
             self._enter()
             return os.posix_spawn(self._found(), self.argv, self.env, file_actions=actions, setsid=True)
@@ -71,8 +70,7 @@ class Start:
             raise
 
     def _found(self) -> str:
-        """Returns the program's path, found as execvp(3) does, in its own environment. Raises OSError that names the
-        reason."""
+        """Returns the program's path, found as execvp(3) does in its environment. Raises OSError with the reason."""
         name = self.argv[0]
         if "/" in name:
             if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor blocks when executing a pipe
@@ -145,8 +143,7 @@ class _Run:
         return Ended(kind, os.waitstatus_to_exitcode(status), bytes(stdout), bytes(stderr))
 
     def _exchange(self) -> int:
-        """Transfers all of the program's input and output that is possible now; returns a reply kind, OUTPUT beyond the
-        cap."""
+        """Transfers all of the program's input and output possible now; returns OK, or OUTPUT beyond the cap."""
         for descriptor, _ in self._poll.poll(0):
             if descriptor == self._stdin:
                 self._feed()

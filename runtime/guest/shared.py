@@ -152,8 +152,7 @@ class SharedWorker:
         return kinds.OK, b""
 
     def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
-        """Drops a session's state after a partial snippet: the host replays the complete ones. Returns the reply, of
-        that kind."""
+        """Drops a session's state after a partial snippet (the host replays the complete ones); returns the reply."""
         self._sessions.pop(session, None)
         return kind, b""
 

@@ -69,8 +69,7 @@ def drop() -> None:
 
 
 def find(name: str) -> Account:
-    """Returns a user of the sandbox by name or number; an empty name is the ordinary user, regardless of /etc. Raises
-    UserError."""
+    """Returns a sandbox user by name or number; empty is the ordinary user, regardless of /etc. Raises UserError."""
     if not name or (not Rights.several and name in (GUEST.name, str(UID))):
         return GUEST
     if not Rights.several:
@@ -110,8 +109,7 @@ def _is_number(text: str) -> bool:
 
 
 def _table(path: str, columns: int) -> list[list[str]]:
-    """Returns complete rows of a user table that the guest's root may have written: up to TABLE_BYTES of a regular
-    file."""
+    """Returns complete rows of a user table that guests may have written: TABLE_BYTES at most of a regular file."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

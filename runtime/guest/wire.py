@@ -113,8 +113,7 @@ def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
 
 
 def write_body(path: str, content: bytes, *, parents: bool = False, staged: int = 0) -> bytes:
-    """Packs the body of a WRITE request for `staged` earlier bytes and this content. With `parents`, missing folders
-    are created."""
+    """Packs a WRITE request for `staged` earlier bytes and this content; `parents` creates missing folders."""
     return _body([path, "1" if parents else "0", str(staged)], content)
 
 
@@ -127,8 +126,7 @@ def list_body(path: str, *, entries: int) -> bytes:
 
 
 def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
-    """Packs fields and content into a request's body. Raises ValueError for a zero byte, which no path or argument can
-    have."""
+    """Packs a request's fields and content. Raises ValueError for a zero byte, which no path or argument can have."""
     if any("\0" in field for field in fields):
         raise ValueError("a path or argument has a zero byte")
     packed = b"".join(field.encode("utf-8", "surrogateescape") + b"\0" for field in fields)

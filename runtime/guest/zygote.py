@@ -104,8 +104,7 @@ class Zygote(ProcessParent):
 
 
 def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
-    """Keeps modules for later imports in children of the fork server; returns the seccomp filter that they cannot
-    create themselves."""
+    """Keeps modules for imports in forked children; returns the seccomp filter that they cannot create themselves."""
     from runtime.guest import import_shelf  # here, to spare the supervisor its memory
 
     import_shelf.shelve(modules, addresses.unwatched)

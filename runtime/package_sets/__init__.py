@@ -116,8 +116,7 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
-    """Returns the package set of that digest, built if absent, points the name to it, and removes the set of that name
-    before."""
+    """Returns the package set of that digest, built if absent; points the name to it and removes its earlier set."""
     target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -206,8 +205,7 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
 
 
 def _add(folder: Path, added: Mapping[str, bytes]) -> None:
-    """Writes added files into a package set under construction. Raises RefusedError for a path outside the set, or one
-    that exists."""
+    """Writes files into a package set being built. Raises RefusedError for a path outside it, or one that exists."""
     there = {entry.name for entry in folder.iterdir()}
     for path, data in added.items():
         parts = PurePosixPath(path).parts

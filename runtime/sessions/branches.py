@@ -43,8 +43,7 @@ class NewFile(NamedTuple):
 
 
 def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
-    """Returns a session's initial files, sorted by name. Raises BadRequestError for an invalid name, LimitError for too
-    much data."""
+    """Returns a session's files, sorted. Raises BadRequestError for an invalid name, LimitError for too much data."""
     for name in files:
         checked_path(f"/work/{name}")
         if "/" in name:

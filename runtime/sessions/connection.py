@@ -52,8 +52,7 @@ class _Later:
 
 
 class BrokerConnection:
-    """Connection to a broker that survives the broker's end, by connecting to the next one; a
-    `runtime.broker_api.BrokerApi`."""
+    """Connection to a broker, and after its end to the next one; implements `runtime.broker_api.BrokerApi`."""
 
     def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
         """Creates the connection without connecting to a broker yet. `died` is called each time a broker has gone,
@@ -120,8 +119,7 @@ class BrokerConnection:
             owner.rest(handle, rests, done)
 
     def _owner(self, handle: Handle, failed: Callable[[SandboxError], None]) -> BrokerClient | None:
-        """Returns the connection to the broker that has this sandbox; reports an error and returns None if the sandbox
-        is gone."""
+        """Returns the connection to the broker of this sandbox; reports an error and returns None if it is gone."""
         owner = self._owners.get(handle)
         if owner is None:
             failed(InfrastructureError(f"sandbox {handle.id} has ended"))
@@ -144,8 +142,7 @@ class BrokerConnection:
         owner.end(handle, ended)
 
     def close(self) -> None:
-        """Closes the connection to the broker, from the caller's thread. A private broker has ended everything when
-        this returns."""
+        """Closes the connection, from the caller's thread; a private broker has ended everything when this returns."""
 
         def end() -> None:
             self._closed = True

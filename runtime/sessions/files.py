@@ -83,8 +83,7 @@ class SandboxFiles(ABC):
 
     @abstractmethod
     def _ask(self, op: Op, body: bytes, limit: float) -> CallOutcome:
-        """Sends a request to the guest and waits for the answer. Raises InfrastructureError if the guest ended without
-        one."""
+        """Sends the guest a request and waits for the answer. Raises InfrastructureError if it ended without one."""
 
     def write(self, path: str, data: bytes) -> None:
         self._write(checked_path(path), data)
@@ -152,8 +151,7 @@ class SandboxFiles(ABC):
         _require_ok(outcome, path, "written")
 
     def _stage(self, data: bytes, what: str) -> tuple[int, bytes]:
-        """Sends all but the last piece of the data to the guest ahead; returns the number of bytes sent, and the last
-        piece."""
+        """Sends the guest all but the last piece of the data ahead; returns the bytes sent, and the last piece."""
         at = 0
         while len(data) - at > PIECE_BYTES:
             piece = wire.stage_body(at, data[at : at + PIECE_BYTES])

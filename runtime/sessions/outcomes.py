@@ -151,8 +151,7 @@ Fingerprint = tuple[ReplyKind, bytes, str]
 
 
 def fingerprint(outcome: CallOutcome) -> Fingerprint:
-    """Returns the part of a call's outcome that must be equal in a replay. Object addresses differ between processes
-    and are masked."""
+    """Returns the part of a call's outcome that must be equal in a replay, with object addresses masked."""
     kind = outcome.kind if isinstance(outcome.kind, ReplyKind) else ReplyKind.DIED
     output = ADDRESS.sub(b"0x", outcome.output) if b"0x" in outcome.output else outcome.output
     if len(output) > RAW_OUTPUT_BYTES:
@@ -194,8 +193,7 @@ class NextStep(Enum):
 
 
 def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
-    """Returns the next step for a session after a call's outcome: answer, retry elsewhere or fail. `seconds` is the
-    call's limit."""
+    """Returns a session's next step after a call's outcome: answer, retry or fail. `seconds` is the call's limit."""
     kind = outcome.kind
     if kind in (ReplyKind.OK, ReplyKind.EXCEPTION):
         return NextStep.ANSWER

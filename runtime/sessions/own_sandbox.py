@@ -97,8 +97,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return used
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
-        """Runs Python code in the sandbox. After a killed call the sandbox is gone: later calls raise
-        InfrastructureError."""
+        """Runs Python code in the sandbox. After a killed call it is gone: later calls raise InfrastructureError."""
         limit = call_seconds(seconds, self.limits)
         if not self._counted():
             return not_run(self.limits, Tier.SANDBOX)
@@ -311,8 +310,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
 
     def _believed(self, outcome: CallOutcome) -> CallOutcome:
-        """Returns a call's outcome if it says anything about the call. Raises InfrastructureError if the sandbox was
-        gone."""
+        """Returns a call's outcome if it says anything about the call. Raises InfrastructureError otherwise."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             if outcome.kind is LossCause.BROKER or not outcome.blamed:

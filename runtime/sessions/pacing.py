@@ -93,8 +93,7 @@ def own_seconds(pace: Pace, used: Spent, wall: float) -> float:
 
 
 class OwnTime:
-    """Tracks a call's own time, which excludes time taken by other sandboxes, from measurements; nobody blocks for the
-    call."""
+    """Tracks a call's own time, without time taken by other sandboxes, by measurements; no caller is blocked."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -162,8 +161,7 @@ def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spen
 
 
 def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, turn: float) -> bool:
-    """Waits for a call's answer until the next action is due, at the latest `turn` seconds after the start; True if
-    answered."""
+    """Waits for an answer until the next action is due, at most `turn` seconds after the start; True if answered."""
     wall = time.monotonic() - begun
     left = min(pace.own + used.waited, pace.wall) - wall
     seconds = max(MEASURE_PAUSE_SECONDS if wall >= pace.own else 0.0, left)

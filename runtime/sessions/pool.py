@@ -38,8 +38,7 @@ CALLER_CHARS = 200
 
 
 class Sessions(ClosesOnExit):
-    """Session pool on this host: the only implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports` for its
-    sessions."""
+    """Session pool on this host. Only implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports`."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
         """Creates the session pool and connects to the broker, without starting a sandbox. Raises RefusedError if

@@ -18,8 +18,7 @@ Done = Callable[[CallOutcome], None]
 
 
 def call_seconds(asked: float | None, limits: Limits) -> float:
-    """Returns the time limit of one call in seconds, which a request can only shorten. Raises BadRequestError for an
-    invalid limit."""
+    """Returns one call's limit in seconds, which a request can only shorten. Raises BadRequestError if invalid."""
     if asked is not None and not asked > 0:
         raise BadRequestError(f"a call cannot be limited to {asked} seconds")
     return min(limits.call_seconds, asked or limits.call_seconds)

@@ -102,8 +102,7 @@ class Worker:
             self.send(request)
 
     def send(self, request: SessionRequest) -> None:
-        """Sends a request to the sandbox now, out of turn, or once no longer held. On a lost sandbox it ends
-        immediately, unblamed."""
+        """Sends the sandbox a request now, out of turn, or after `release`. If it is lost, the call ends unblamed."""
         if self.state != "ready":
             request.done(CallOutcome(LossCause.DIED, b"", b"", 0.0, blamed=False))
             return
@@ -122,8 +121,7 @@ class Worker:
         request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
 
     def hold(self) -> bool:
-        """Suspends sending to the sandbox until `release`; False without effect if a call is running or sending is
-        already suspended."""
+        """Suspends sending to the sandbox until `release`; False without effect if a call runs or it is suspended."""
         if self._under_way or self._turns or self._held:
             return False
         self._held = True

@@ -64,8 +64,7 @@ def _counting(cycle: Cycle) -> ApiQuestion:
 
 
 def head_text(nights: int, waits: bool) -> Text:
-    """Returns the line above the map of pass rates. `nights` counts nights with training; `waits` is true until all are
-    counted."""
+    """Returns the line above the map: `nights` counts nights with training; `waits` is true until all are counted."""
     text = plain(f"{nights} night{'' if nights == 1 else 's'}   ")
     for name, (sign, style) in ZONES.items():
         words = {

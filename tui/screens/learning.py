@@ -202,8 +202,7 @@ def bounds_of(curves: CycleCurves | None) -> list[list[tuple[float, float]]]:
 
 
 def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
-    """Shows the success of training attempts by taskset with 95 % intervals, which allow for the correlation within a
-    task."""
+    """Shows the success of training attempts by taskset; its 95 % intervals allow for correlation within a task."""
     text = plain("\nsuccess by taskset, with 95 % intervals\n", DIM, lines=True)
     if passes is None:
         text.append("counting …\n", DIM)

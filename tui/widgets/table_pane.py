@@ -77,8 +77,7 @@ class TablePane(Pane):
 
     # what subclasses say
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[Any]:
-        """Reads up to `PAGE` of the table's records from the daemon, newest first, older than `before`. Raises
-        ApiError."""
+        """Reads up to `PAGE` of the table's records, newest first, older than `before`. Raises ApiError."""
         raise LookupError(before)
 
     def page_key(self) -> object:
