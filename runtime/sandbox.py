@@ -139,7 +139,7 @@ class Priority(IntEnum):
 
 
 class Usage(FrozenModel):
-    """Usage of a session so far, measured by the host."""
+    """Resource usage of a session so far, measured by the host."""
 
     calls: int = 0
     seconds: float = 0.0

@@ -52,7 +52,7 @@ WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
 
 
 class ScreensFirst(SystemCommandsProvider):
-    """Lists the palette in command order instead of alphabetically: commands that change something come last."""
+    """Command palette in the order of commands instead of the alphabet: those that change something come last."""
 
     async def discover(self) -> Hits:
         for name, about, run, _ in self.app.get_system_commands(self.screen):
@@ -275,7 +275,7 @@ class AssayApp(OrderedKeysApp):
             self._show_reading()
 
     async def open_view(self, name: str) -> None:
-        """Opens a screen, and builds it on first use."""
+        """Opens the screen of that name, and builds it on first use."""
         view = next(one for one in self.views if one.name == name)
         panes = self.main.query_one("#panes", ContentSwitcher)
         self.current = view

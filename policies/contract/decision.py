@@ -22,7 +22,7 @@ class GateOutcome(StrEnum):
 
 
 class GateFinding(PolicyRecord):
-    """Finding of one gate. Figures are in points (of 100) unless `unit` differs."""
+    """Finding of one gate: outcome, figure and reason. Figures are in points (of 100) unless `unit` differs."""
 
     gate: str
     outcome: GateOutcome

@@ -64,8 +64,9 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
 
 
 def odds_outcome(counts: PairCounts, before: int, rules: EvidenceRules) -> GateOutcome:
-    """Passes if the odds of gained against lost answers reach the threshold for `rules.candidates` candidates a
-    quarter. Otherwise undecided, and always undecided after that many earlier candidates (`before`)."""
+    """Returns the evidence gate's outcome: passed if the odds of gained against lost answers reach the threshold for
+    `rules.candidates` candidates a quarter. Otherwise undecided, and always undecided after that many earlier
+    candidates (`before`)."""
     if before >= rules.candidates:
         return UNDECIDED
     return PASSED if log_odds(counts.gained, counts.lost) >= needed(rules.alpha, rules.candidates) else UNDECIDED

@@ -63,7 +63,7 @@ def inspect_python(path: str | None) -> Python:
 
 
 class Linked(NamedTuple):
-    """Shared libraries that the loader would use for some files."""
+    """Shared libraries that the host's loader would use for some programs."""
 
     libraries: set[Path]
     """Every shared library, by the requested path."""

@@ -99,7 +99,7 @@ class BrokerBoxes:
     def start(
         self, source: StartSource, image: Path | None, op: Op | None, done: Callable[[Live | SandboxError], None]
     ) -> None:
-        """Starts a box from an image, or cold; calls back once, with the ready box or an error."""
+        """Starts a box from an image, or without one; calls back once, with the ready box or an error."""
         parent = source.snapshot.key if source.snapshot is not None else ""
         live = Live(next(self._numbers), source.key, source.profile, source.backend, parent, time.monotonic())
         self.alive[live.number] = live

@@ -57,7 +57,8 @@ def connect(path: Path) -> socket.socket:
 
 
 def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
-    """Returns the broker's welcome, which shows that this user may use it; blocks. Raises RefusedError otherwise."""
+    """Returns the broker's welcome, which shows that this user may use the broker; blocks. Raises RefusedError
+    otherwise."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
@@ -135,7 +136,7 @@ class BrokerClient:
         self._ask(m.GiveWay(request=self._next(), box=handle.id, others_first=others_first), _once(done))
 
     def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
-        """Ends a sandbox and closes its descriptors. Ending twice answers `died`."""
+        """Asks the broker to end a sandbox, and closes its descriptors. Ending twice answers `died`."""
         self._drop(handle)
 
         def ended(found: Termination | SandboxError) -> None:

@@ -33,7 +33,8 @@ class Handshake:
         seconds: float,
         done: Callable[[SandboxError | None], None],
     ) -> None:
-        """Starts the exchange. `op` is PING, RESEED, or None for a guest that was just started and speaks first.
+        """Starts to exchange one message with a sandbox that nobody holds yet. `op` is PING, RESEED, or None for a
+        guest that was just started and speaks first.
 
         RESEED sends 32 bytes of os.urandom, drawn here on the host, for this one sandbox. The guest seeds the global
         generators of `random` and `numpy.random` with them. Out of reach are generators created by user code, values

@@ -46,8 +46,8 @@ class SnapshotManifest(FrozenModel):
 
     @property
     def key(self) -> str:
-        """Key of the snapshot. Excludes label and owner, and profile fields with default values, so that a later
-        version with more fields still recognizes it."""
+        """Key that identifies the snapshot. Excludes label and owner, and profile fields with default values, so that a
+        later version with more fields still recognizes it."""
         profile = self.profile.model_dump_json(exclude_defaults=True)
         depends = [self.format, self.parts, profile, self.parent, tree_digest(self.files)]
         return hashlib.sha256(json.dumps(depends).encode()).hexdigest()

@@ -229,7 +229,7 @@ class WireFailure(FrozenModel):
 
     @classmethod
     def of(cls, error: BaseException, **more: int) -> Self:
-        """Describes any error; an unexpected one counts as infrastructure."""
+        """Converts any exception to a failure message; an unexpected one counts as infrastructure."""
         text = str(error) if isinstance(error, SandboxError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, SandboxError) else ""
         return cls(error=name_of(error), message=_plain(text), hint=_plain(hint), **more)

@@ -21,7 +21,7 @@ _ANCILLARY = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
 class PacketError(Exception):
-    """Input that is not a packet of this protocol."""
+    """Raised for input that is not a packet of this protocol."""
 
 
 class Packet(NamedTuple):

@@ -45,7 +45,7 @@ class Background(Protocol):
 
 @dataclass(eq=False)
 class StoredSnapshot:
-    """Snapshot in the store."""
+    """Snapshot in the broker's store."""
 
     key: str
     manifest: SnapshotManifest
@@ -66,7 +66,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True)
 class PendingSnapshot:
-    """Snapshot being taken."""
+    """Snapshot that is being taken, not yet in the store."""
 
     folder: Path
     manifest: SnapshotManifest
@@ -104,7 +104,7 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        """Total size of all snapshots, including space reserved for pending ones, in bytes."""
+        """Total size of all snapshots in the store, including space reserved for pending ones, in bytes."""
         return sum(snapshot.manifest.bytes for snapshot in self._known.values()) + self._reserved
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class Store:
         return PendingSnapshot(folder, described, durable, expected)
 
     def abandon(self, pending: PendingSnapshot) -> None:
-        """Drops a snapshot that could not be frozen."""
+        """Drops a pending snapshot that could not be frozen, with its folder and reserved space."""
         self._reserved -= pending.expected
         remove_later(pending.folder, self._background)
 
@@ -181,7 +181,7 @@ class Store:
         self._background(lambda: _describe(pending), finished)
 
     def check(self, snapshot: StoredSnapshot, done: Callable[[SandboxError | None], None]) -> None:
-        """Calls back with None once the snapshot is verified, immediately if it already is; else with an error."""
+        """Verifies a snapshot's files and calls back with None or an error; immediately if it was verified before."""
         if snapshot.verified:
             done(None)
             return
@@ -251,7 +251,7 @@ class Store:
             self.removed(snapshot.key)
 
     def _admit(self, pending: PendingSnapshot, found: SnapshotManifest) -> StoredSnapshot:
-        """Adds a snapshot to the store, where it becomes visible."""
+        """Adds a finished snapshot to the store, where clients can use it."""
         if self.bytes + found.bytes > self._most:
             raise LimitError(
                 f"the snapshot of {found.bytes >> 20} MiB does not fit: snapshots already use {self.bytes >> 20} of "

@@ -43,7 +43,7 @@ COPY_MIB = 32.0
 
 @dataclass(eq=False)
 class BoxRequest:
-    """Sandbox request, from `ask` to its answer."""
+    """Request for a sandbox, from `ask` to its answer."""
 
     source: StartSource
     reseed: bool
@@ -283,7 +283,7 @@ class WarmPool:
                 self._start(self._sources[key])
 
     def targets(self) -> dict[str, int]:
-        """Returns the wanted number of ready boxes by key: prepared copies first, then by demand."""
+        """Returns how many boxes are to be kept ready, by key: prepared copies first, then by demand."""
         room = len(self.ready) + int((available_mib() - self._settings.memory_reserve_mib) / COPY_MIB)
         prepared = {}
         for key, copies in self._prepared.items():

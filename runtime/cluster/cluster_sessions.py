@@ -160,7 +160,7 @@ class ClusterSessions(ClosesOnExit):
             raise
 
     def forget(self, snapshot: SnapshotId) -> None:
-        """Deletes a snapshot. Raises BadRequestError for one unknown here."""
+        """Deletes a snapshot on its host. Raises BadRequestError for a snapshot unknown here."""
         with self._lock:
             self._check_open()
             home = self._keeper(snapshot)
@@ -177,7 +177,7 @@ class ClusterSessions(ClosesOnExit):
             return {**totals, "hosts": float(len(self._roster.nodes))}
 
     def hosts(self) -> dict[str, Health]:
-        """Returns the health of present and past hosts, by name."""
+        """Returns the health of the cluster's present and past hosts, by name."""
         with self._lock:
             return {name: host.health for name, host in self._placement.hosts.items()}
 
@@ -258,7 +258,7 @@ class ClusterSessions(ClosesOnExit):
 
     @contextmanager
     def _changing(self) -> Iterator[Later]:
-        """Holds the pool's lock for a block, then notifies threads that wait for hosts and runs deferred actions."""
+        """Locks the pool for a block, then notifies threads that wait for hosts and runs deferred actions."""
         later: Later = []
         with self._lock:
             yield later

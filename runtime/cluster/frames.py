@@ -49,5 +49,5 @@ class FrameDecoder(FrameReader):
         return bool(header[2] <= header[0] <= self.most)
 
     def frames(self, data: bytes) -> list[Frame]:
-        """Returns the frames completed by this data. Raises FrameError or ValueError for an invalid frame."""
+        """Takes bytes received from the gateway; returns the frames they complete. Raises FrameError, or ValueError."""
         return [Frame(FrameKind(kind), body[:host].decode(), body[host:]) for (_, kind, host), body in self.feed(data)]

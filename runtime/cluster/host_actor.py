@@ -319,7 +319,7 @@ def _code(command: m.Do) -> str:
 
 
 def _of_box(box: Sandbox, command: m.Do) -> dict[str, object]:
-    """Executes a command on a sandbox and returns the resulting fields of `Did`."""
+    """Executes a driver's command on a sandbox and returns the result, as fields of `Did`."""
     match command.what:
         case "run":
             return {"result": box.run(_code(command), seconds=command.seconds, patience=command.patience)}

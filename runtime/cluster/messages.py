@@ -143,7 +143,7 @@ class Did(_AboutCall):
 
 
 class CallFailed(_AboutCall):
-    """Error of a call; `call` is 0 for an opening."""
+    """Error of a driver's call; `call` is 0 for an opening."""
 
     kind: Literal["failed"] = "failed"
     failure: WireFailure

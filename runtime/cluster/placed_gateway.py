@@ -62,8 +62,7 @@ class PlacedGateway:
             await self._close()
 
     async def _placed(self) -> dict[str, Any]:
-        """Creates the actor where Ray finds GPUs for it, otherwise on the first host that takes it; each is tried
-        once."""
+        """Starts the actor where Ray finds GPUs for it, otherwise on the first host that takes it; tries each once."""
         wanted = self._placement
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
@@ -84,7 +83,7 @@ class PlacedGateway:
         raise failure
 
     async def _made(self, strategy: Any, late: str, hint: str) -> dict[str, Any]:
-        """Creates the actor with one scheduling strategy; `late` and `hint` are the error text for a timeout."""
+        """Starts the actor with one scheduling strategy; `late` and `hint` are the error text for a timeout."""
         self._actor = (
             ray.remote(PlacedActor)
             .options(

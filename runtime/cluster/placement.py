@@ -83,7 +83,7 @@ class HostPlacement:
         return gone
 
     def open(self, session: int, tier: Tier) -> str:
-        """Assigns a host to a new session. Raises InfrastructureError if none is eligible."""
+        """Chooses and returns the host of a new session. Raises InfrastructureError if none is eligible."""
         host = choose(self.hosts.values(), tier)
         if host is None:
             raise InfrastructureError(
@@ -94,7 +94,7 @@ class HostPlacement:
         return host.name
 
     def settle(self, session: int, name: str, tier: Tier) -> None:
-        """Records a session that must live on this host, such as a branch of one there."""
+        """Records a session that must live on a given host, such as a branch of another session there."""
         if session in self._homes:
             raise ValueError(f"session {session} already has a host")
         host = self.hosts[name]

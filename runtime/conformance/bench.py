@@ -31,7 +31,7 @@ READY_SECONDS = 0.4
 
 
 class Spread(NamedTuple):
-    """Median and 95th percentile, in milliseconds."""
+    """Median and 95th percentile of measured times, in milliseconds."""
 
     p50: float
     p95: float
@@ -39,7 +39,7 @@ class Spread(NamedTuple):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Returns median and 95th percentile of at least one measurement."""
+    """Returns median and 95th percentile of at least one measured time, in milliseconds."""
     cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else list(seconds) * 19
     return Spread(round(1000 * median(seconds), 3), round(1000 * cuts[18], 3), len(seconds))
 

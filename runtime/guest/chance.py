@@ -88,7 +88,7 @@ class Addresses:
         self._asking = _address(ctypes.CDLL(None).getppid)
 
     def watch(self) -> None:
-        """Redirects hashing and printing of addresses to the forbidden call.
+        """Redirects CPython's hashing and printing of addresses to the forbidden call.
 
         Done before the fork, because every page a process writes to is another copy; until the filter is installed,
         nothing may use them.

@@ -67,7 +67,7 @@ def _bound(limit: int, value: int) -> None:
 
 
 def load(names: list[str]) -> str:
-    """Imports modules; returns an error line, or an empty string."""
+    """Imports modules by name; returns a line with the first error, or an empty string."""
     for name in names:
         try:
             __import__(name)
@@ -162,7 +162,7 @@ def _seed(value: bytes) -> None:
 
 
 def _hidden(turns: Iterator[int]) -> Iterator[int]:
-    """Removes an iterator and its components from the garbage collector's lists."""
+    """Hides an iterator and its parts from the garbage collector, and thus from user code; returns the iterator."""
     untrack = ctypes.pythonapi.PyObject_GC_UnTrack
     waiting: list[Any] = [turns]
     while waiting:

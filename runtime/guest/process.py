@@ -75,7 +75,7 @@ class ProcessParent(Protocol):
     """True if its processes are stopped between calls."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """Creates a process; calls back with None if there will be no more."""
+        """Forks a session process and passes it to the callback, or None if there will be no more."""
 
     def reap(self, pid: int, done: Callable[[int], None]) -> None:
         """Kills a process; calls back with its waitpid(2) status once it has ended."""

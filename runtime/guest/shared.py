@@ -41,11 +41,11 @@ FRAMES = 3
 
 
 class SliceOverError(BaseException):
-    """Snippet that ran longer than its slice of the shared interpreter."""
+    """Raised in a snippet that ran longer than its slice of the shared interpreter."""
 
 
 class OutputFullError(BaseException):
-    """Snippet that printed more than a call may."""
+    """Raised in a snippet that printed more than a call may."""
 
 
 def import_pure(name: str, _globals: object = None, _locals: object = None, _names: object = (), level: int = 0) -> Any:

@@ -31,7 +31,7 @@ READY = b"ready"
 
 
 class Zygote(ProcessParent):
-    """Supervisor's handle on the fork server. Orders are answered in turn, one message each."""
+    """Supervisor's connection to the fork server. Orders are answered in turn, one message each."""
 
     stops = True
 
@@ -45,7 +45,8 @@ class Zygote(ProcessParent):
         preload: list[str],
         not_for_it: tuple[int, ...],
     ) -> None:
-        """Forks the fork server, without the descriptors in `not_for_it`, and waits until it has loaded all modules.
+        """Forks the fork server, which closes the descriptors in `not_for_it`, and waits until it has loaded all
+        modules.
 
         Raises ImportError on failure.
         """

@@ -142,7 +142,7 @@ def result_of(
 
 
 def not_run(limits: Limits, tier: Tier) -> CallResult:
-    """Returns the result of a call beyond the session's call limit."""
+    """Returns the result of a call that did not run because the session's call limit is reached."""
     status = CallStatus.CALLS
     return CallResult(status=status, error=sentence(status, limits, 0.0), seconds=0.0, tier=tier, sandbox="")
 

@@ -234,7 +234,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
     def _require_startable(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str, user: str, stdin: bytes
     ) -> None:
-        """Validates a program request locally. Raises BadRequestError, RefusedError or LimitError."""
+        """Checks a request to run a program before it is sent. Raises BadRequestError, RefusedError or LimitError."""
         texts = [*argv, *env, *env.values(), cwd, user]
         if not argv or not argv[0] or any("\0" in text or not sendable(text) for text in texts):
             raise BadRequestError("a program needs a name, and its arguments and environment must be text without NUL")

@@ -36,7 +36,7 @@ Answered = Callable[[BoxUsage | SandboxError], None]
 
 
 class Pace(NamedTuple):
-    """Limits of one call, in seconds; `wall` is at least `own`."""
+    """Time limits of one call, in seconds: own time, and wall-clock time, which is at least as long."""
 
     own: float
     wall: float
@@ -88,7 +88,7 @@ def is_used_up(pace: Pace, used: Spent, wall: float) -> bool:
 
 
 def own_seconds(pace: Pace, used: Spent, wall: float) -> float:
-    """Returns the own time used by a call: by its clock, or by its computation over all its CPUs."""
+    """Returns the own time of a call: wall-clock time without waits, or its computation over its CPUs if longer."""
     return max(wall - used.waited, (used.computed or 0.0) / max(1.0, pace.cpus))
 
 

@@ -99,7 +99,7 @@ class SessionPlacement:
             port.leave()
 
     def end(self) -> None:
-        """Ends the session; nothing more is reported."""
+        """Ends the session and frees its place; nothing more is reported."""
         self._call = None
         self.leave()
         self._release()
@@ -382,7 +382,7 @@ class SessionPlacement:
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """Reports a sandbox that ended while idle, by a limit or by its own code. The call did not run."""
+        """Answers a call that did not run because its sandbox ended while idle, by a limit or by its own code."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:

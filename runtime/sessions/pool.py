@@ -81,7 +81,7 @@ class Sessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens a session like `SessionPool.open`; BadRequestError after `close`."""
+        """Opens a session on this host like `SessionPool.open`. Raises BadRequestError after `close`."""
         self._check(caller)
         begun_with = new_files(files, self.limits.work_mib)
         if begun_with or userland or packages is not None:

@@ -28,7 +28,7 @@ class Port:
         self._left: Callable[[], None] | None = left
 
     def leave(self) -> None:
-        """Frees the place and ends the session's work there, even during a call."""
+        """Frees the session's place in the sandbox and ends its work there, even during a call."""
         left, self._left = self._left, None
         if left is not None:
             left()

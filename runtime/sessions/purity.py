@@ -228,7 +228,7 @@ def _pure_attribute(node: ast.Attribute, at: _Places) -> bool:
 
 
 def _pure_call(node: ast.Call, at: _Places) -> bool:
-    """True for a pure call. `print` may only get separators: its `file` keyword would write elsewhere."""
+    """True if a call of a function is pure. `print` may only get separators: `file` would write elsewhere."""
     called, arguments = node.func, node.args
     at.called.add(id(called))
     if type(called) is ast.Attribute:
@@ -312,10 +312,8 @@ CHECKS: Final[dict[type, Callable[[Any, _Places], bool]]] = {
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
-    """True if a node probably needs a separate sandbox.
-
-    This only saves a detour: misses are caught by the filter of the process tier, which also has no clock.
-    """
+    """True if a syntax node probably needs a separate sandbox. This only saves a detour: misses are caught by the
+    filter of the process tier, which also has no clock."""
     match node:
         case ast.Import(names=names):
             return any(_needs_a_file(alias.name, ready) for alias in names)

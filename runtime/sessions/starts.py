@@ -47,7 +47,7 @@ class SessionStarts:
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Profile:
-        """Returns the profile for a fresh sandbox of this pool; from any thread."""
+        """Returns the resource profile for a fresh sandbox of this pool; from any thread."""
         return self._profile(mode, preload, limits or self._settings.limits, userland=userland, packages=packages)
 
     def launch(

@@ -270,7 +270,7 @@ class Worker:
         return True
 
     def _ended_by_itself(self, outcome: CallOutcome) -> bool:
-        """True if a process is known not to have been killed. Under gVisor an OOM-killed one looks like an exit."""
+        """True if a call's process certainly ended by itself. Under gVisor an OOM-killed one looks like an exit."""
         return self.profile.backend is BackendName.NSJAIL and outcome.report == wire.EXITED
 
     def _ask_why(self, call: SessionRequest, outcome: CallOutcome) -> None:
@@ -294,7 +294,7 @@ class Worker:
         self._due_in(call, limit)
 
     def _due_in(self, call: SessionRequest, seconds: float) -> None:
-        """Schedules the next check of a call, at the latest after `seconds`."""
+        """Schedules the next check if a call is overdue, at the latest after `seconds`."""
         call.deadline = time.monotonic() + seconds
         if self._clock is None or call.deadline < self._clock_due:
             self._set_clock(seconds, self._check_deadlines)
@@ -383,7 +383,7 @@ class Worker:
             self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)
 
     def _wake(self) -> None:
-        """Wakes the sandbox without waiting: concurrent messages are answered once the broker has read this one."""
+        """Restores an idle sandbox's CPUs without waiting: messages are answered once the broker has read this one."""
         self._rests = False
         self._launcher.rest(self.handle, False, lambda _problem: None)
         self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)

@@ -185,7 +185,7 @@ class Conversations(ModalScreen[None]):
         self.focus_next(".side")
 
     def action_along(self, step: int) -> None:
-        """Moves to another rollout of the tree."""
+        """Moves to the next or previous rollout of the tree."""
         side = next((side for side in range(len(self._rollouts)) if self.query_one(f"#side-{side}").has_focus), 0)
         names = [one.id for one in self._trees.get(side, ())]
         if self._rollouts[side] in names:

@@ -220,7 +220,7 @@ def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
 
 
 def interval_bar(share: float, low: float, high: float, width: int) -> Text:
-    """Draws the share as `●` on its interval `━`, from 0 to 1."""
+    """Draws a share as `●` on its interval `━`, on a scale from 0 to 1."""
     places = [min(int(one * width), width - 1) for one in (low, share, high)]
     text = Text()
     for place in range(width):

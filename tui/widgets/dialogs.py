@@ -111,7 +111,7 @@ class NameInput(Input):
         return self.value.strip().lower() == self._asked.lower()
 
     def restricted(self) -> None:
-        """Hides the input after a key that cannot occur in the name."""
+        """Shows the input as dots after a key that cannot occur in the requested name."""
         super().restricted()
         self._strange = True
         self._hide()
@@ -266,7 +266,7 @@ class SubmitDialog(Dialog):
 
 
 class ReadingScreen(Dialog):
-    """Shows one text on the whole screen."""
+    """Dialog that shows one text on the whole screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "leave", "back")]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 
 class PlainText(Static):
-    """Text without markup, redrawn only when it changed."""
+    """Widget that shows text without markup and redraws it only when it changed."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(Text(text), id=id, classes=classes, markup=False)
@@ -184,7 +184,7 @@ class RecordTable(DataTable[Text]):
             self.draw()
 
     def draw(self) -> None:
-        """Redraws the table in the current theme."""
+        """Redraws the table of records in the current theme."""
         self._clear_caches()
         self.refresh()
 

@@ -109,7 +109,7 @@ def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
 
 
 def rate(one_second: float) -> str:
-    """Formats a rate, with one decimal below 10."""
+    """Formats a number per second, with one decimal below 10."""
     return f"{one_second:,.0f}" if one_second >= 10 else f"{one_second:.1f}"
 
 

@@ -85,11 +85,11 @@ class TablePane(Pane):
         return ""
 
     def detail_question(self, key: str) -> ApiQuestion | None:
-        """Returns the question that fetches more about the selected record; None if its row suffices."""
+        """Returns the question to the daemon for more about the selected record; None if its row suffices."""
         return None
 
     def detail(self, record: Any, status: Status, more: Any) -> Text:
-        """Describes a record; `more` is the answer to `detail_question`, or None."""
+        """Describes a record as text; `more` is the answer to `detail_question`, or None."""
         return self.TABLE.detail(record, status)
 
     def line(self, status: Status) -> Text:
