@@ -146,8 +146,7 @@ def verify_recorded_approval(
 
 
 def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: str) -> dict[str, datetime]:
-    """Returns, by person, the time of their latest approval up to `at`, which takes back their earlier rejections even
-    after it has expired."""
+    """Returns, by person, the time of their latest approval up to `at`; even expired, it revokes rejections before."""
     found: dict[str, datetime] = {}
     for one, key in signed:
         made = moment(one.made_at)

@@ -162,7 +162,7 @@ def check(
 
 
 def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[bytes]:
-    """Yields the lines of an audit log, then a signed line with its head, so that a truncated export is detected."""
+    """Yields the lines of an audit log, then a signed line with its head, which makes a truncated export detectable."""
     head = None
     for line in lines:
         head = Head.of(line)

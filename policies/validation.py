@@ -101,8 +101,8 @@ def open_validation(envelope: bytes) -> tuple[SignedValidation, OpenEnvelope]:
 
 
 def read_validation(envelope: bytes, key: PublicKey) -> SignedValidation:
-    """Returns a person's validation of a job if that key signed it, for a holder of a bundle and a person's public key.
-    Raises StatementRefused. A later revocation of the key is not visible here."""
+    """Returns a person's validation of a job if that key signed it. For a holder of a bundle and a person's public key;
+    a later revocation of the key is not visible here. Raises StatementRefused."""
     signed, read = open_validation(envelope)
     if read.signers != (key.fingerprint,):
         raise StatementRefused(

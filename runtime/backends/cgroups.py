@@ -72,7 +72,7 @@ def own_folder(mount: Mount, path: str) -> Path:
 
 
 def locate(mountinfo: str, membership: str) -> list[Parents]:
-    """Returns the folders in which control groups might be created, nearest to the process first, from the texts of
+    """Returns the folders in which control groups might be created, nearest to the process first. Reads the texts of
     /proc/self/mountinfo and /proc/self/cgroup."""
     mounts = read_mounts(mountinfo)
     paths: dict[str, str] = {}

@@ -20,8 +20,8 @@ RUNSC_HINT = (
 
 
 def find_runsc(path: str | None = None) -> Path:
-    """Returns gVisor's program runsc at the given path, or beside this interpreter (the installer's place), on PATH or
-    in the usual places. Raises RefusedError if there is none."""
+    """Returns gVisor's program runsc: at the given path, or beside this interpreter (the installer's place), on PATH or
+    in the usual places. Raises RefusedError if none is found."""
     if path is not None:
         candidates = [path]
     else:

@@ -69,8 +69,8 @@ class ProcessBox:
             os.close(self.inside.pop())
 
     def kill(self) -> None:
-        """Kills everything that runs for the box and gives it all CPUs, because a throttled process could not even exit
-        before its next turn."""
+        """Kills everything that runs for the box and gives it all CPUs: a throttled process could not even exit before
+        its next turn."""
         for program in self.programs:
             program.process.kill()
         self.group.kill()

@@ -276,7 +276,7 @@ def _box(live: Live) -> ProcessBox:
 
 
 def _has_died(box: ProcessBox) -> bool:
-    """True if the other end of a box's reply pipe is closed, which only the guest holds, or if ours is."""
+    """True if the other end of a box's reply pipe, which only the guest holds, or our end is closed."""
     if box.replies < 0:
         return True
     poll = select.poll()

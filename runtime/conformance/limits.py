@@ -16,8 +16,8 @@ GRACE_SECONDS = 5.0
 def _ends(
     code: str, status: CallStatus, *, seconds: float | None = None, after: float = 0.0, **limits: float
 ) -> Callable[[Subject], Figures]:
-    """Returns a conformance check that a call of `code` ends with that status, not before `after` and within `seconds`
-    plus the grace."""
+    """Returns a conformance check that a call of `code` ends with that status. It ends not before `after`, and within
+    `seconds` plus the grace."""
 
     def run(subject: Subject) -> Figures:
         with subject.sandbox(limits=limits) as box:

@@ -101,7 +101,7 @@ def _open_plain(name: str, flags: int, folder: int) -> int:
 
 
 def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
-    """Returns up to `max_bytes` of a file from the offset, fewer only at the end of the file, and the file's size."""
+    """Returns up to `max_bytes` of a file from the offset, and the file's size; fewer bytes only at its end."""
     *above, name = _parts(path, 1)
     folder = _open_folders(above)
     try:

@@ -382,7 +382,7 @@ class SessionPlacement:
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """Answers a call that did not run because its sandbox ended while idle, by a limit or by its own code."""
+        """Answers a call that did not run: its sandbox ended while idle, by a limit or by its own code."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:

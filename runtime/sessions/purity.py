@@ -277,7 +277,7 @@ def _pure_import_from(node: ast.ImportFrom, _at: _Places) -> bool:
 
 
 def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
-    """True if a comparison is pure. Testing identity with anything but None is not: interpreters may share it."""
+    """True if a comparison is pure: identity tests with anything but None depend on interpreter sharing."""
     if isinstance(node.ops[-1], (ast.In, ast.NotIn)):
         at.iterated.add(id(node.comparators[-1]))
     return all(
