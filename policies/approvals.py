@@ -51,7 +51,7 @@ class SignedApproval(PersonStatement):
 
 @dataclass(frozen=True)
 class ApprovalSubject:
-    """Values that a valid statement must match, and the rules for approvals."""
+    """Candidate, decision and policy that a signed approval or rejection must match, and the rules for approvals."""
 
     verdict: Literal["approve", "reject"]
     candidate: str
@@ -72,7 +72,7 @@ def verify_approval(
     now: str,
     latest: str,
 ) -> tuple[SignedApproval, KnownKey]:
-    """Returns the approval in the envelope and its signing key, if it counts.
+    """Returns the signed approval or rejection in an envelope, and its signing key, if it counts now.
 
     Raises StatementRefused with the reason's name. `used` are the nonces on record, `last_at` the time of each person's
     last statement about the candidate, `latest` the latest time on record; times are UTC in ISO 8601.
@@ -114,8 +114,8 @@ def verify_approval(
 def read_approval(
     envelope: bytes, register: Register, *, also_revoked: bool = False
 ) -> tuple[SignedApproval, KnownKey]:
-    """Returns the signed approval and its key after checking shape, key and signature, but not the time. Raises
-    StatementRefused."""
+    """Returns a signed approval or rejection and its key after checking shape, key and signature, but not the time.
+    Raises StatementRefused."""
     signed, read = open_statement(envelope, APPROVAL_TYPE, SignedApproval, hint="use `assay model`")
     key = register.signers(read, also_revoked=also_revoked)[0]
     if moment(signed.expires_at) <= moment(signed.made_at):
@@ -146,8 +146,7 @@ def verify_recorded_approval(
 
 
 def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: str) -> dict[str, datetime]:
-    """Returns, by person, the time up to which an approval took back their rejections; that approval may have
-    expired."""
+    """Returns, by person, the time of their latest approval up to `at`; even expired, it revokes rejections before."""
     found: dict[str, datetime] = {}
     for one, key in signed:
         made = moment(one.made_at)
@@ -157,7 +156,7 @@ def taken_back_until(signed: Iterable[tuple[SignedApproval, KnownKey]], *, at: s
 
 
 def is_valid_at(signed: SignedApproval, key: KnownKey, *, at: str, taken_back: Mapping[str, datetime]) -> bool:
-    """True if a recorded statement counts for a decision made at time `at`.
+    """True if a recorded approval or rejection counts for a decision made at time `at`.
 
     An approval counts while its key is valid, until it expires; a rejection until its person approves
     (`taken_back_until`).

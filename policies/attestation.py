@@ -79,7 +79,8 @@ def attest(manifest: str, files: Mapping[str, str], lineage: Lineage, signer: Si
 
 
 def verify_attestation(envelope: bytes, key: PublicKey, *, manifest: str | None = None) -> VerifiedStatement:
-    """Returns the statement if the key signed it and, if given, it covers that manifest. Raises StatementRefused."""
+    """Returns the attested statement about a model folder if the key signed it and, if given, it covers that manifest.
+    Raises StatementRefused."""
     found = verify_statement(envelope, key, PROVENANCE)
     if manifest is not None and found.subjects.get(MANIFEST) != manifest:
         raise StatementRefused(
@@ -102,7 +103,8 @@ def sign_statement(
 
 
 def verify_statement(envelope: bytes, key: PublicKey, predicate_type: str) -> VerifiedStatement:
-    """Returns the statement if the key signed it and its predicate has the given type. Raises StatementRefused."""
+    """Returns the in-toto statement in an envelope if the key signed it and its predicate has the given type. Raises
+    StatementRefused."""
     read = open_envelope(envelope, IN_TOTO_TYPE)
     require_signatures(read, [key])
     try:

@@ -50,7 +50,7 @@ class AuditEntry(PolicyRecord):
 
 @dataclass(frozen=True)
 class Head:
-    """Number of the newest line and the SHA-256 of its bytes."""
+    """Head of an audit log: the number of its newest line and the SHA-256 of that line's bytes."""
 
     number: int
     digest: str
@@ -60,7 +60,7 @@ class Head:
 
     @classmethod
     def read(cls, text: str) -> Head:
-        """Reads `number:sha256`. Raises ValueError."""
+        """Parses an audit log's head from `number:sha256`. Raises ValueError for any other text."""
         number, separator, digest = text.partition(":")
         if not (separator and number.isascii() and number.isdigit() and len(digest) == 64 and _is_hex(digest)):
             raise ValueError("invalid head: write NUMBER:SHA256 with 64 hexadecimal digits")
@@ -68,7 +68,7 @@ class Head:
 
     @classmethod
     def of(cls, line: bytes) -> Head:
-        """Returns the head of a line that this program wrote. Raises ValueError."""
+        """Returns the head of an audit log that ends with this line. Raises ValueError for an invalid line."""
         return cls(_read(line)[0].number, digest_of(line))
 
 
@@ -96,14 +96,14 @@ def digest_of(line: bytes) -> str:
 
 
 def write(entry: AuditEntry, key: Ed25519PrivateKey) -> bytes:
-    """Returns the signed log line of an entry, with its line feed."""
+    """Returns the signed audit log line of an entry, with its line feed."""
     fields = entry.model_dump(mode="json")
     signature = key.sign(DOMAIN + canonical(fields)).hex()
     return canonical({"entry": fields, "signature": signature}) + b"\n"
 
 
 def read(line: bytes) -> AuditEntry:
-    """Parses a log line into its entry without checking the signature. Raises ValueError that names the problem."""
+    """Parses an audit log line into its entry without checking the signature. Raises ValueError with the problem."""
     return _read(line)[0]
 
 
@@ -116,7 +116,7 @@ def check(
     entries: list[AuditEntry] | None = None,
     after: Head | None = None,
 ) -> LogCheck:
-    """Checks a log line by line, from its first line or from the one after `after`.
+    """Checks the hash chain and signatures of an audit log, from its first line or from the one after `after`.
 
     `known` are heads known from elsewhere, each of which must be in the log. Good entries are appended to `entries`.
     Without `signatures` only the last line's signature is checked, which is enough for a caller that holds its head.
@@ -162,7 +162,7 @@ def check(
 
 
 def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[bytes]:
-    """Yields the lines of a log, then a signed line with its head, so that a truncated export is detected."""
+    """Yields the lines of an audit log, then a signed line with its head, which makes a truncated export detectable."""
     head = None
     for line in lines:
         head = Head.of(line)
@@ -173,7 +173,7 @@ def export(lines: Iterable[bytes], key: Ed25519PrivateKey, at: str) -> Iterator[
 
 
 def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: Iterable[Head] = ()) -> LogCheck:
-    """Checks an exported log, whose last line marks its end."""
+    """Checks an exported audit log, whose last line must be a signed head that marks its end."""
     lines = list(content)
     tail = lines.pop() if lines else b""
     try:
@@ -190,14 +190,16 @@ def check_export(content: Iterable[bytes], public: Ed25519PublicKey, *, known: I
 
 
 def write_head(log: str, head: Head, key: Ed25519PrivateKey) -> bytes:
-    """Returns a signed detached head of `HEAD_BYTES` bytes; `log` is the SHA-256 of the log's first line."""
+    """Returns an audit log's head as a signed text of `HEAD_BYTES` bytes, to be kept outside the log. `log` is the
+    SHA-256 of the log's first line."""
     fields = {"digest": head.digest, "log": log, "number": head.number}
     signature = key.sign(HEAD_DOMAIN + canonical(fields)).hex()
     return canonical({"head": fields, "signature": signature}).ljust(HEAD_BYTES - 1) + b"\n"
 
 
 def read_head(content: bytes, public: Ed25519PublicKey) -> tuple[str, Head]:
-    """Returns the digest of the log's first line, and the head. Raises ValueError unless this key signed it."""
+    """Parses an audit log's signed head, kept outside the log: the digest of the log's first line, and the head. Raises
+    ValueError unless this key signed it."""
     fields, signature = _tail(content.rstrip(), {"digest", "log", "number"})
     if not _fits(public, signature, HEAD_DOMAIN + canonical(fields)):
         raise ValueError("invalid signature: the head was changed, or the daemon's key was replaced")
@@ -209,7 +211,7 @@ def is_export(last_line: bytes) -> bool:
 
 
 def _read(line: bytes) -> tuple[AuditEntry, bytes, bytes]:
-    """Returns the entry, its signature and the signed bytes. Raises ValueError."""
+    """Parses an audit log line into its entry, the signature and the signed bytes. Raises ValueError."""
     if len(line) > MAX_LINE:
         raise ValueError(f"longer than {MAX_LINE} bytes")
     if not line.endswith(b"\n"):
@@ -235,7 +237,7 @@ def _read_tail(line: bytes, public: Ed25519PublicKey) -> Head:
 
 
 def _tail(text: bytes, names: set[str]) -> tuple[dict[str, Any], bytes]:
-    """Returns the fields of a head and the signature beside them. Raises ValueError."""
+    """Parses an audit log's signed head into fields, which must be `names`, and signature. Raises ValueError."""
     value = _json(text)
     fields = value.get("head") if isinstance(value, dict) and value.keys() == {"head", "signature"} else None
     if not isinstance(fields, dict) or fields.keys() != names:

@@ -29,7 +29,7 @@ Step = Literal["replay", "share", "passed", "dropped"]
 
 
 class Counts(PolicyRecord):
-    """Job counts of a canary so far."""
+    """Counts of a canary's jobs so far, replayed and real, beside the champion's."""
 
     replayed: int = 0
     """Replayed earlier jobs that count."""
@@ -54,18 +54,18 @@ class Counts(PolicyRecord):
 
 
 def arm(job: str, share: float, seed: str) -> Arm:
-    """Assigns a job to a model, deterministically and unpredictably without `seed`, the canary's id."""
+    """Assigns a job to canary or champion, deterministically, and unpredictably without `seed`, the canary's id."""
     drawn = int.from_bytes(hashlib.sha256(f"{seed}\n{job}".encode()).digest()[:8], "big")
     return "canary" if drawn < share * 2**64 else "champion"
 
 
 def is_wanted(rules: ServiceRules, champion_jobs: int) -> bool:
-    """True if a promoted model starts as a canary: the champion has enough jobs to compare on."""
+    """True if a promoted model starts as a canary: the policy wants one, and has enough champion jobs to compare on."""
     return rules.canary and champion_jobs >= rules.min_jobs
 
 
 def log_odds_of_drop(counts: Counts, share: float) -> float:
-    """Natural logarithm of the odds against "no worse"."""
+    """Returns the natural logarithm of the odds that a canary is worse than the champion, against "no worse"."""
     return (
         _log_bet(counts.lost, counts.gained, 0.5)
         + _log_bet(counts.canary_failed, counts.champion_failed, share)
@@ -74,12 +74,12 @@ def log_odds_of_drop(counts: Counts, share: float) -> float:
 
 
 def odds_of_drop(counts: Counts, share: float) -> float:
-    """Returns the odds to 1 against "no worse", capped so that JSON can hold them."""
+    """Returns the odds to 1 that a canary is worse than the champion, capped so that JSON can hold them."""
     return math.exp(min(log_odds_of_drop(counts, share), 700.0))
 
 
 def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) -> Step:
-    """Returns the current step of a canary.
+    """Returns the current step of a canary: replaying jobs, sharing real jobs, dropped as worse, or passed.
 
     `share_since` is the time it got its first real jobs, empty before; times are UTC in ISO 8601. Raises ValueError for
     an invalid time.
@@ -96,7 +96,7 @@ def step_of(counts: Counts, rules: ServiceRules, *, share_since: str, now: str) 
 
 
 def describe(counts: Counts, rules: ServiceRules) -> str:
-    """Summarizes a canary's figures in one sentence."""
+    """Summarizes a canary's job counts, and the odds that it is worse, in one sentence."""
     odds = f"{odds_of_drop(counts, rules.share):.3g}"
     return (
         f"{counts.replayed} jobs replayed, {counts.gained} gained and {counts.lost} lost; of real jobs it verified "

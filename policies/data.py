@@ -14,15 +14,15 @@ WHOLE = 100.0
 
 
 def shares_of(rules: DataRules, known: Collection[str]) -> dict[str, float]:
-    """Returns each taskset's largest share of a step in percent; absent tasksets are not trained on."""
+    """Returns, by taskset, the largest share of a training step in percent; absent tasksets are not trained on."""
     allowed = [name for name in known if EVERY in rules.families or name in rules.families]
     shares = {name: min(rules.max_share, rules.shares.get(name, WHOLE)) for name in allowed}
     return {name: share for name, share in shares.items() if share > 0}
 
 
 def require_trainable(policy: Policy, known: Collection[str], name: str) -> None:
-    """Raises PolicyError for rules about unknown tasksets, and for shares that cannot fill a step. `name` is the file's
-    name in messages."""
+    """Raises PolicyError if the policy's data rules name unknown tasksets, or their shares cannot fill a training step.
+    `name` is the file's name in messages."""
     rules = policy.data
     require_known({*rules.families} - {EVERY}, known, f"{name}: data.families", "family")
     require_known(rules.shares, known, f"{name}: data.shares", "family")

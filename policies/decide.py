@@ -29,8 +29,8 @@ FEW = 2
 
 
 def decide(evidence: Evidence, policy: Policy, *, policy_digest: str, id: str, made_at: str) -> Decision:  # noqa: A002
-    """Returns the decision on this evidence under this policy. `made_at` is UTC in ISO 8601; raises ValueError if
-    not."""
+    """Judges a candidate by the policy's gates and rules; returns the promotion decision with every finding. `made_at`
+    is UTC in ISO 8601; raises ValueError if not."""
     return Decision(
         id=id,
         candidate=evidence.candidate,
@@ -53,7 +53,7 @@ def after_service(decision: Decision, taken_back: TakenBack, policy: Policy, *, 
 
 
 def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, Any]:
-    """Returns the decision fields that follow from gate findings."""
+    """Returns the decision fields that follow from gate findings: outcome, reason, and what would change it."""
     outcome = outcome_of(findings, policy)
     against = _against(outcome, findings)
     return {
@@ -69,12 +69,13 @@ def _concluded(findings: tuple[GateFinding, ...], policy: Policy) -> dict[str, A
 
 
 def must_be_found(policy: Policy) -> frozenset[str]:
-    """Gates whose findings are required for promotion; `non_regression` covers all tasksets."""
+    """Returns the gates whose findings are required for promotion; `non_regression` covers all tasksets."""
     return frozenset(gate.name for gate in policy.gates.asked if not gate.conditional)
 
 
 def outcome_of(findings: Sequence[GateFinding], policy: Policy) -> DecisionOutcome:
-    """Returns the outcome of the first matching rule; hold without a match, or if findings are incomplete."""
+    """Returns the decision of the first promotion rule that matches; hold without a match, or instead of promoting
+    without a required finding."""
     rule = rule_that_fits(findings, policy.promotion)
     if rule is None:
         return DecisionOutcome.HOLD
@@ -85,7 +86,7 @@ def outcome_of(findings: Sequence[GateFinding], policy: Policy) -> DecisionOutco
 
 
 def rule_that_fits(findings: Sequence[GateFinding], rules: PromotionRules) -> OutcomeRule | None:
-    """Returns the first rule that matches the findings, or None."""
+    """Returns the first promotion rule that matches the gate findings, or None."""
     return next((rule for rule in rules.rules if _fits(rule, findings)), None)
 
 
@@ -101,7 +102,7 @@ def _gate(finding: GateFinding) -> str:
 
 
 def _against(outcome: DecisionOutcome, findings: Sequence[GateFinding]) -> list[GateFinding]:
-    """Findings that block promotion: the failed ones, or else the undecided ones."""
+    """Returns the gate findings that block promotion, if it is blocked: the failed ones, or else the undecided ones."""
     if outcome is DecisionOutcome.PROMOTE:
         return []
     failed = [finding for finding in findings if finding.outcome is GateOutcome.FAILED]
@@ -130,7 +131,7 @@ def _joined(
     of_one: Callable[[GateFinding], str],
     of_families: Callable[[Sequence[GateFinding]], str],
 ) -> str:
-    """Joins one part per finding with semicolons; many tasksets are summarized in one part at the end."""
+    """Joins a text for each gate finding with semicolons; many tasksets are summarized in one part at the end."""
     families = [finding for finding in against if finding.gate.startswith(FAMILY)]
     parts = [of_one(finding) for finding in against if finding not in families]
     parts += [of_families(families)] if len(families) > FEW else map(of_one, families)

@@ -21,7 +21,7 @@ POLICY_TYPE = f"{PREFIX}policy+json"
 
 
 class PolicyEdit(PolicyRecord):
-    """Signed edit of the policy: the digests of the old and the new policy."""
+    """Payload that people sign to put a new policy into force: the digests of the old and the new policy."""
 
     format: Literal["assay-policy-edit-2"] = "assay-policy-edit-2"
     log: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -35,7 +35,7 @@ class PolicyEdit(PolicyRecord):
 
 
 def read_edit(envelope: bytes) -> PolicyEdit:
-    """Parses an edit without checking signatures. Raises StatementRefused for anything else."""
+    """Parses a signed policy edit without checking signatures. Raises StatementRefused for anything else."""
     try:
         return PolicyEdit.model_validate(payload_of(open_envelope(envelope, POLICY_TYPE)))
     except ValidationError as error:
@@ -47,7 +47,7 @@ def read_edit(envelope: bytes) -> PolicyEdit:
 def verify_edit(
     envelope: bytes, register: Register, *, log: str, number: int, in_force: str, digest: str, people: int
 ) -> tuple[str, ...]:
-    """Returns the signers' names if the edit is valid.
+    """Returns the signers' names if a signed policy edit may put the given policy file into force now.
 
     `log` is the digest of the audit log's first line, `digest` of the given file, `people` the number of signers that
     the policy in force requires. Raises StatementRefused with the reason's name.

@@ -43,7 +43,7 @@ class PublicKey:
 
     @property
     def fingerprint(self) -> str:
-        """`SHA256:...`, as `ssh-keygen -l` shows it."""
+        """Fingerprint of the public key, `SHA256:...`, as `ssh-keygen -l` shows it."""
         return "SHA256:" + base64.b64encode(ssh_key_fingerprint(self.key(), hashes.SHA256())).decode().rstrip("=")
 
     def key(self) -> Ed25519PublicKey:
@@ -57,7 +57,7 @@ class PublicKey:
 
     @classmethod
     def read(cls, text: str) -> PublicKey:
-        """Parses a line of an OpenSSH `.pub` file. Raises ValueError unless it is an Ed25519 key."""
+        """Parses a public key from a line of an OpenSSH `.pub` file. Raises ValueError unless it is an Ed25519 key."""
         try:
             loaded = load_ssh_public_key(text.strip().encode())
         except (ValueError, UnsupportedAlgorithm) as error:
@@ -81,7 +81,7 @@ class Signer:
 
 @dataclass(frozen=True)
 class OpenEnvelope:
-    """Parsed envelope with unverified signatures."""
+    """Parsed envelope of a signed statement; its signatures are not verified yet."""
 
     kind: str
     payload: bytes
@@ -108,7 +108,7 @@ def canonical(value: Any) -> bytes:
 
 
 def sign_envelope(payload: bytes, kind: str, signer: Signer) -> bytes:
-    """Returns an envelope of the payload with one signature. `kind` is a media type."""
+    """Signs a payload and returns the envelope with that one signature. `kind` is a media type."""
     from securesystemslib.dsse import Envelope
 
     return _signed(Envelope(payload, kind, {}), signer)
@@ -121,7 +121,7 @@ def add_signature(envelope: bytes, signer: Signer) -> bytes:
 
 
 def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
-    """Parses an envelope of the given kind, or of any. Raises StatementRefused (`SHAPE`) for another form."""
+    """Parses a signed statement's envelope, of the given kind or of any. Raises StatementRefused (`SHAPE`)."""
     if len(envelope) > MAX_BYTES:
         raise _shapeless(f"larger than {MAX_BYTES} bytes")
     try:
@@ -138,7 +138,7 @@ def open_envelope(envelope: bytes, kind: str | None = None) -> OpenEnvelope:
 
 
 def payload_of(read: OpenEnvelope) -> Any:
-    """Returns the payload's JSON value if it is canonical. Raises StatementRefused (`SHAPE`)."""
+    """Returns the JSON value that an envelope carries, if it is canonical. Raises StatementRefused (`SHAPE`)."""
     try:
         value = json.loads(read.payload)
         again = canonical(value)

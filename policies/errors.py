@@ -16,8 +16,8 @@ class PolicyError(Exception):
 
 
 def require_known(names: Iterable[str], known: Collection[str], where: str, what: str) -> None:
-    """Raises PolicyError for a rule about an unknown name, which would protect nothing. `where` is the place in the
-    file, `what` the kind of thing named."""
+    """Raises PolicyError if a policy rule names something unknown, and would thus protect nothing. `where` is the place
+    in the file, `what` the kind of thing named."""
     unknown = sorted(set(names).difference(known))
     if unknown:
         raise PolicyError(

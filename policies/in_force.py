@@ -27,7 +27,7 @@ STATEMENTS = frozenset({BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLI
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Newest log entry about a record."""
+    """Newest audit log entry about a record of the ledger."""
 
     sha256: str
     """SHA-256 of the text that the ledger keeps."""
@@ -39,7 +39,7 @@ class Bound:
 
 @dataclass
 class InForce:
-    """State folded from the audit log. Changes only through `add`."""
+    """State that the audit log vouches for, built entry by entry. Changes only through `add`."""
 
     aliases: dict[str, str | None] = field(default_factory=dict)
     moves: list[dict[str, str | None]] = field(default_factory=list)
@@ -78,7 +78,7 @@ class InForce:
         return self.records.get(table, {}).get(key)
 
     def keys(self, table: str, group: str | None = None) -> list[str]:
-        """Returns the keys of a table, newest first, optionally of one group."""
+        """Returns the keys of a ledger table's records in force, newest first, optionally of one group."""
         known = self.records.get(table, {})
         return [key for key in reversed(known) if group is None or known[key].group == group]
 

@@ -22,22 +22,22 @@ ORDER: tuple[Tier, ...] = get_args(Tier)
 
 
 def tier_for(policy: Policy, purpose: Use, family: str, asked: Tier) -> Tier:
-    """Returns the strictest tier of the purpose's rule, the taskset's rule and the requested tier."""
+    """Returns a session's isolation tier: the strictest of the purpose's rule, the taskset's rule and the request."""
     rules = policy.sandboxes.tiers
     by_purpose: dict[Use, Tier] = {"training": rules.training, "evaluation": rules.evaluation, "jobs": rules.jobs}
     return max(by_purpose[purpose], rules.families.get(family, ORDER[0]), asked, key=ORDER.index)
 
 
 def backend_for(policy: Policy, what: Code) -> Backend:
-    """Returns the only backend allowed to run this kind of code."""
+    """Returns the only sandbox backend that the policy allows for this kind of code."""
     return policy.sandboxes.model_code if what == "model_code" else policy.sandboxes.tools
 
 
 def backends_of(policy: Policy) -> tuple[Backend, ...]:
-    """Returns every backend that the policy uses, that of model code first."""
+    """Returns every sandbox backend that the policy uses, that of model code first."""
     return tuple(dict.fromkeys((policy.sandboxes.model_code, policy.sandboxes.tools)))
 
 
 def require_known_families(policy: Policy, known: Collection[str], name: str) -> None:
-    """Raises PolicyError for a rule about an unknown taskset. `name` is the file's name in messages."""
+    """Raises PolicyError if an isolation rule names an unknown taskset. `name` is the file's name in messages."""
     require_known(policy.sandboxes.tiers.families, known, f"{name}: sandboxes.tiers.families", "family")

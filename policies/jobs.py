@@ -30,6 +30,6 @@ def job_refused(names: Sequence[str], attempts: int, queued: int, rules: JobRule
 
 
 def require_known_checks(policy: Policy, known: Collection[str], name: str) -> None:
-    """Raises PolicyError for a rule about an unknown check. `name` is the file's name in messages."""
+    """Raises PolicyError if a job rule names an unknown check. `name` is the file's name in messages."""
     for number, rule in enumerate(policy.jobs.rules):
         require_known({rule.check} - {ANY}, known, f"{name}: jobs.rules.{number}.check", "check or kind of job")

@@ -57,7 +57,7 @@ class Policy(Section):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the file's bytes, or of the JSON if the policy was not read from a file."""
+        """SHA-256 of the policy file's bytes, or of the JSON if the policy was not read from a file."""
         return self._digest or hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
@@ -65,11 +65,11 @@ class Policy(Section):
         return self.gates[approval.GATE]
 
     def rules_of(self, gate: Gate[S]) -> S:
-        """Returns a gate's section. Raises LookupError for a gate that the policy does not request."""
+        """Returns the policy's section of a gate. Raises LookupError for a gate that the policy does not request."""
         return self.gates[gate]
 
     def asks_for(self, measurement: str) -> bool:
-        """True if any requested gate needs that field of `Measurements`."""
+        """True if any gate of the policy needs that measurement, a field of `Measurements`."""
         return any(gate.measures == measurement for gate in self.gates.asked)
 
 
@@ -89,13 +89,13 @@ def version_of(content: bytes) -> int | None:
 
 
 def load(path: Path | None = None) -> Policy:
-    """Loads the policy file, or the packaged one. Raises PolicyError with the line and a hint."""
+    """Loads a policy from a file, or the packaged one. Raises PolicyError with the line and a hint."""
     return parse(*read_content(path))
 
 
 def read_content(path: Path | None = None) -> tuple[bytes, str]:
-    """Returns the bytes of the file (or of the packaged one) and its name in messages. Raises PolicyError, also for a
-    file that is not regular or too large."""
+    """Returns the bytes of a policy file (or of the packaged one) and its name in messages. Raises PolicyError, also
+    for a file that is not regular or too large."""
     if path is None:
         return resources.files("policies").joinpath(DEFAULT).read_bytes(), f"packaged {DEFAULT}"
     try:
@@ -144,7 +144,7 @@ def parse(content: bytes, name: str, *, registry: tuple[Gate[Any], ...] = GATES)
 
 
 def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yields rules about unknown or unrequested gates, which would protect nothing."""
+    """Yields a fault for each promotion rule about an unknown or unrequested gate, which would protect nothing."""
     known = [gate.name for gate in policy.gates.registry]
     asked = {gate.name for gate in policy.gates.asked}
     for number, rule in enumerate(policy.promotion.rules):
@@ -156,7 +156,7 @@ def _rule_faults(policy: Policy) -> Iterator[dict[str, Any]]:
 
 
 def _explained(faults: list[Any], name: str, text: str, registry: tuple[Gate[Any], ...]) -> PolicyError:
-    """Returns a PolicyError that lists each fault with key and line, and hints at the first."""
+    """Returns a PolicyError that lists each fault of a policy file with key and line, and hints at the first."""
     lines = []
     for fault in faults[:SHOWN]:
         place = tuple(map(str, fault["loc"]))

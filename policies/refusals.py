@@ -30,7 +30,7 @@ class Refusal(StrEnum):
 
 
 class StatementRefused(Exception):
-    """Signed statement without effect. `name` is the reason's name, `hint` the remedy."""
+    """Raised for a signed statement that must have no effect. `name` is the reason's name, `hint` the remedy."""
 
     exit_code = 4
 

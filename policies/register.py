@@ -62,14 +62,14 @@ class Register:
         return key
 
     def signers(self, read: OpenEnvelope, *, also_revoked: bool = False) -> tuple[KnownKey, ...]:
-        """Returns the persons' valid keys that signed, in order. Raises StatementRefused for any other signature."""
+        """Returns the persons' valid keys that signed an envelope, in order. Raises StatementRefused for any other."""
         keys = tuple(self.person_of(fingerprint, also_revoked=also_revoked) for fingerprint in read.signers)
         require_signatures(read, [PublicKey(key.key) for key in keys])
         return keys
 
     def require_persons(self, keys: tuple[KnownKey, ...], people: int) -> tuple[str, ...]:
-        """Returns the persons behind the keys. Raises StatementRefused if fewer than `people`, or than were ever
-        known."""
+        """Returns the names of the persons behind the keys. Raises StatementRefused for fewer than `people`, unless
+        they are all persons ever known; at least one must sign."""
         names = tuple(dict.fromkeys(key.person for key in keys))
         needed = max(min(people, len({key.person for key in self.keys})), 1)
         if len(names) < needed:
@@ -83,7 +83,7 @@ class Register:
         return names
 
     def after(self, envelope: bytes, *, people: int) -> Register:
-        """Returns the register after this key statement. Raises StatementRefused."""
+        """Returns the key register after a signed statement that admits or revokes a key. Raises StatementRefused."""
         read = open_envelope(envelope, KEY_TYPE)
         try:
             statement = KeyStatement.model_validate(payload_of(read))

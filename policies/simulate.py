@@ -94,7 +94,7 @@ NightCounts = tuple[PairCounts, ...]
 
 
 class SimulatedJudge:
-    """Decides on counts alone under one policy: all other gates pass and every person approves."""
+    """Decides about simulated candidates by counts alone under one policy: other gates pass and everyone approves."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
@@ -117,7 +117,7 @@ class SimulatedJudge:
         self._outcome = lru_cache(maxsize=4_096)(self._outcome_of)
 
     def outcome(self, counts: NightCounts, before: int) -> DecisionOutcome:
-        """Returns the decision for these counts with `before` earlier candidates in the quarter."""
+        """Returns the promotion decision for these counts with `before` earlier candidates in the quarter."""
         families = frozenset(map(self._family, counts[1:]))
         odds = self._odds(counts[0], self._rules.candidates if before >= self._rules.candidates else 0)
         return self._outcome(self._gain(counts[0]), odds, families)
@@ -130,7 +130,8 @@ class SimulatedJudge:
 
 
 def simulate(policy: Policy, assumed: Assumed, progress: Callable[[str], None] = lambda text: None) -> Simulated:
-    """Simulates null and better candidates; `progress` receives a message per phase."""
+    """Simulates how a policy decides about candidates that gain nothing, and about better ones. `progress` receives a
+    message per phase."""
     import numpy as np
 
     rng = np.random.default_rng(assumed.seed)
@@ -168,7 +169,7 @@ def simulate(policy: Policy, assumed: Assumed, progress: Callable[[str], None] =
 
 
 def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float) -> Counts:
-    """Draws counts [nights, families, 3]: questions, gained and lost per night and taskset."""
+    """Draws random counts [nights, families, 3]: questions, gained and lost per night and taskset."""
     import numpy as np
 
     share, rest = divmod(assumed.items, assumed.families)
@@ -179,7 +180,7 @@ def _nights(rng: np.random.Generator, assumed: Assumed, nights: int, gain: float
 
 
 def _null_quarter(judge: SimulatedJudge, drawn: Counts, *, most_nights: int) -> bool:
-    """True if the quarter promoted any candidate; held ones are asked again for at most `most_nights` nights."""
+    """True if a simulated quarter promoted any candidate; held ones are asked again on at most `most_nights` nights."""
     so_far, asked, before = None, 0, 0
     for night in _each_night(drawn):
         so_far, asked = _added(so_far, night), asked + 1
@@ -193,7 +194,7 @@ def _null_quarter(judge: SimulatedJudge, drawn: Counts, *, most_nights: int) -> 
 
 
 def _search(judge: SimulatedJudge, drawn: Counts) -> tuple[int, DecisionOutcome]:
-    """Returns the night and outcome of a candidate's decision; hold if it was undecided or abandoned."""
+    """Returns the night and the outcome of a simulated candidate's decision; hold if it was undecided or abandoned."""
     so_far = None
     for night, counts in enumerate(_each_night(drawn)):
         so_far = _added(so_far, counts)
@@ -206,7 +207,7 @@ def _search(judge: SimulatedJudge, drawn: Counts) -> tuple[int, DecisionOutcome]
 
 
 def _each_night(drawn: Counts) -> list[NightCounts]:
-    """Converts drawn counts into one `NightCounts` per night."""
+    """Converts drawn counts into one `NightCounts` per night: over all tasksets, then for each."""
     nights = zip(drawn.sum(axis=1).tolist(), drawn.tolist(), strict=True)
     return [tuple(PairCounts(*counts) for counts in (whole, *families)) for whole, families in nights]
 

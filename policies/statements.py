@@ -31,7 +31,7 @@ class PersonStatement(PolicyRecord):
 
     @classmethod
     def valid_for(cls, hours: float, *, made_at: str, **fields: Any) -> Self:
-        """Returns a statement that expires after `hours`. Raises ValueError for an invalid name."""
+        """Returns a person's unsigned statement that expires after `hours`. Raises ValueError for an invalid name."""
         until = moment(made_at) + timedelta(hours=hours)
         return cls(**fields, made_at=made_at, expires_at=until.isoformat(timespec="milliseconds"))
 
@@ -43,7 +43,7 @@ P = TypeVar("P", bound=PersonStatement)
 
 
 def open_statement(envelope: bytes, kind: str, model: type[P], *, hint: str) -> tuple[P, OpenEnvelope]:
-    """Parses a statement without verifying its signature. Raises StatementRefused (`SHAPE`)."""
+    """Parses a person's signed statement without verifying its signature. Raises StatementRefused (`SHAPE`)."""
     read = open_envelope(envelope, kind)
     if len(read.signers) != 1:
         raise StatementRefused(
@@ -58,7 +58,7 @@ def open_statement(envelope: bytes, kind: str, model: type[P], *, hint: str) -> 
 
 
 def require_own_name(statement: PersonStatement, key: KnownKey) -> None:
-    """Raises StatementRefused (`PERSON`) if the key belongs to another person."""
+    """Raises StatementRefused (`PERSON`) if a statement names another person than the owner of its key."""
     if statement.person != key.person:
         raise StatementRefused(
             Refusal.PERSON,
@@ -68,7 +68,7 @@ def require_own_name(statement: PersonStatement, key: KnownKey) -> None:
 
 
 def require_timely(statement: PersonStatement, *, valid_hours: float, now: str, latest: str) -> None:
-    """Raises StatementRefused if the clock was set back, or the statement is from the future, valid for too long, or
+    """Raises StatementRefused if the clock was set back, or a statement is from the future, valid for too long, or
     expired."""
     made, until, today = moment(statement.made_at), moment(statement.expires_at), moment(now)
     if today < moment(latest) - SLACK:

@@ -55,7 +55,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def _fits(found: dict[str, Any]) -> None:
-    """Rejects integers beyond TOML's 64 bits, which the parser accepts."""
+    """Raises TomlError for integers beyond TOML's 64 bits, which the parser accepts."""
     left: list[Any] = [found]
     while left:
         one = left.pop()
@@ -66,10 +66,8 @@ def _fits(found: dict[str, Any]) -> None:
 
 
 def line_of(location: tuple[str, ...], text: str) -> int | None:
-    """Returns the line of a key or list entry, or of its section's head if the key is missing.
-
-    None if neither is written plainly, one entry per line.
-    """
+    """Returns the line of a key or list entry in TOML text, or of its section's head if the key is missing. None if
+    neither is written plainly, one entry per line."""
     numbers = [place for place, part in enumerate(location) if part.isdigit()]
     if numbers:
         above = line_of(location[: numbers[0]], text)

@@ -30,7 +30,7 @@ Line = str
 
 
 class ShownExample(PolicyRecord):
-    """Example that the verifier judged while the person was shown the check."""
+    """Example answer that the verifier judged while a person was shown the check."""
 
     sort: Literal["example", "mutant"]
     """`example`: similar to a wanted answer. `mutant`: altered, so that a sharp check rejects it."""
@@ -47,7 +47,8 @@ class ShownExample(PolicyRecord):
 
 
 class Page(PolicyRecord):
-    """Page shown to the person. All of it is text, some of it hostile. The signed JSON calls the examples `looks`."""
+    """Page shown to a person who validates a job's check. All of it is text, some of it hostile. The signed JSON calls
+    the examples `looks`."""
 
     model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
 
@@ -68,7 +69,7 @@ class Page(PolicyRecord):
 
 
 class SignedValidation(PersonStatement):
-    """Signed validation of a job. Stays valid once submitted in time."""
+    """Person's signed verdict on whether a job's check is what was meant. Stays valid once submitted in time."""
 
     format: Literal["assay-meaning-1"] = "assay-meaning-1"
     verdict: Literal["meant", "not_meant"]
@@ -80,7 +81,7 @@ class SignedValidation(PersonStatement):
 
 @dataclass(frozen=True)
 class ValidationSubject:
-    """Values that a validation must match."""
+    """Job, question and check that a person's validation must match."""
 
     job: str
     content: str
@@ -91,7 +92,7 @@ class ValidationSubject:
 
 
 def open_validation(envelope: bytes) -> tuple[SignedValidation, OpenEnvelope]:
-    """Parses a validation without verifying its signature. Raises StatementRefused (`SHAPE`)."""
+    """Parses a person's validation of a job without verifying its signature. Raises StatementRefused (`SHAPE`)."""
     hint = "use `assay jobs validate`"
     signed, read = open_statement(envelope, VALIDATION_TYPE, SignedValidation, hint=hint)
     if any(datetime.fromisoformat(time).tzinfo is None for time in (signed.made_at, signed.expires_at)):
@@ -100,8 +101,8 @@ def open_validation(envelope: bytes) -> tuple[SignedValidation, OpenEnvelope]:
 
 
 def read_validation(envelope: bytes, key: PublicKey) -> SignedValidation:
-    """Returns the validation if that key signed it, for a holder of a bundle and a person's public key. Raises
-    StatementRefused. A later revocation of the key is not visible here."""
+    """Returns a person's validation of a job if that key signed it. For a holder of a bundle and a person's public key;
+    a later revocation of the key is not visible here. Raises StatementRefused."""
     signed, read = open_validation(envelope)
     if read.signers != (key.fingerprint,):
         raise StatementRefused(
@@ -116,11 +117,9 @@ def read_validation(envelope: bytes, key: PublicKey) -> SignedValidation:
 def verify_validation(
     envelope: bytes, asked: ValidationSubject, register: Register, *, before: bytes | None, now: str, latest: str
 ) -> tuple[SignedValidation, KnownKey]:
-    """Returns the validation and its signing key, if it counts. Raises StatementRefused with the reason's name.
-
-    `before` is the recorded validation of this job, which a newer one replaces; `latest` the latest time on record.
-    Times are UTC in ISO 8601.
-    """
+    """Returns a person's validation of a job and its signing key, if it counts. Raises StatementRefused with the
+    reason's name. `before` is the recorded validation of this job, which a newer one replaces; `latest` the latest time
+    on record. Times are UTC in ISO 8601."""
     signed, read = open_validation(envelope)
     key = register.signers(read)[0]
     require_own_name(signed, key)

@@ -50,18 +50,18 @@ OnReady = Callable[[Handle | SandboxError], None]
 
 
 class Ticket(Protocol):
-    """Waiting launch request."""
+    """Launch request that waits for its sandbox."""
 
     def cancel(self) -> None:
-        """Cancels the request without a callback; its sandbox goes to another caller or is ended."""
+        """Cancels the launch request without a callback; its sandbox goes to another caller or is ended."""
 
 
 class BrokerApi(Protocol):
     def launch(self, wanted: Profile | SnapshotCopy, *, caller: str, priority: Priority, on_ready: OnReady) -> Ticket:
-        """Requests a sandbox, from the warm pool if possible. Raises BusyError when too many requests wait."""
+        """Requests a sandbox, one kept ready if possible. Raises BusyError when too many requests wait."""
 
     def prepare(self, snapshot: SnapshotId, copies: int, done: Callable[[SandboxError | None], None]) -> None:
-        """Keeps `copies` restored copies of a snapshot ready from now on; 0 stops that."""
+        """Keeps `copies` sandboxes restored from a snapshot ready from now on; 0 stops that."""
 
     def snapshot(
         self, handle: Handle, *, durable: bool, label: str, done: Callable[[SnapshotId | SandboxError], None]
@@ -74,7 +74,7 @@ class BrokerApi(Protocol):
     ) -> None: ...
 
     def give_way(self, handle: Handle, others_first: bool, done: Callable[[SandboxError | None], None]) -> None:
-        """Sets low CPU priority: with `others_first` the sandbox runs mostly when no other wants the CPU."""
+        """Sets a sandbox's CPU priority: with `others_first` it runs mostly when no other sandbox wants the CPU."""
 
     def rest(self, handle: Handle, rests: bool, done: Callable[[SandboxError | None], None]) -> None:
         """Throttles an idle sandbox to almost no CPU while `rests` is set."""

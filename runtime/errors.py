@@ -106,5 +106,5 @@ ERRORS: dict[ErrorName, type[SandboxError]] = {
 
 
 def name_of(error: BaseException) -> ErrorName:
-    """Returns an error's wire name; any error that is not a SandboxError counts as infrastructure."""
+    """Returns an exception's name in messages; any error that is not a SandboxError counts as infrastructure."""
     return next((name for name, kind in ERRORS.items() if isinstance(error, kind)), "infrastructure")

@@ -15,8 +15,8 @@ PROGRAM = "assay"
 
 
 def install_command(extra: str, interpreter: str = sys.executable, needs: Iterable[str] | None = None) -> str:
-    """Returns the command that installs an extra of pyproject.toml. `needs` are metadata requirements, by default this
-    program's own."""
+    """Returns the command that installs an optional extra of this program. `needs` are metadata requirements, by
+    default this program's own."""
     from importlib import metadata
 
     if needs is None:

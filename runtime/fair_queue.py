@@ -17,7 +17,7 @@ Item = TypeVar("Item")
 
 
 class QueueEntry(NamedTuple):
-    """Key of a queued item, for `remove`."""
+    """Key of a queued item, with which it can be removed."""
 
     priority: Priority
     caller: str
@@ -41,7 +41,7 @@ class FairQueue(Generic[Item]):
         return entry
 
     def take(self) -> Item:
-        """Removes and returns the next item. Raises IndexError when the queue is empty."""
+        """Removes and returns the item whose turn it is. Raises IndexError when the queue is empty."""
         for callers in self._callers.values():
             if callers:
                 caller = next(iter(callers))
@@ -54,7 +54,7 @@ class FairQueue(Generic[Item]):
         raise IndexError("nobody waits")
 
     def remove(self, entry: QueueEntry) -> bool:
-        """Removes an item; True if it was still queued. An item already taken or removed is not an error."""
+        """Removes an item from the queue; True if it was there. An item already taken or removed is not an error."""
         callers = self._callers[entry.priority]
         items = callers.get(entry.caller, {})
         if entry.number not in items:

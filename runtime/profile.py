@@ -73,7 +73,7 @@ class Profile(FrozenModel):
 
     @property
     def users(self) -> bool:
-        """True if programs can run as other users than the ordinary one.
+        """True if the sandbox's programs can run as other users than the ordinary one.
 
         nsjail's guests have one user of the host each, and no capability to become another.
         """
@@ -88,7 +88,7 @@ class Profile(FrozenModel):
         return self
 
     def worker_limits(self) -> str:
-        """Formats the limits that the worker enforces itself, as its second argument."""
+        """Limits that the sandbox's worker enforces itself, formatted as its second argument."""
         limits = {
             "output_bytes": self.output_bytes,
             "memory_bytes": self.process_memory_mib << 20,
@@ -103,7 +103,7 @@ class Profile(FrozenModel):
 
 
 class Cause(StrEnum):
-    """Cause of a box's end, as observed by the host."""
+    """Cause of a sandbox's end, as observed by the host."""
 
     ASKED = "asked"
     """Ended by its holder or the broker."""
@@ -115,7 +115,7 @@ class Cause(StrEnum):
 
 
 class BoxUsage(FrozenModel):
-    """Usage from the control groups; zeros where the kernel reports nothing."""
+    """Resource usage of a sandbox from its control groups; zeros where the kernel reports nothing."""
 
     cpu_seconds: float = 0.0
     memory_mib: float = 0.0

@@ -43,6 +43,6 @@ class Program(FrozenModel):
 
     @property
     def mounts(self) -> tuple[Path, ...]:
-        """Folders without those nested in another one; parents before children."""
+        """Folders that a host program's box mounts, without those nested in another one; parents before children."""
         named = sorted(set(self.folders), key=lambda path: len(path.parts))
         return tuple(path for path in named if not any(parent in named for parent in path.parents))

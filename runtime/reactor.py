@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Timer:
-    """Scheduled callback. `cancel` drops the reference to the callback immediately."""
+    """Callback that the reactor runs at a time. `cancel` drops the reference to the callback immediately."""
 
     __slots__ = ("callback",)
 
@@ -72,7 +72,7 @@ class Reactor:
             self._wake()
 
     def result(self, callback: Callable[[], T]) -> T:
-        """Runs a callback on the reactor and returns its result or raises its exception. Not from a callback."""
+        """Runs a callback on the reactor's thread; returns its result or raises its exception. Not from a callback."""
         done: Future[T] = Future()
 
         def run() -> None:
@@ -85,7 +85,7 @@ class Reactor:
         return done.result()
 
     def here(self, callback: Callback) -> None:
-        """Runs a callback on this thread if no other runs or is due; otherwise like `call`."""
+        """Runs a callback on this thread if no other runs or is due; otherwise on the reactor's thread, like `call`."""
         if self._soon or self._stopped or not self._running.acquire(blocking=False):
             self.call(callback)
             return
@@ -99,7 +99,7 @@ class Reactor:
             self._running.release()
 
     def after(self, seconds: float, callback: Callback) -> Timer:
-        """Schedules a callback after a delay in seconds; from a callback only."""
+        """Schedules a callback on the reactor's thread after a delay in seconds; from a callback only."""
         timer, due = Timer(callback), time.monotonic() + seconds
         heapq.heappush(self._timers, (due, next(self._numbers), timer))
         if due < self._sleeps_until:
@@ -107,10 +107,8 @@ class Reactor:
         return timer
 
     def watch(self, descriptor: int, events: int, callback: Callback) -> None:
-        """Watches a descriptor for `events` of `selectors`; 0 stops watching. From a callback only.
-
-        Does nothing after `stop`, or for a closed (negative) descriptor.
-        """
+        """Calls back when a descriptor is ready for `events` of `selectors`; 0 stops watching. From a callback only.
+        Does nothing after `stop`, or for a closed (negative) descriptor."""
         if self._stopped or descriptor < 0:
             return
         known = descriptor in self._selector.get_map()
@@ -123,7 +121,7 @@ class Reactor:
             self._selector.register(descriptor, events, callback)
 
     def stop(self) -> None:
-        """Ends the thread after the callbacks due now; later timers never run. Stopping twice is fine."""
+        """Ends the reactor's thread after the callbacks due now; later timers never run. Stopping twice is fine."""
         if self._stopped:
             return
         self.call(self._end)

@@ -28,7 +28,7 @@ MOST_CALLS = 1 << 30
 
 
 class CallStatus(StrEnum):
-    """Outcome of one call, as observed by the host."""
+    """Outcome of one call in a sandbox, as observed by the host."""
 
     OK = "ok"
     EXCEPTION = "exception"
@@ -92,7 +92,7 @@ class Limits(FrozenModel):
 
 
 class CallResult(FrozenModel):
-    """Result of one call: output, and host measurements."""
+    """Result of one call in a sandbox: output, and host measurements."""
 
     status: CallStatus
     output: str = ""
@@ -131,7 +131,7 @@ SnapshotId = NewType("SnapshotId", str)
 
 
 class Priority(IntEnum):
-    """Priority for scarce places, highest first. Callers of one priority take turns."""
+    """Priority of a request for scarce sandboxes, highest first. Callers of one priority take turns."""
 
     JOB = 0
     TRAINING = 1
@@ -139,7 +139,7 @@ class Priority(IntEnum):
 
 
 class Usage(FrozenModel):
-    """Usage of a session so far, measured by the host."""
+    """Resource usage of a session so far, measured by the host."""
 
     calls: int = 0
     seconds: float = 0.0
@@ -162,7 +162,7 @@ class FileKind(StrEnum):
 
 
 class FileEntry(NamedTuple):
-    """Entry of a listing below /work or /tmp. The name is hostile text."""
+    """File or folder in a listing below /work or /tmp of a sandbox. The name is hostile text."""
 
     path: str
     kind: FileKind
@@ -198,7 +198,7 @@ class Sandbox(Protocol):
     def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
-        """Runs Python in the worker; names persist between calls. `seconds` can only shorten the limit.
+        """Runs Python code in the sandbox's worker; names persist between calls. `seconds` can only shorten the limit.
 
         With `patience` above 1, a long call yields to other sandboxes, and the limit counts the time in which it
         computes or rests, not the time in which others have the CPUs; wall-clock time is at most `patience` times the
@@ -230,14 +230,14 @@ class Sandbox(Protocol):
         """
 
     def write(self, path: str, data: bytes) -> None:
-        """Creates or replaces a regular file and missing parent folders; an existing mode stays. Raises LimitError if
-        it cannot fit."""
+        """Creates or replaces a regular file in the sandbox, and missing parent folders; an existing mode stays. Raises
+        LimitError if it cannot fit."""
 
     def read(self, path: str, *, max_bytes: int = 1 << 20) -> bytes:
-        """Returns a regular file's content. Raises FileTooLargeError above `max_bytes`."""
+        """Returns the content of a regular file in the sandbox. Raises FileTooLargeError above `max_bytes`."""
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
-        """Lists everything below a folder without following links. Raises LimitError beyond `Limits.entries`."""
+        """Lists everything below a sandbox's folder, following no links. Raises LimitError beyond `Limits.entries`."""
 
     def upload(self, source: Path, path: str) -> int:
         """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError for anything
@@ -251,14 +251,15 @@ class Sandbox(Protocol):
         """
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:
-        """Saves the whole state: heap, threads, child processes, open files, /tmp and /work. The sandbox keeps running.
+        """Saves the sandbox's whole state: heap, threads, child processes, open files, /tmp and /work. The sandbox
+        keeps running.
 
         A durable snapshot outlives this process and the broker, until it is forgotten. Raises RefusedError if the
         backend cannot, LimitError beyond `Limits.snapshots` or the store's quota.
         """
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
-        """Restores copies ahead of demand, for `restore` and `fork` to take."""
+        """Keeps `copies` sandboxes restored from a snapshot ready ahead of demand, for `restore` and `fork` to take."""
 
     def restore(self, snapshot: SnapshotId) -> None:
         """Rolls the sandbox back to a snapshot, discarding later state. Its identity changes."""
@@ -267,7 +268,7 @@ class Sandbox(Protocol):
         """Starts `n` new sandboxes from a snapshot, each with different random numbers; this one is unaffected."""
 
     def close(self) -> None:
-        """Kills everything inside and removes every trace on the host. Closing twice is fine."""
+        """Kills everything inside the sandbox and removes every trace on the host. Closing twice is fine."""
 
 
 class Session(Protocol):
@@ -282,12 +283,12 @@ class Session(Protocol):
     def usage(self) -> Usage: ...
 
     def run(self, code: str, *, seconds: float | None = None) -> CallResult:
-        """Runs code like `Sandbox.run`, blocking."""
+        """Runs Python code in the session like `Sandbox.run`, and waits for the result."""
 
     def start(
         self, code: str, *, seconds: float | None = None, keep: bool = False, patience: float = 1.0
     ) -> Future[CallResult]:
-        """Runs code without blocking and returns a future.
+        """Runs Python code in the session without blocking and returns a future of the result.
 
         With `keep` the session can later be forked as it was before this call; the state kept for an earlier call is
         dropped. That is free except in a separate sandbox that was called before, which is snapshot first. With
@@ -304,10 +305,10 @@ class Session(Protocol):
         """
 
     def start_fork(self, n: int, *, undo: bool = False) -> Future[list[Session]]:
-        """Non-blocking variant of `fork`. Calls started later are not included."""
+        """Forks the session like `fork`, but returns a future immediately. Calls started later are not included."""
 
     def close(self) -> None:
-        """Frees all resources immediately, even during a call."""
+        """Frees all of the session's resources immediately, even during a call."""
 
     def __enter__(self) -> Self: ...
 
@@ -362,7 +363,7 @@ class SessionPool(Protocol):
         """Deletes a snapshot, even a durable one. Raises BadRequestError for an unknown one."""
 
     def stats(self) -> dict[str, float]:
-        """Counters since the start: calls, calls by tier and by status, seconds in calls, sandboxes started and
-        killed."""
+        """Returns counters since the pool's start: calls, calls by tier and by status, seconds in calls, sandboxes
+        started and killed."""
 
     def close(self) -> None: ...

@@ -22,7 +22,8 @@ MOST_BYTES = 16 << 10
 
 
 class ServiceManager:
-    """Notification socket `address`, and the watchdog timeout in `seconds`; None without a watchdog."""
+    """Reports of this service to its service manager: the notification socket's `address`, and the watchdog timeout in
+    `seconds`; None without a watchdog."""
 
     def __init__(self, address: str = "", seconds: float | None = None) -> None:
         self.address = address
@@ -30,22 +31,22 @@ class ServiceManager:
 
     @classmethod
     def adopt(cls, environ: MutableMapping[str, str] = os.environ) -> ServiceManager:
-        """Reads the settings from the environment and removes them there."""
+        """Reads the service manager's socket and watchdog timeout from the environment, and removes them there."""
         address = environ.pop(NOTIFY, "")
         micros, pid = environ.pop(WATCHDOG, ""), environ.pop(WATCHDOG_PID, "")
         mine = address and micros.isascii() and micros.isdigit() and int(micros) > 0 and pid in ("", str(os.getpid()))
         return cls(address, int(micros) / 1e6 if mine else None)
 
     def ready(self, status: str) -> None:
-        """Reports that the service works from now on."""
+        """Reports to the service manager that the service works from now on."""
         self._send(f"READY=1\nSTATUS={_line(status)}")
 
     def stopping(self) -> None:
-        """Reports an orderly shutdown."""
+        """Reports an orderly shutdown to the service manager."""
         self._send("STOPPING=1\nSTATUS=stopping")
 
     def alive(self) -> None:
-        """Restarts the watchdog timeout."""
+        """Tells the service manager that the service is alive, which restarts the watchdog timeout."""
         self._send("WATCHDOG=1")
 
     def _send(self, text: str) -> None:
@@ -79,8 +80,8 @@ def held_sockets(environ: MutableMapping[str, str] = os.environ) -> tuple[socket
 
 
 def credential(name: str, variable: str, environ: Mapping[str, str] = os.environ) -> str | None:
-    """Returns the secret in the variable, or else in the credential file; None if absent or empty. Raises OSError for
-    an unreadable credential."""
+    """Returns a secret from an environment variable, or else from the service manager's credential file; None if absent
+    or empty. Raises OSError for an unreadable credential."""
     if given := environ.get(variable, "").strip():
         return given
     folder = environ.get(CREDENTIALS, "")

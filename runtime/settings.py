@@ -21,7 +21,7 @@ LOOPBACK = "127.0.0.2"
 
 
 class BrokerSettings(FrozenModel):
-    """Settings that only the broker's owner decides."""
+    """Settings of a sandbox broker that only its owner decides."""
 
     state_dir: Path
     """Folder used by the broker alone: its content is removed once its owner is gone."""
@@ -68,7 +68,7 @@ class BrokerSettings(FrozenModel):
         return programs
 
     def program(self, name: str | None) -> Program | None:
-        """Returns the program of that name, or None."""
+        """Returns the host program of that name that may run in boxes, or None."""
         return next((program for program in self.programs if program.name == name), None)
 
 
@@ -131,7 +131,7 @@ def require_one_network(address: str, interface: str) -> None:
 
 
 class ClusterSettings(FrozenModel):
-    """Connection of a driver to its hosts. The driver's own machine must be one of them."""
+    """Connection of a driver to a cluster's hosts. The driver's own machine must be one of them."""
 
     address: Address
     """ADDRESS:PORT of the head."""

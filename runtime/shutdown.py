@@ -16,10 +16,11 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Shutdown:
-    """Shutdown flag, created once per process in the main thread; `set` works from any thread and is final."""
+    """Request to end this process, created once in the main thread; `set` works from any thread and is final."""
 
     def __init__(self, signals: tuple[signal.Signals, ...] = SIGNALS) -> None:
-        """Installs handlers, so that these signals no longer end the process. Raises OSError without descriptors."""
+        """Installs signal handlers, so that these signals request shutdown instead of ending the process. Raises
+        OSError without descriptors."""
         self._out, self._in = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(self._in, warn_on_full_buffer=False)
         for number in signals:

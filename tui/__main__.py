@@ -51,7 +51,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _run(app: AssayApp) -> None:
-    """Runs the program until it exits; SIGTERM ends it with the terminal restored."""
+    """Runs the Textual program until it exits; SIGTERM ends it with the terminal restored."""
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, app.exit, None, 128 + signal.SIGTERM)
     await app.run_async()
 

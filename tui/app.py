@@ -52,7 +52,7 @@ WITHOUT_DAEMON = {"quit", "light", "dark", "help"}
 
 
 class ScreensFirst(SystemCommandsProvider):
-    """Lists the palette in command order instead of alphabetically: commands that change something come last."""
+    """Command palette in the order of commands instead of the alphabet: those that change something come last."""
 
     async def discover(self) -> Hits:
         for name, about, run, _ in self.app.get_system_commands(self.screen):
@@ -60,7 +60,7 @@ class ScreensFirst(SystemCommandsProvider):
 
 
 class AssayApp(OrderedKeysApp):
-    """Textual program over the daemon's control `socket`. Status is read every `seconds`; each read waits
+    """Full-screen program over the daemon's control `socket`. Status is read every `seconds`; each read waits
     `patience_seconds`. Signatures use the key at `key`, or that of `name`, or else the person's only key."""
 
     CSS_PATH = "assay.tcss"
@@ -83,7 +83,7 @@ class AssayApp(OrderedKeysApp):
     ]
 
     class Arrived(Message):
-        """The reader has new data, or an error if the daemon did not answer."""
+        """Message from the reader thread: new data, or an error if the daemon did not answer."""
 
         def __init__(self, found: Reading | ApiError) -> None:
             super().__init__()
@@ -182,12 +182,12 @@ class AssayApp(OrderedKeysApp):
         return self._reading is not None
 
     def ask(self) -> None:
-        """Passes the visible screen's current questions to the reader."""
+        """Passes the visible screen's current questions about the daemon's data to the reader thread."""
         if self._is_whole():
             self._reader.ask(self.pane.questions())
 
     def _is_whole(self) -> bool:
-        """False while the screen is built or torn down; data that arrives then has nowhere to go."""
+        """True if the screen's widgets exist; data that arrives while it is built or torn down has nowhere to go."""
         if not self.is_running or not self.screen_stack:
             return False
         found = [
@@ -196,7 +196,7 @@ class AssayApp(OrderedKeysApp):
         return all(one is not None and one.is_mounted for one in found)
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
-        """True if the key has to wait: all keys until the daemon's first answer, record keys until the records are
+        """True if a typed key has to wait: all keys until the daemon's first answer, record keys until the records are
         read."""
         key = typed.key if isinstance(typed, events.Key) else ""
         if self.screen is not self.main or key in AT_ONCE:
@@ -213,7 +213,7 @@ class AssayApp(OrderedKeysApp):
         return not (is_known and ("page" in self._reading.answers or "page" in self._reading.failed))
 
     async def _answered(self) -> None:
-        """Releases waiting keys after the daemon's first answer or first failure."""
+        """Passes waiting keys on after the daemon's first answer or first failure."""
         self._asking = False
         await self.keys_may_go()
 
@@ -238,7 +238,7 @@ class AssayApp(OrderedKeysApp):
             self.call_after_refresh(self._came)
 
     async def _came(self) -> None:
-        """Finishes the switch from the absent page to the main page once the latter is drawn."""
+        """Finishes the switch to the main page, once drawn, from the page without a daemon; passes waiting keys on."""
         self._opened()
         await self._answered()
 
@@ -250,7 +250,7 @@ class AssayApp(OrderedKeysApp):
             self._show_reading()
 
     def _show_reading(self) -> None:
-        """Shows the known answers to the visible screen's current questions and asks for the rest."""
+        """Shows the visible screen the answers known for its questions, and asks the reader for the rest."""
         reading, pane = self._reading, self.pane
         if reading is None:
             return
@@ -275,7 +275,7 @@ class AssayApp(OrderedKeysApp):
             self._show_reading()
 
     async def open_view(self, name: str) -> None:
-        """Opens a screen, and builds it on first use."""
+        """Opens the screen of that name, and builds it on first use."""
         view = next(one for one in self.views if one.name == name)
         panes = self.main.query_one("#panes", ContentSwitcher)
         self.current = view
@@ -444,5 +444,5 @@ class AssayApp(OrderedKeysApp):
             self._reader.refresh()
 
     def say(self, text: str) -> None:
-        """Shows a sentence for six seconds."""
+        """Shows a sentence as a notification for six seconds."""
         self.notify(plain(text).plain, markup=False, timeout=6)

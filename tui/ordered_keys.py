@@ -24,10 +24,11 @@ LOST_SECONDS = 0.05
 
 
 class OrderedKeysApp(App[None]):
-    """A Textual program with ordered keys. `holds` may delay keys further; `keys_may_go` releases them."""
+    """Textual program that handles each key only after the effects of earlier keys. `holds` may delay keys further;
+    `keys_may_go` releases them."""
 
     class Followed(Message):
-        """Marker message: everything sent before it has been processed."""
+        """Marker message: every message sent before it has been processed."""
 
         def __init__(self, sent: int) -> None:
             super().__init__()
@@ -43,7 +44,7 @@ class OrderedKeysApp(App[None]):
         self._watch: Timer | None = None
 
     def holds(self, typed: events.Key | events.Paste) -> bool:
-        """True if this key, and all keys behind it, must wait."""
+        """True if this typed key, and all keys behind it, must wait."""
         return False
 
     async def keys_may_go(self) -> None:
@@ -66,7 +67,8 @@ class OrderedKeysApp(App[None]):
         return self.screen, self.focused
 
     def _follow(self, when: object) -> None:
-        """Sends the marker message behind a key; `when` is the screen and focus expected on its arrival."""
+        """Sends a marker message behind a key, to learn when its effects are done. `when` is the screen and focus
+        expected on its arrival."""
         if not self.screen_stack:  # the program ends
             return
         self._sent += 1
@@ -90,7 +92,7 @@ class OrderedKeysApp(App[None]):
         await self.keys_may_go()
 
     def _look(self) -> None:
-        """Sends the marker again if the screen that held it was closed together with its queue."""
+        """Sends the marker message again if the screen that held it was closed together with its queue."""
         if not self._busy or not self.screen_stack or self._sent_to is None:
             return
         if not any(screen in self._sent_to.ancestors_with_self for screen in self.screen_stack):

@@ -8,7 +8,7 @@ from appliance.client import ApiClient, ApiError
 
 
 class ReadOnlyClient(ApiClient):
-    """Raises ApiError for every request but GET, before it is sent."""
+    """Client of the daemon that raises ApiError for every request but GET, before it is sent."""
 
     def request(
         self,

@@ -27,7 +27,7 @@ MOST_KEPT = 256
 
 @dataclass(frozen=True)
 class Reading:
-    """Answers so far to the questions asked, with the status they were read under."""
+    """Daemon's answers so far to the screen's questions, with the status they were read under."""
 
     status: Status
     asked: Mapping[str, ApiQuestion]
@@ -44,7 +44,8 @@ class _Kept:
 
 
 class ViewReader:
-    """Reader thread: `receive` is called in it with every reading and every failure, and `client` is created in it."""
+    """Thread that reads answers from the daemon. `receive` is called in it with every reading and every failure, and
+    `client` is created in it."""
 
     def __init__(
         self, client: Callable[[], ApiClient], receive: Callable[[Reading | ApiError], object], *, seconds: float = 1.0
@@ -59,13 +60,13 @@ class ViewReader:
         self._anew = False
 
     def ask(self, questions: Mapping[str, ApiQuestion]) -> None:
-        """Replaces the questions; new ones are read immediately."""
+        """Replaces the questions to be read from the daemon; new ones are read immediately."""
         if {name: one.key for name, one in questions.items()} != {name: one.key for name, one in self._asked.items()}:
             self._asked = questions
             self._wake.set()
 
     def refresh(self) -> None:
-        """Reads all current questions again now, including those marked as fixed."""
+        """Reads the answers to all current questions again now, including those marked as fixed."""
         self._anew = True
         self._wake.set()
 
@@ -74,7 +75,7 @@ class ViewReader:
         self._wake.set()
 
     def run(self) -> None:
-        """Runs the reading loop; blocks until `close`."""
+        """Reads status and answers from the daemon in a loop; blocks until `close`."""
         client = self._make()
         status: Status | None = None
         source = "", 0
@@ -98,8 +99,8 @@ class ViewReader:
                 self._wake.wait(max(0.0, due - time.monotonic()))
 
     def _read(self, client: ApiClient, status: Status, *, timely: bool, anew: bool) -> None:
-        """Reads every question that is due. Raises DaemonNotRunning and DaemonSilent; other ApiErrors belong to one
-        question."""
+        """Reads the answer to every question that is due. Raises DaemonNotRunning and DaemonSilent; other ApiErrors
+        belong to one question."""
         asked = self._asked
         failed: dict[str, ApiError] = {}
         self._tell(status, asked, failed)
@@ -140,5 +141,5 @@ class ViewReader:
 
 
 def _changes(status: Status) -> tuple[object, ...]:
-    """Fingerprint of the status; differs whenever something worth showing changed."""
+    """Returns a fingerprint of the daemon's status that differs whenever something worth showing changed."""
     return (status.pid, status.last_event, status.cycle, status.aliases, status.jobs, status.decision)

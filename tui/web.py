@@ -37,7 +37,7 @@ def source_hash(script: str) -> str:
 
 
 class WebServer(Server):
-    """Serves the browser page and starts `command` for each window."""
+    """Serves the program to web browsers, and starts `command` for each browser window."""
 
     def __init__(self, command: Sequence[str], port: int, token: str) -> None:
         super().__init__(shlex.join(command), host=ADDRESS, port=port, title="assay")
@@ -47,7 +47,7 @@ class WebServer(Server):
 
     @property
     def address(self) -> str:
-        """URL to open, with the token."""
+        """URL to open in a browser, with the secret token."""
         return f"{self.public_url}/{self._token}/"
 
     async def _make_app(self) -> web.Application:
@@ -56,7 +56,7 @@ class WebServer(Server):
         return app
 
     async def handle_index(self, request: web.Request) -> web.Response:
-        """Serves the page without the font from elsewhere, and with a content security policy for its scripts."""
+        """Serves the browser page without its font from elsewhere, and with a content security policy for scripts."""
         answer = await super().handle_index(request)
         assert isinstance(answer, web.Response)
         text = answer.text = FOREIGN.sub("", answer.text or "")
@@ -84,7 +84,7 @@ class WebServer(Server):
         return guard
 
     def refusal(self, request: web.Request) -> str:
-        """Returns the reason for refusing a request; empty to serve it."""
+        """Returns the reason for refusing a browser's request; empty to serve it."""
         if request.headers.get("host") != self._host:
             return f"wrong Host header: use {self._host}"
         origin = request.headers.get("origin")
@@ -96,7 +96,7 @@ class WebServer(Server):
         return ""
 
     def _policy(self, scripts: Sequence[str] = ()) -> str:
-        """Returns the content security policy; `scripts` are allowed beside those served here."""
+        """Returns the page's content security policy; `scripts` are allowed beside those served here."""
         more = "".join(f" {one}" for one in dict.fromkeys(scripts))
         return (
             f"default-src 'self'; script-src 'self' 'wasm-unsafe-eval'{more}; style-src 'self' 'unsafe-inline'; "
@@ -115,7 +115,7 @@ class WebServer(Server):
 
 
 def serve(command: Sequence[str], port: int) -> int:
-    """Serves until Ctrl-C or SIGTERM; returns an exit code."""
+    """Serves the program to web browsers until Ctrl-C or SIGTERM; returns an exit code, 2 if the port is taken."""
     listening = socket.socket()
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

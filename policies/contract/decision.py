@@ -22,7 +22,7 @@ class GateOutcome(StrEnum):
 
 
 class GateFinding(PolicyRecord):
-    """Finding of one gate. Figures are in points (of 100) unless `unit` differs."""
+    """Finding of one gate: outcome, figure and reason. Figures are in points (of 100) unless `unit` differs."""
 
     gate: str
     outcome: GateOutcome
@@ -62,8 +62,8 @@ class Decision(PolicyRecord):
     """UTC, ISO 8601; passed in by the caller."""
 
     def digest(self) -> str:
-        """Returns the SHA-256 of the canonical JSON: sorted keys, no white space, UTF-8, numbers as Python writes
-        them."""
+        """Returns the decision's SHA-256 over canonical JSON: sorted keys, no white space, UTF-8, numbers as Python
+        writes them."""
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

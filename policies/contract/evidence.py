@@ -13,7 +13,7 @@ from policies.contract.decision import PolicyRecord
 
 
 class PairedItem(PolicyRecord):
-    """One sealed question answered by both models; None if an infrastructure error lost the answer."""
+    """Results of both models on one sealed question; None if an infrastructure error lost the answer."""
 
     task: str
     family: str
@@ -24,12 +24,12 @@ class PairedItem(PolicyRecord):
 
     @property
     def counts(self) -> bool:
-        """True if both answers were judged; other items carry no information."""
+        """True if both models' answers to the question were judged; other items carry no information."""
         return self.champion_passed is not None and self.candidate_passed is not None
 
     @property
     def asks(self) -> tuple[str, ...]:
-        """Names that identify the question when it is asked again."""
+        """Names that identify a sealed question when it is asked again: its task and, if known, its digest."""
         return (self.task, self.question) if self.question else (self.task,)
 
     @property
@@ -59,7 +59,7 @@ class EarlierNight(PolicyRecord):
 
 
 class Budget(PolicyRecord):
-    """Position of this candidate among all that met a champion in its quarter."""
+    """Position of a candidate among all that met a champion in its quarter, which share one error budget."""
 
     quarter: str
     """Quarter in which the two models first met, such as `2026-Q4`."""
@@ -128,7 +128,7 @@ class ContaminationReport(PolicyRecord):
 
 
 class ProbeReport(PolicyRecord):
-    """Forbidden actions that were tried, and how many were prevented."""
+    """Counts of an egress or refusal probe: forbidden actions that were tried, and how many were prevented."""
 
     tried: int
     held: int
@@ -151,7 +151,7 @@ class CostReport(PolicyRecord):
 
 
 class Measurements(PolicyRecord):
-    """Measurements of a night beside the answers; None if not measured."""
+    """Measurements of an evaluation beside the answers to sealed questions; None if not measured."""
 
     selftest: SelfTestReport | None = None
     hacks: HackReport | None = None
@@ -201,7 +201,7 @@ class Evidence(PolicyRecord):
 
 
 class PairCounts(NamedTuple):
-    """Counts over the items that both models answered."""
+    """Counts of sealed questions that both models answered: all, gained and lost by the candidate."""
 
     items: int
     gained: int
@@ -209,12 +209,12 @@ class PairCounts(NamedTuple):
 
     @property
     def gain(self) -> float:
-        """Gain in points of 100; 0 without items."""
+        """Candidate's gain over the champion in points of 100; 0 without items."""
         return 100 * (self.gained - self.lost) / self.items if self.items else 0.0
 
 
 def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
-    """Counts items that both models answered, in total or for one taskset."""
+    """Counts items that both models answered, with those gained and lost, in total or for one taskset."""
     counted = [item for item in items if item.counts and family in (None, item.family)]
     return PairCounts(
         items=len(counted), gained=sum(item.gained for item in counted), lost=sum(item.lost for item in counted)
@@ -222,12 +222,12 @@ def pairs(items: Iterable[PairedItem], family: str | None = None) -> PairCounts:
 
 
 def all_nights(evidence: Evidence) -> tuple[PairedItem, ...]:
-    """Returns the counted items of all nights, tonight's last, with only the first answer to a repeated question."""
+    """Returns the items that count from all nights of two models, tonight's last; repeated questions only once."""
     return first_answers((*(night.items for night in evidence.earlier), evidence.items))
 
 
 def first_answers(nights: Iterable[Iterable[PairedItem]]) -> tuple[PairedItem, ...]:
-    """Returns the counted items of the nights, oldest first, without questions that an earlier night asked."""
+    """Returns the items that count from several nights, oldest first, without questions that an earlier night asked."""
     seen: set[str] = set()
     found: list[PairedItem] = []
     for night in nights:

@@ -21,7 +21,7 @@ class Section(BaseModel):
 
 
 class OutcomeRule(Section):
-    """Rule that maps a gate's outcome (or `any`, or `all`) to a decision."""
+    """Promotion rule that maps the outcome of a gate, of any gate or of all gates to a decision."""
 
     when: str
     is_: Literal["passed", "failed", "undecided"] = Field(alias="is")
@@ -39,7 +39,7 @@ class PromotionRules(Section):
 
 
 class ServiceRules(Section):
-    """Rules for bringing a promoted model into service."""
+    """Rules for the canary phase, in which a promoted model replays jobs and takes a share of real ones."""
 
     canary: bool
     """Starts beside the champion if there are jobs to compare on."""

@@ -25,7 +25,8 @@ class ApprovalRules(Section):
 
 
 def judge(evidence: Evidence, rules: ApprovalRules, context: GateContext) -> GateFinding:
-    """Fails on a rejection that its person did not take back. The figure is the number of approving people.
+    """Fails on a rejection that its person did not take back; undecided while too few people have approved. The figure
+    is the number of approving people.
 
     A person's last statement counts, and only statements on this evaluation under this policy; approvals older than the
     policy allows do not count.

@@ -9,7 +9,8 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
-    """Fails if any sealed question was trained on. The figure is the number of such questions."""
+    """Fails if any sealed question was trained on; undecided without a comparison on record. The figure is the number
+    of such questions."""
     report = evidence.measurements.contamination
     if report is None:
         missing = "a comparison of the sealed questions with the training"

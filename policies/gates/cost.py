@@ -18,7 +18,8 @@ class CostRules(Section):
 
 
 def judge(evidence: Evidence, rules: CostRules, context: GateContext) -> GateFinding:
-    """Fails if the candidate uses too many tokens or calls. The figure is its tokens as a factor of the champion's."""
+    """Fails if the candidate uses too many tokens or tool calls; undecided if the cost is not on record. The figure is
+    its tokens as a factor of the champion's."""
     report = evidence.cost
     if report is None or not report.answers or not report.tokens_champion:
         return GateFigure("cost", None, rules.max_tokens, "times").not_on_record("the cost of both models")

@@ -24,8 +24,8 @@ class DriftRules(Section):
 
 
 def judge(evidence: Evidence, rules: DriftRules, context: GateContext) -> GateFinding:
-    """Fails if divergence, entropy, length or tool use is out of bounds. The figure is the divergence from the champion
-    in nats per token."""
+    """Fails if divergence, entropy, length or tool use is out of bounds; undecided if they are not on record or not
+    finite. The figure is the divergence from the champion in nats per token."""
     report = evidence.measurements.drift
     unit = "nats a token"
     if report is None or not report.tokens:

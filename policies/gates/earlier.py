@@ -20,7 +20,8 @@ MUST_NOT_FAIL: tuple[Gate[Any], ...] = (contamination.GATE, hacks.GATE, egress.G
 
 
 def is_sound(night: Evidence, gates: AskedGates) -> bool:
-    """True if the night's items count in later decisions; `night` needs only its own measurements."""
+    """True if an earlier night's evaluation is sound enough that its answers count in later decisions. `night` needs
+    only its own measurements."""
     context = GateContext(gates, night.evaluated_at)
     for gate in (*MUST_PASS, *MUST_NOT_FAIL):
         section = gates.get(gate)

@@ -9,7 +9,8 @@ from policies.gates.gate import EVALUATE_AGAIN, Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
-    """Fails if any egress probe succeeded. The figure is the number of open ways."""
+    """Fails if any probe got out of the sandbox; undecided if a probe gave no result or none is on record. The figure
+    is the number of open ways out."""
     report = evidence.measurements.egress
     if report is None or not report.tried:
         return GateFigure("egress", None, 0.0, "ways").not_on_record("a probe of the sandboxes")

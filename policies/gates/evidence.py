@@ -24,7 +24,7 @@ FARTHEST = 60
 
 
 class EvidenceRules(Section):
-    """Error budget shared by all nights of a quarter."""
+    """Rules of the error budget that all candidates and nights of a quarter share."""
 
     alpha: float = Field(gt=0, le=0.2)
     """Largest chance that a quarter promotes any candidate that is no better."""
@@ -35,8 +35,8 @@ class EvidenceRules(Section):
 
 
 def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> GateFinding:
-    """Passes when the odds reach the budget's threshold. Never fails, because more nights may add evidence. The figure
-    and the threshold are odds to 1."""
+    """Passes when the odds that the candidate is better reach the budget's threshold; else undecided. Never fails,
+    because more nights may add evidence. The figure and the threshold are odds to 1."""
     counts = pairs(all_nights(evidence))
     nights = len(evidence.earlier) + 1
     log, enough = log_odds(counts.gained, counts.lost), needed(rules.alpha, rules.candidates)
@@ -64,8 +64,9 @@ def judge(evidence: Evidence, rules: EvidenceRules, context: GateContext) -> Gat
 
 
 def odds_outcome(counts: PairCounts, before: int, rules: EvidenceRules) -> GateOutcome:
-    """Passes if the odds of gained against lost answers reach the threshold for `rules.candidates` candidates a
-    quarter. Otherwise undecided, and always undecided after that many earlier candidates (`before`)."""
+    """Returns the evidence gate's outcome: passed if the odds of gained against lost answers reach the threshold for
+    `rules.candidates` candidates a quarter. Otherwise undecided, and always undecided after that many earlier
+    candidates (`before`)."""
     if before >= rules.candidates:
         return UNDECIDED
     return PASSED if log_odds(counts.gained, counts.lost) >= needed(rules.alpha, rules.candidates) else UNDECIDED
@@ -89,7 +90,7 @@ def asks_again(findings: Sequence[GateFinding], nights: int, rules: EvidenceRule
 
 
 def nights_to_go(counts: PairCounts, nights: int, improving: ImprovementRules, rules: EvidenceRules) -> int | None:
-    """Returns the number of further similar nights that would pass both gates; None beyond `FARTHEST`."""
+    """Returns the number of further similar nights after which both gates of the gain pass; None beyond `FARTHEST`."""
     for more in range(1, FARTHEST + 1):
         grown = PairCounts(
             items=counts.items * (nights + more) // nights,

@@ -47,11 +47,11 @@ class AskedGates(Section):
     registry: ClassVar[tuple[Gate[Any], ...]] = ()
 
     def get(self, gate: Gate[S]) -> S | None:
-        """Returns a gate's section; None if the policy does not request the gate."""
+        """Returns a gate's section of the policy; None if the policy does not request the gate."""
         return cast("S | None", getattr(self, gate.name, None))
 
     def findings(self, evidence: Evidence, *, now: str) -> tuple[GateFinding, ...]:
-        """Returns the findings of all requested gates in registry order. `now` is UTC in ISO 8601."""
+        """Judges the evidence by all requested gates; returns findings in registry order. `now` is UTC in ISO 8601."""
         found: list[GateFinding] = []
         for gate in self.asked:
             judged = gate.judge(evidence, self[gate], GateContext(self, now))
@@ -59,7 +59,7 @@ class AskedGates(Section):
         return tuple(found)
 
     def __getitem__(self, gate: Gate[S]) -> S:
-        """Returns a gate's section. Raises LookupError for a gate that is not requested."""
+        """Returns a gate's section of the policy. Raises LookupError for a gate that is not requested."""
         section = self.get(gate)
         if section is None:
             raise LookupError(f"the policy does not ask for the gate {gate.name!r}")
@@ -67,13 +67,13 @@ class AskedGates(Section):
 
     @property
     def asked(self) -> tuple[Gate[Any], ...]:
-        """Requested gates, in registry order."""
+        """Gates that the policy requests, in registry order."""
         return tuple(gate for gate in self.registry if self.get(gate) is not None)
 
 
 @dataclass(frozen=True)
 class GateContext:
-    """Inputs of a gate beside the evidence and its own section."""
+    """Inputs of a gate beside the evidence and its own section: the policy's other gates, and the time."""
 
     gates: AskedGates
     now: str
@@ -82,7 +82,7 @@ class GateContext:
 
 @dataclass(frozen=True)
 class GateFigure:
-    """Measured figure of a gate; each method makes the finding with that outcome."""
+    """Measured figure and threshold of a gate; each method makes the gate's finding with that outcome."""
 
     gate: str
     figure: float | None
@@ -118,11 +118,9 @@ class GateFigure:
 
 
 def items_to_decide(items: int, gain: float, reach: float, threshold: float, of: str = "") -> str:
-    """Estimates, as a sentence, the number of items that would decide at this gain.
-
-    The interval shrinks with the square root of that number. `gain`, `reach` (from the gain to the interval's lower
-    end) and `threshold` are in points.
-    """
+    """Estimates, as a sentence, the number of questions that would decide at this gain. The interval shrinks with the
+    square root of that number. `gain`, `reach` (from the gain to the interval's lower end) and `threshold` are in
+    points."""
     distance = abs(gain - threshold)
     if distance < 0.05:
         return f"another candidate: this gain is so close to {threshold:+g} points that no number of questions decides"

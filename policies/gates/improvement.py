@@ -34,7 +34,8 @@ class ImprovementRules(Section):
 
 def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> GateFinding:
     """Passes if the lower ends of score and bootstrap intervals reach the required gain and McNemar's test agrees.
-    Fails if the score interval's upper end is below the required gain. The figure is the gain in points."""
+    Fails if the score interval's upper end is below the required gain; undecided between, or with too few questions.
+    The figure is the gain in points."""
     items = all_nights(evidence)
     counts = pairs(items)
     at_least = f"at least {rules.min_items} questions answered by both"
@@ -73,8 +74,8 @@ def judge(evidence: Evidence, rules: ImprovementRules, context: GateContext) -> 
 
 
 def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[], Interval]) -> GateOutcome:
-    """Returns the outcome for the counts. `drawn` computes the bootstrap interval (fractions of 1) and is called only
-    if needed."""
+    """Returns the improvement gate's outcome for these counts. `drawn` computes the bootstrap interval (fractions of 1)
+    and is called only if needed."""
     if counts.items < rules.min_items:
         return UNDECIDED
     low, high = paired_difference(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
@@ -87,7 +88,7 @@ def gain_outcome(counts: PairCounts, rules: ImprovementRules, drawn: Callable[[]
 
 
 def drawn_interval(items: Sequence[PairedItem], counts: PairCounts, rules: ImprovementRules) -> Interval:
-    """Returns the bootstrap interval over the policy's clusters, as fractions of 1; None with too few clusters."""
+    """Returns the gain's bootstrap interval over the policy's clusters, in fractions of 1; None if too few."""
     if rules.clusters == "question":
         return of_questions(counts.gained, counts.lost, counts.items, alpha=rules.alpha)
     gains: Counter[str] = Counter()

@@ -16,7 +16,7 @@ class IntegrityRules(Section):
 
 
 def judge(evidence: Evidence, rules: IntegrityRules, context: GateContext) -> GateFinding:
-    """Fails if the evaluation contradicts itself; undecided if too much of it was lost.
+    """Fails if the evaluation contradicts itself; undecided if too many of its answers were lost, or it has none.
 
     The figure is the share of answers lost to infrastructure errors, in percent.
     """

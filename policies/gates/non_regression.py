@@ -20,11 +20,11 @@ class NonRegressionRules(Section):
 
 
 def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -> tuple[GateFinding, ...]:
-    """Returns one finding per taskset of any night of the pair. The figure is its gain in points over all nights: a
-    taskset that is not asked tonight cannot be paid for by gains in others.
+    """Returns one finding for each taskset of any night of the two models; a taskset fails if it got worse. Fails if
+    even the gain's upper bound is below minus the margin; undecided with too few questions, or between. The figure is
+    the taskset's gain in points over all nights, so gains in others cannot make up for it.
 
     Every taskset must pass, so no correction for multiple tasksets is needed (intersection-union test, Berger 1982).
-    Fails if even the upper bound is below minus the margin.
     """
     items = all_nights(evidence)
     families = sorted({item.family for item in (*items, *evidence.items)})
@@ -32,7 +32,7 @@ def judge(evidence: Evidence, rules: NonRegressionRules, context: GateContext) -
 
 
 def family_outcome(counts: PairCounts, rules: NonRegressionRules) -> GateOutcome:
-    """Returns the outcome for one taskset's counts."""
+    """Returns the non-regression gate's outcome for one taskset's counts."""
     if counts.items < rules.min_items:
         return UNDECIDED
     low, high = non_inferiority_bounds(counts.gained, counts.lost, counts.items, alpha=rules.alpha)

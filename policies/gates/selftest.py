@@ -17,7 +17,8 @@ class SelfTestRules(Section):
 
 
 def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> GateFinding:
-    """Fails if any self-test case went wrong. The figure is the number of such cases."""
+    """Fails if any self-test case of the verifiers went wrong; undecided if the report is missing or does not cover the
+    evaluation. The figure is the number of wrong cases."""
     report = evidence.measurements.selftest
     if report is None:
         return GateFigure("selftest", None, 0.0, "cases").not_on_record("the verifiers' self-test")
@@ -39,7 +40,7 @@ def judge(evidence: Evidence, rules: SelfTestRules, context: GateContext) -> Gat
 
 
 def _gap(report: SelfTestReport, rules: SelfTestRules, evaluated_at: str) -> str:
-    """Reason why a clean report does not cover the evaluation; empty if it does."""
+    """Returns the reason why a faultless self-test does not cover the evaluation; empty if it does."""
     age = hours_between(report.made_at, evaluated_at)
     if not report.verifiers or report.untested:
         return f"not every case was run: {', '.join(report.untested) or 'no verifier was tested'}"

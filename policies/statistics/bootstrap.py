@@ -27,8 +27,8 @@ LEAST_CLUSTERS = 8
 
 @lru_cache(maxsize=200_000)
 def of_questions(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Returns the two-sided interval at level 1 - `alpha` for (gained - lost) / items, as fractions of 1, with one
-    cluster per question. Raises ValueError for inconsistent counts."""
+    """Returns the two-sided bootstrap interval of the gain (gained - lost) / items, with one cluster per question.
+    Fractions of 1, at level 1 - `alpha`. Raises ValueError for inconsistent counts."""
     if min(gained, lost) < 0 or items < 1 or gained + lost > items:
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
     import numpy as np
@@ -40,7 +40,7 @@ def of_questions(gained: int, lost: int, items: int, *, alpha: float) -> tuple[f
 
 
 def of_clusters(clusters: Sequence[tuple[int, int]], *, alpha: float) -> tuple[float, float] | None:
-    """Returns the bootstrap interval for clusters of (gained - lost, questions); None with too few clusters."""
+    """Returns the gain's bootstrap interval for clusters of (gained - lost, questions); None with too few clusters."""
     if len(clusters) < LEAST_CLUSTERS:
         return None
     import numpy as np

@@ -74,7 +74,7 @@ def wilson(successes: int, items: int, *, alpha: float) -> tuple[float, float]:
 
 
 def score(gained: int, lost: int, items: int, difference: float) -> float:
-    """Tango's statistic: standard errors by which the data lie above `difference`, if that is the true one.
+    """Returns Tango's statistic: standard errors by which the data lie above `difference`, if that is the true one.
 
     Standard normal in that case. Falls as `difference` rises; infinite where the data exclude it.
     """
@@ -91,7 +91,7 @@ def score(gained: int, lost: int, items: int, difference: float) -> float:
 
 
 def _score_end(gained: int, lost: int, items: int, z: float) -> float:
-    """Returns the difference at which the score equals `z`."""
+    """Returns the difference of two paired proportions at which Tango's score equals `z`."""
     low, high = -1.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2

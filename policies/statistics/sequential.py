@@ -38,7 +38,7 @@ def log_odds(gained: int, lost: int) -> float:
 
 
 def needed(alpha: float, candidates: int) -> float:
-    """Returns the log odds that each candidate must reach."""
+    """Returns the log odds that a candidate must reach if `candidates` of them share the error chance `alpha`."""
     return math.log(candidates / alpha)
 
 

@@ -32,7 +32,7 @@ class BackendReport(NamedTuple):
 
 
 def describe(backend: BackendName, settings: BrokerSettings) -> BackendReport:
-    """Reports if a backend works on this machine, without starting a sandbox; missing parts raise nothing."""
+    """Reports if a sandbox backend works on this machine, without starting a sandbox; missing parts raise nothing."""
     version = hint = ""
     try:
         match backend:

@@ -31,13 +31,13 @@ log = logging.getLogger(__name__)
 
 
 class Backend(ABC):
-    """Base class that manages all boxes of one kind; subclasses implement the isolation."""
+    """Base class of a sandbox backend, which manages all boxes of one kind; subclasses implement the isolation."""
 
     name: BackendName
 
     def __init__(self, host: SandboxHost, *, tasks: Callable[[int], int] = int, together: bool = False) -> None:
-        """Starts without boxes. `tasks` maps a guest's process limit to host tasks. With `together`, an OOM kill of one
-        process kills the whole box."""
+        """Creates a backend without boxes. `tasks` maps a guest's process limit to host tasks. With `together`, an OOM
+        kill of one process kills the whole box."""
         self._host = host
         self._together = together
         self._tasks = tasks
@@ -46,12 +46,13 @@ class Backend(ABC):
 
     @abstractmethod
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Returns digests of everything a snapshot depends on besides its content: program, flags, bundle and guest
-        root. Raises RefusedError if the backend cannot restore snapshots."""
+        """Returns digests of everything that a snapshot of this profile depends on besides its content: program, flags,
+        bundle and guest root. Raises RefusedError if the backend cannot restore snapshots."""
 
     @abstractmethod
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box, cold or from a folder filled by `checkpoint`. Its worker soon sends READY, or answers PING.
+        """Starts a new box, fresh or from a folder filled by `checkpoint`. Its worker soon sends READY, or answers
+        PING.
 
         Calls back with an InfrastructureError if it did not start, a RefusedError if it may not.
         """
@@ -60,8 +61,9 @@ class Backend(ABC):
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Freezes a running box into an empty folder; the box continues. The caller ensures that no call is running.
-        With `settled`, calls back only once the box is under its own limits again, which a checkpoint may widen."""
+        """Saves a running box's state into an empty folder; the box continues. The caller ensures that no call is
+        running. With `settled`, calls back only once the box is under its own limits again, which a checkpoint may
+        widen."""
 
     def add(self, profile: Profile) -> ProcessBox:
         """Creates folder, groups and pipes of a new box, without starting anything. Raises InfrastructureError."""
@@ -141,7 +143,7 @@ class Backend(ABC):
         timer = self._host.reactor.after(seconds, too_late) if seconds is not None else None
 
     def end(self, box: ProcessBox, done: Callable[[BoxUsage], None]) -> None:
-        """Kills everything inside; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is fine."""
+        """Kills all inside a box; `done` gets the final usage once nothing runs (some 8 ms). Ending twice is fine."""
         if box.removal is None:
             box.kill()
             if box.oom_events >= 0:
@@ -154,8 +156,8 @@ class Backend(ABC):
             )
 
     def close(self) -> None:
-        """Ends every box and waits until nothing is left; on the reactor's thread, or after it stopped. Closing twice
-        is fine. Raises InfrastructureError if something cannot be removed."""
+        """Ends every box and waits until nothing is left of any; on the reactor's thread, or after it stopped. Closing
+        twice is fine. Raises InfrastructureError if something cannot be removed."""
         self._closed = True
         boxes = list(self._boxes.values())
         for box in boxes:

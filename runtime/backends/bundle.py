@@ -47,7 +47,7 @@ def environment(program: Program | None) -> dict[str, str]:
 
 
 def folder(program: Program | None) -> str:
-    """Returns the working folder in which the guest starts."""
+    """Returns the working folder in which a guest, or this host program, starts."""
     return "/work" if program is None else "/tmp"  # noqa: S108 - the guest's own
 
 
@@ -75,8 +75,8 @@ def _bind(path: Path) -> dict[str, Any]:
 
 
 def config(profile: Profile, root: Path, program: Program | None = None) -> dict[str, Any]:
-    """Returns the OCI configuration: read-only root, small tmpfs mounts, no network, no capabilities, an ordinary user,
-    and a program's folders. A guest with users starts as its root, with writable /etc and homes."""
+    """Returns a guest's OCI configuration: read-only root, small tmpfs mounts, no network, no capabilities, an ordinary
+    user, and a program's folders. A guest with users starts as its root, with writable /etc and homes."""
     held = list(CAPABILITIES) if profile.users else []
     kept = {"bounding": held, "effective": held, "permitted": held, "inheritable": [], "ambient": []}
     homes = [_tmpfs("/etc", ETC_MIB, "755"), _tmpfs("/home", HOME_MIB, "755"), _tmpfs("/root", HOME_MIB, "700")]

@@ -39,7 +39,7 @@ HINT = "Run as root where the cgroup controllers memory, pids and cpu are mounte
 
 
 class Parents(NamedTuple):
-    """Folders in which groups may be created: one for all in version 2, one per controller in version 1."""
+    """Folders in which control groups may be created: one for all in version 2, one per controller in version 1."""
 
     version: int
     folders: dict[str, Path]
@@ -64,7 +64,7 @@ def read_mounts(mountinfo: str) -> list[Mount]:
 
 
 def own_folder(mount: Mount, path: str) -> Path:
-    """Returns the folder of kernel group `path` below a mount, which may show only part of the tree."""
+    """Returns the folder of control group `path` below a cgroup mount, which may show only part of the tree."""
     root = mount.root.rstrip("/")
     if ".." not in path and (path == root or path.startswith(root + "/")):
         return mount.point / path[len(root) :].strip("/")
@@ -72,8 +72,8 @@ def own_folder(mount: Mount, path: str) -> Path:
 
 
 def locate(mountinfo: str, membership: str) -> list[Parents]:
-    """Returns candidate parents from the texts of /proc/self/mountinfo and /proc/self/cgroup, nearest to the process
-    first."""
+    """Returns the folders in which control groups might be created, nearest to the process first. Reads the texts of
+    /proc/self/mountinfo and /proc/self/cgroup."""
     mounts = read_mounts(mountinfo)
     paths: dict[str, str] = {}
     for line in membership.splitlines():
@@ -95,13 +95,13 @@ def locate(mountinfo: str, membership: str) -> list[Parents]:
 
 
 def located() -> list[Parents]:
-    """Returns the candidate parents of this process."""
+    """Returns the folders in which this process might create control groups, nearest first."""
     return locate(Path("/proc/self/mountinfo").read_text(), Path("/proc/self/cgroup").read_text())
 
 
 def find_parents(candidates: Iterable[Parents], name: str) -> Parents:
-    """Returns the first candidate in which a group with all three controllers can be created; `name` is used for the
-    trial.
+    """Returns the first candidate folders in which a control group with all three controllers can be created; `name` is
+    used for the trial.
 
     In version 2 a group that holds processes cannot have limited groups below it, so the search goes up the tree.
     Raises RefusedError if no candidate works: without limits nothing runs.
@@ -130,7 +130,7 @@ def find_parents(candidates: Iterable[Parents], name: str) -> Parents:
 
 
 def quota(version: int, cpus: float) -> str:
-    """Formats a CPU quota in microseconds per period for the kernel."""
+    """Formats a limit of CPUs as the kernel's quota in microseconds per period."""
     share = int(cpus * PERIOD_US)
     return str(share) if version == 1 else f"{share} {PERIOD_US}"
 
@@ -138,7 +138,7 @@ def quota(version: int, cpus: float) -> str:
 def limit_files(
     version: int, *, memory_mib: int, pids: int, cpus: float, together: bool = False
 ) -> list[tuple[str, str, str, bool]]:
-    """Returns the limits to write: controller, file, text, and True if a kernel may lack the file."""
+    """Returns a control group's limits as controller, file, text to write, and True if a kernel may lack the file."""
     memory = str(memory_mib << 20)
     if version == 1:
         return [
@@ -163,8 +163,8 @@ class ControlGroup:
     def __init__(
         self, parents: Parents, name: str, *, memory_mib: int, pids: int, cpus: float, together: bool = False
     ) -> None:
-        """Creates the group. With `together`, an OOM kill takes the whole group if the kernel supports it (see
-        `oom_events`). Raises InfrastructureError if the kernel rejects a limit."""
+        """Creates a control group with these limits. With `together`, an OOM kill takes the whole group if the kernel
+        supports it (see `oom_events`). Raises InfrastructureError if the kernel rejects a limit."""
         self._version = parents.version
         self._of = {controller: folder / name for controller, folder in parents.folders.items()}
         self.folders = sorted(set(self._of.values()))
@@ -182,11 +182,11 @@ class ControlGroup:
             raise InfrastructureError(f"the cgroup {name} could not be limited: {error}", hint=HINT) from error
 
     def limit_cpus(self, cpus: float) -> None:
-        """Changes the CPU limit. Raises InfrastructureError if the kernel rejects it."""
+        """Changes the group's CPU limit. Raises InfrastructureError if the kernel rejects it."""
         self._set_cpu("cpu.cfs_quota_us" if self._version == 1 else "cpu.max", quota(self._version, cpus))
 
     def give_way(self, others_first: bool) -> None:
-        """Sets normal or low CPU priority. Raises InfrastructureError if the kernel rejects it."""
+        """Sets CPU priority, low with `others_first`. Raises InfrastructureError if the kernel rejects it."""
         file, usual, less = SHARES[self._version]
         self._set_cpu(file, less if others_first else usual)
 
@@ -197,8 +197,8 @@ class ControlGroup:
             raise InfrastructureError(f"{self._of['cpu'] / file} could not be set: {error}", hint=HINT) from error
 
     def limit_memory(self, memory_mib: int) -> None:
-        """Changes the memory limit. Lowering it makes the kernel write out and drop cached files first, which may
-        block. Raises InfrastructureError if the kernel rejects it."""
+        """Changes the group's memory limit. Lowering it makes the kernel write out and drop cached files first, which
+        may block. Raises InfrastructureError if the kernel rejects it."""
         files = [
             (self._of[controller] / file, text)
             for controller, file, text, _ in limit_files(self._version, memory_mib=memory_mib, pids=1, cpus=1.0)
@@ -216,20 +216,18 @@ class ControlGroup:
 
     @property
     def entrances(self) -> list[str]:
-        """Files to which a single-threaded process writes 0 to enter. In version 1 not `cgroup.procs`: moving a whole
-        process waits for a kernel grace period, up to 13 ms."""
+        """Returns the files to which a single-threaded process writes 0 to enter the group. In version 1 not
+        `cgroup.procs`: moving a whole process waits for a kernel grace period, up to 13 ms."""
         file = "tasks" if self._version == 1 else "cgroup.procs"
         return [str(folder / file) for folder in self.folders]
 
     def members(self) -> list[int]:
-        """Returns the processes inside, including those in only some of its folders."""
+        """Returns the ids of processes in the group, including those in only some of its folders."""
         return sorted({pid for folder in self.folders for pid in members(folder)})
 
     def usage(self, *, waits: bool = False) -> BoxUsage:
-        """Reads the kernel's counters; zeros for unavailable ones.
-
-        Cached files count in the peak but not in current memory, because images are cached files. `waits` omits threads
-        that have ended.
+        """Reads the group's resource usage from the kernel's counters; zeros for unavailable ones. Cached files count
+        in the peak but not in current memory, because images are cached files. `waits` omits threads that have ended.
         """
         cpu, ticks, now, peak, oom, cached = COUNTED[self._version]
         files = max(0, self._number("memory", "memory.stat", cached) - self._number("memory", "memory.stat", "shmem"))
@@ -243,8 +241,8 @@ class ControlGroup:
         )
 
     def _waits(self) -> dict[int, float]:
-        """Returns the longest seconds runnable without a CPU, by thread (Linux, sched-stats); empty if the kernel does
-        not count them."""
+        """Returns, for the group's longest-waiting threads, the seconds runnable without a CPU (Linux, sched-stats);
+        empty if the kernel does not count them."""
         found: dict[int, float] = {}
         with _may_be_gone():
             for thread in (self._of["cpu"] / THREADS[self._version]).read_text().split():
@@ -254,7 +252,7 @@ class ControlGroup:
         return {thread: found[thread] for thread in longest}
 
     def _number(self, controller: str, file: str, key: str = "") -> int:
-        """Returns the number in a file, or the one after `key` at the start of a line."""
+        """Returns the number in a control file, or the one after `key` at the start of a line; 0 if there is none."""
         text = ""
         with _may_be_gone():
             text = (self._of[controller] / file).read_text()
@@ -283,16 +281,16 @@ class ControlGroup:
         return events
 
     def kill(self) -> None:
-        """Kills all processes inside, atomically if the kernel has `cgroup.kill`."""
+        """Kills all processes in the group, atomically if the kernel has `cgroup.kill`."""
         kill_folders(self.folders)
 
     def remove(self) -> None:
-        """Kills remaining processes and removes the folders. Raises InfrastructureError on failure."""
+        """Kills the group's remaining processes and removes its folders. Raises InfrastructureError on failure."""
         remove_folders(self.folders)
 
 
 def members(folder: Path) -> list[int]:
-    """Returns the processes in a group; empty if the group is gone."""
+    """Returns the ids of processes in a control group's folder; empty if the group is gone."""
     text = ""
     with _may_be_gone():
         text = (folder / "cgroup.procs").read_text()
@@ -301,7 +299,7 @@ def members(folder: Path) -> list[int]:
 
 @contextlib.contextmanager
 def _may_be_gone() -> Iterator[None]:
-    """Suppresses errors for a group removed before its file is opened (ENOENT) or read (ENODEV)."""
+    """Suppresses errors for a control group removed before its file is opened (ENOENT) or read (ENODEV)."""
     try:
         yield
     except OSError as error:
@@ -322,7 +320,7 @@ def kill_folders(folders: list[Path]) -> None:
 
 
 def remove_folders(folders: list[Path], *, seconds: float = 30.0) -> None:
-    """Removes group folders with retries, because a killed process leaves its group only after it is dead."""
+    """Removes control groups' folders with retries, because a killed process leaves its group only after it is dead."""
     deadline = time.monotonic() + seconds
     for folder in folders:
         while True:

@@ -57,13 +57,13 @@ def host_tasks(pids: int) -> int:
 
 
 class GVisor(Backend):
-    """gVisor backend. All but the constructor is called, and calls back, on the reactor's thread."""
+    """Sandbox backend that uses gVisor. All but the constructor is called, and calls back, on the reactor's thread."""
 
     name = BackendName.GVISOR
 
     def __init__(self, settings: BrokerSettings, reactor: Reactor, host: SandboxHost) -> None:
-        """Builds the guest's root if missing (a second). Raises RefusedError without a usable runsc or Python,
-        InfrastructureError on a disk error."""
+        """Creates the gVisor backend; builds the guest's root if missing (a second). Raises RefusedError without a
+        usable runsc or Python, InfrastructureError on a disk error."""
         self._settings = settings
         self._reactor = reactor
         super().__init__(host, tasks=host_tasks, together=True)
@@ -75,8 +75,9 @@ class GVisor(Backend):
         self._cores = float(os.cpu_count() or 1)
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Returns everything an image depends on besides its state; about 40 ms at first. Raises RefusedError without
-        runsc, and for programs, which always start fresh because their files may change on the host."""
+        """Returns digests of everything an image of this profile depends on besides its state; about 40 ms at first.
+        Raises RefusedError without runsc, and for programs, which always start fresh because their files may change on
+        the host."""
         if profile.program is not None:
             raise NO_IMAGES
         bundle = json.dumps(config(profile, Path("/")), sort_keys=True)
@@ -89,7 +90,7 @@ class GVisor(Backend):
         )
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box, cold or from an image; calls back when runsc has finished (some 80 ms) or failed."""
+        """Starts a gVisor box, fresh or from an image; calls back when runsc has finished (some 80 ms) or failed."""
         try:
             is_built = self._root_of(profile).is_dir()
         except RefusedError as problem:
@@ -133,7 +134,7 @@ class GVisor(Backend):
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Freezes the box into an empty folder on disk, about 40 ms; the box continues.
+        """Saves a box's state into an empty folder on disk, about 40 ms; the box continues.
 
         The kernel charges the image, as cached files, to the box that writes it. So the box gets extra memory
         meanwhile, and returns to its own limit in the background: after `done`, unless `settled`. InfrastructureError
@@ -164,8 +165,8 @@ class GVisor(Backend):
         return ensure_root(settings.root_dir, settings.python, folder, programs=programs).resolve()
 
     def _root_of(self, profile: Profile) -> Path:
-        """Returns the root's path, built or not. Raises RefusedError without programs for a userland, or for an unknown
-        package set."""
+        """Returns the path of the guest root for a profile, built or not. Raises RefusedError without programs for a
+        userland, or for an unknown package set."""
         kind = (profile.userland, profile.packages or "")
         if kind not in self._roots:
             settings = self._settings
@@ -208,7 +209,7 @@ class GVisor(Backend):
             done()
 
     def _bundle(self, profile: Profile) -> Path:
-        """Writes the configuration folder shared by boxes of this profile. Raises InfrastructureError."""
+        """Writes and returns the OCI configuration folder of this profile's boxes. Raises InfrastructureError."""
         if profile not in self._bundles:
             folder = self._host.folder / "bundles" / str(len(self._bundles))
             try:
@@ -232,7 +233,7 @@ class GVisor(Backend):
         seconds: float,
         finished: Callable[[int, str], None],
     ) -> None:
-        """Runs one runsc for a box with all CPUs, because guest and caller wait for it."""
+        """Runs one runsc command for a box with all CPUs, because guest and caller wait for it."""
 
         def at_its_share(code: int, problem: str) -> None:
             try:

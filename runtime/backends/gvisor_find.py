@@ -20,8 +20,8 @@ RUNSC_HINT = (
 
 
 def find_runsc(path: str | None = None) -> Path:
-    """Returns the runsc at the given path, or beside this interpreter (the installer's place), on PATH or in the usual
-    places. Raises RefusedError if there is none."""
+    """Returns gVisor's program runsc: at the given path, or beside this interpreter (the installer's place), on PATH or
+    in the usual places. Raises RefusedError if none is found."""
     if path is not None:
         candidates = [path]
     else:
@@ -36,7 +36,7 @@ def find_runsc(path: str | None = None) -> Path:
 
 
 def runsc_version(runsc: Path) -> str:
-    """Returns runsc's version. Raises RefusedError if it does not start."""
+    """Asks gVisor's program runsc for its version. Raises RefusedError if it does not start."""
     try:
         answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:

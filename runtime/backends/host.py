@@ -38,7 +38,8 @@ def require_root() -> None:
 
 class SandboxHost:
     def __init__(self, state_dir: Path, reactor: Reactor) -> None:
-        """Raises RefusedError if isolation is unavailable, InfrastructureError if the folder cannot be created."""
+        """Creates what all backends share: a folder, parent cgroups and the keeper process. Raises RefusedError if
+        isolation is unavailable, InfrastructureError if the folder cannot be created."""
         require_root()
         self.reactor = reactor
         self.mark = state_mark(state_dir)
@@ -94,7 +95,7 @@ class SandboxHost:
         )
 
     def tools(self) -> ControlGroup:
-        """Returns the control group of programs that serve a box from outside, such as the image writer."""
+        """Returns the control group, made at first use, of programs that serve boxes, such as the image writer."""
         if self._tools is None:
             self._tools = ControlGroup(
                 self._parents,
@@ -113,7 +114,7 @@ class SandboxHost:
         return future
 
     def close(self) -> None:
-        """Releases everything after the backends' own close; on the reactor's thread, or after it stopped."""
+        """Releases what all backends share, after their own close; on the reactor's thread, or after it stopped."""
         self._threads.shutdown()
         if self._tools is not None:
             self._tools.remove()

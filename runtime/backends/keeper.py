@@ -38,7 +38,8 @@ row find no process; at most 500 times."""
 
 class Keeper:
     def __init__(self, prefixes: Iterable[Path]) -> None:
-        """Guards groups whose folders start with these prefixes. Raises InfrastructureError if it cannot start."""
+        """Starts the keeper, a process that kills the sandboxes if this process dies: the control groups whose folders
+        start with these prefixes. Raises InfrastructureError if it cannot start."""
         self._command = ["/bin/sh", "-c", WATCH, "assay-keeper", *map(str, prefixes)]
         self._closing = threading.Event()
         self._lock = threading.Lock()
@@ -79,7 +80,7 @@ class Keeper:
                     log.warning("news: the keeper of sandboxes had ended and was started again")
 
     def close(self) -> None:
-        """Dismisses the keeper; nothing is killed."""
+        """Ends the keeper process without killing any sandbox."""
         with self._lock:
             self._closing.set()
         try:

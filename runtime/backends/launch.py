@@ -56,7 +56,7 @@ def _skip_membarrier() -> None:
 
 @functools.cache
 def _far_descriptor() -> int:
-    """Opens /dev/null with a high number, which every program inherits and none uses.
+    """Opens /dev/null with a high number, which every program inherits and none uses; returns the descriptor.
 
     The kernel then gives the program a large descriptor table from the start. runsc moves a descriptor to 256, and
     enlarging the table of a threaded program waits for an RCU grace period of some 10 ms. Raises OSError.
@@ -71,7 +71,7 @@ def _far_descriptor() -> int:
 def spawn(
     argv: Sequence[str], *, entrances: Sequence[str], stdin: int, stdout: int, stderr: int
 ) -> subprocess.Popen[bytes]:
-    """Starts a program; `entrances` are group files that admit a single thread. Raises OSError."""
+    """Starts a program inside control groups; `entrances` are group files that admit one thread. Raises OSError."""
     _skip_membarrier()
     blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a program inherits its parent's blocked signals
     try:

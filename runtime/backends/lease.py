@@ -55,13 +55,13 @@ class Owner(NamedTuple):
 
 
 def state_mark(state_dir: Path) -> str:
-    """Returns eight hex characters that identify a state folder in names outside it."""
+    """Returns eight hex characters that identify a broker's state folder in names outside it."""
     return hashlib.sha256(os.fsencode(state_dir.resolve())).hexdigest()[:8]
 
 
 def working_folder(state_dir: Path) -> Path:
-    """Returns the folder of this state folder's sandboxes: inside it, or a short one under /run if its path is too
-    long."""
+    """Returns the folder for a broker's sandboxes: inside its state folder, or a short one under /run if that path is
+    too long."""
     inside = state_dir.resolve()
     if len(os.fsencode(inside)) + BELOW_STATE <= LONGEST_SOCKET_PATH:
         return inside

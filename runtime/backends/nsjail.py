@@ -48,13 +48,13 @@ NO_SETS = RefusedError("nsjail does not support package sets", hint="Use gVisor 
 
 
 class NsJail(Backend):
-    """nsjail backend. All but the constructor is called, and calls back, on the reactor's thread."""
+    """Sandbox backend that uses nsjail. All but the constructor is called, and calls back, on the reactor's thread."""
 
     name = BackendName.NSJAIL
 
     def __init__(self, settings: BrokerSettings, reactor: Reactor, host: SandboxHost) -> None:
-        """Builds the guest's root if missing (a second), if guests are enabled. Raises RefusedError without a usable
-        nsjail or Python, InfrastructureError on a disk error."""
+        """Creates the nsjail backend; builds the guest's root if missing (a second), if guests are enabled. Raises
+        RefusedError without a usable nsjail or Python, InfrastructureError on a disk error."""
         self._reactor = reactor
         super().__init__(host)
         self.nsjail = find_nsjail(settings.nsjail)
@@ -71,11 +71,11 @@ class NsJail(Backend):
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
-        """Raises RefusedError: nsjail has no images."""
+        """Always raises RefusedError: nsjail cannot save or restore images."""
         raise NO_SNAPSHOTS
 
     def start(self, profile: Profile, image: Path | None, done: Callable[[ProcessBox | SandboxError], None]) -> None:
-        """Starts a new box; its worker sends READY some 30 ms later, a program once warm. Images are refused."""
+        """Starts a new nsjail box; its worker sends READY some 30 ms later, a program once warm. Images are refused."""
         if image is not None:
             done(NO_SNAPSHOTS)
             return
@@ -128,7 +128,7 @@ class NsJail(Backend):
     def checkpoint(
         self, box: ProcessBox, folder: Path, *, done: Callable[[SandboxError | None], None], settled: bool = False
     ) -> None:
-        """Always refuses."""
+        """Always refuses: nsjail cannot save a box's state."""
         done(NO_SNAPSHOTS)
 
     def close(self) -> None:
@@ -137,7 +137,7 @@ class NsJail(Backend):
         super().close()
 
     def _make_guests(self, programs: bool) -> int:
-        """Returns the base namespace with the guests' root, which is built if missing."""
+        """Creates the base mount namespace with the guests' root, which is built if missing; returns its descriptor."""
         settings = self._settings
         root = ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs)
         return nsjail_mounts.make({ROOT: root.resolve()})
@@ -157,8 +157,8 @@ class NsJail(Backend):
             self.start(profile, None, done)
 
     def _namespace(self, program: Program | None, userland: bool) -> int:
-        """Returns the base namespace of a program or guest, created on first use. Raises RefusedError for a missing
-        folder."""
+        """Returns the base mount namespace of a program or guest, created on first use. Raises RefusedError for a
+        missing folder."""
         if self._closed:
             raise InfrastructureError("the sandbox backend is closed")
         name = program.name if program is not None else userland

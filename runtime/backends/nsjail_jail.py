@@ -40,7 +40,7 @@ def _tmpfs(path: str, mib: int) -> dict[str, object]:
 
 
 def _device(name: str) -> dict[str, object]:
-    """Returns the mount of a device; read-only concerns its file system entry, not the device."""
+    """Returns nsjail's mount of a device; read-only concerns its file system entry, not the device."""
     return {
         "src": f"{nsjail_mounts.DEVICES}/{name}",
         "dst": f"/dev/{name}",
@@ -57,7 +57,8 @@ def _read_only(source: str, target: str) -> dict[str, object]:
 
 
 def _mounts(profile: Profile, program: Program | None) -> list[dict[str, object]]:
-    """Returns all mounts. A program's root is empty, and its folders come last because they may lie below /tmp."""
+    """Returns all nsjail mounts of a guest or program. A program's root is empty, and its folders come last because
+    they may lie below /tmp."""
     devices = {"dst": "/dev", "fstype": "tmpfs", "options": "size=4k,mode=755", "nosuid": True, "noexec": True}
     own = [devices, *map(_device, DEVICES), _tmpfs("/tmp", profile.tmp_mib)]  # noqa: S108
     if program is None:
@@ -67,7 +68,7 @@ def _mounts(profile: Profile, program: Program | None) -> list[dict[str, object]
 
 
 def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
-    """Returns the limits in nsjail's units: MiB for memory and files, numbers for the rest."""
+    """Returns a guest's rlimits in nsjail's units: MiB for memory and files, numbers for the rest."""
     limits = bundle.rlimits(profile, program)
     found: dict[str, object] = {
         "rlimit_fsize": limits["RLIMIT_FSIZE"] >> 20,
@@ -86,11 +87,9 @@ def _rlimits(profile: Profile, program: Program | None) -> dict[str, object]:
 
 
 def jail(profile: Profile, program: Program | None = None, *, host_id: int, nice: int, machine: str) -> str:
-    """Returns the text for `nsjail --config`; `host_id` is the host user and group behind the guest's, `nice` the
-    broker's niceness, which its guests keep.
-
-    Raises RefusedError for a machine without a system-call policy.
-    """
+    """Returns a box's nsjail configuration, the text for `nsjail --config`. `host_id` is the host user and group behind
+    the guest's, `nice` the broker's niceness, which its guests keep. Raises RefusedError for a machine without a
+    system-call policy."""
     binary, *arguments = bundle.command(profile, program)
     identity = [{"inside_id": str(bundle.UID), "outside_id": str(host_id), "count": 1}]
     config = {

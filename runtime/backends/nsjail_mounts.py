@@ -46,7 +46,8 @@ def _mount(source: str | None, target: str, kind: str | None, flags: int, data: 
 
 
 def _make(binds: Mapping[str, Path]) -> int:
-    """Creates a base namespace. Leaves the calling thread in the namespace, so the thread must end afterwards."""
+    """Creates a base mount namespace with these host folders below /run; returns its descriptor. Leaves the calling
+    thread in the namespace, so the thread must end afterwards."""
     _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
     _mount(None, "/", None, MS_REC | MS_SLAVE)
     origins: dict[str, int] = {}
@@ -71,7 +72,8 @@ def _overlay(source: str, target: str, flags: int) -> None:
 
 
 def _copy(base: int, places: Iterable[str]) -> int:
-    """Copies a base namespace. Leaves the calling thread in the copy, so the thread must end afterwards."""
+    """Copies a base mount namespace for one box; returns the copy's descriptor. Leaves the calling thread in the copy,
+    so the thread must end afterwards."""
     _check(_LIBC.unshare(ctypes.c_int(CLONE_FS)), "unshare")
     _check(_LIBC.setns(ctypes.c_int(base), ctypes.c_int(CLONE_NEWNS)), "setns")
     _check(_LIBC.unshare(ctypes.c_int(CLONE_NEWNS)), "unshare")
@@ -94,12 +96,13 @@ def _made(namespace: Callable[[], int]) -> int:
 
 
 def make(binds: Mapping[str, Path]) -> int:
-    """Returns a descriptor of a new base with these host folders mounted read-only directly below /run. The caller
-    closes it. Takes some milliseconds. Raises RefusedError if it cannot be created."""
+    """Creates a base mount namespace with these host folders mounted read-only directly below /run; returns its
+    descriptor. The caller closes it. Takes some milliseconds. Raises RefusedError if it cannot be created."""
     return _made(partial(_make, binds))
 
 
 def copy(base: int, places: Iterable[str]) -> int:
-    """Returns a descriptor of a base's copy for one box, in which `places` and `DEVICES` have their own inodes. The
-    caller closes it. Takes less than a millisecond. Raises RefusedError if it cannot be created."""
+    """Copies a base mount namespace for one box; returns the copy's descriptor. In the copy `places` and `DEVICES` have
+    their own inodes. The caller closes it. Takes less than a millisecond. Raises RefusedError if it cannot be created.
+    """
     return _made(partial(_copy, base, tuple(places)))

@@ -31,10 +31,8 @@ class Packages(NamedTuple):
 
 
 def find_packages(path: Path | None = None) -> Packages | None:
-    """Returns the packages in the given folder, or the installer's beside this interpreter; None if it built none.
-
-    Raises RefusedError if the given folder is not one that the installer finished.
-    """
+    """Returns the Python packages for guests in the given folder, or the installer's beside this interpreter; None if
+    it built none. Raises RefusedError if the given folder is not one that the installer finished."""
     folder = path if path is not None else Path(sys.prefix) / FOLDER
     try:
         digest = (folder / DIGEST).read_text().strip()
@@ -49,13 +47,13 @@ def find_packages(path: Path | None = None) -> Packages | None:
 
 
 def packages_digest(path: Path | None = None) -> str:
-    """Returns the digest of the packages from `find_packages`; empty without any. Raises the same errors."""
+    """Returns the digest of guests' Python packages (`find_packages`); empty without any. Raises the same errors."""
     found = find_packages(path)
     return "" if found is None else found.digest
 
 
 def find_set(digest: str, sets: Path | None = None) -> Path:
-    """Returns the folder of an installed set. Raises RefusedError for an unknown one."""
+    """Returns the folder of the installed package set with this digest. Raises RefusedError for an unknown one."""
     folder = (sets if sets is not None else Path(sys.prefix) / SETS) / digest
     with contextlib.suppress(OSError):
         if (folder / DIGEST).read_text().strip() == digest:
@@ -67,7 +65,7 @@ def find_set(digest: str, sets: Path | None = None) -> Path:
 
 
 def link_into(packages: Packages, root: Path) -> None:
-    """Adds packages to a root under construction, by hard links on one file system, else by copies. Raises OSError."""
+    """Adds Python packages to a guest root, by hard links on one file system, else by copies. Raises OSError."""
     shutil.copytree(
         packages.folder, root / INSIDE, symlinks=True, copy_function=_link, ignore=shutil.ignore_patterns(DIGEST)
     )

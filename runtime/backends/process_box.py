@@ -26,10 +26,10 @@ HINT = "Free some disk space, allow more open files to the broker (LimitNOFILE),
 
 
 class ProcessBox:
-    """Box with three pipes: requests, replies, and the isolating program's error output."""
+    """Sandbox with three pipes: requests, replies, and the isolating program's error output."""
 
     def __init__(self, name: str, profile: Profile, folder: Path, group: ControlGroup) -> None:
-        """Creates the pipes. Raises OSError without descriptors."""
+        """Creates a box that runs nothing yet, and its three pipes. Raises OSError without descriptors."""
         self.id = name
         self.profile = profile
         self.folder = folder
@@ -59,7 +59,7 @@ class ProcessBox:
             os.set_blocking(descriptor, False)
 
     def complaint(self) -> str:
-        """Returns the end of the program's own error output. Hostile text: a guest may write there too."""
+        """Returns the end of the isolating program's own error output. Hostile text: a guest may write there too."""
         if self._complaints >= 0:
             self._output = (self._output + read_now(self._complaints))[-COMPLAINT:]
         return self._output.strip()
@@ -69,8 +69,8 @@ class ProcessBox:
             os.close(self.inside.pop())
 
     def kill(self) -> None:
-        """Kills everything that runs for the box and gives it all CPUs, because a throttled process could not even exit
-        before its next turn."""
+        """Kills everything that runs for the box and gives it all CPUs: a throttled process could not even exit before
+        its next turn."""
         for program in self.programs:
             program.process.kill()
         self.group.kill()
@@ -84,7 +84,7 @@ class ProcessBox:
         self._limit_cpus(RESTING_CPUS)
 
     def wake(self) -> None:
-        """Restores the CPU limit."""
+        """Restores the box's CPU limit after `rest`."""
         self._limit_cpus(self.profile.cpus)
 
     def _limit_cpus(self, cpus: float) -> None:
@@ -92,12 +92,12 @@ class ProcessBox:
             self.group.limit_cpus(cpus)
 
     def usage(self, *, waits: bool = False) -> BoxUsage:
-        """Reads the usage from its control groups."""
+        """Reads the box's resource usage from its control groups."""
         found = self.group.usage(waits=waits)
         return found.model_copy(update={"oom_kills": found.oom_kills + 1}) if self.overdrawn else found
 
     def close(self) -> None:
-        """Closes its descriptors; captured error output stays available."""
+        """Closes the box's descriptors; captured error output stays available."""
         self.complaint()
         self.close_inside()
         for descriptor in (self.requests, self.replies, self._complaints, self.oom_events, self.namespace):
@@ -106,10 +106,8 @@ class ProcessBox:
         self.requests = self.replies = self._complaints = self.oom_events = self.namespace = -1
 
     def remove(self) -> BoxUsage:
-        """Waits until the killed box is empty, reads its usage, removes its groups and folder. Blocks some 5 ms.
-
-        Raises InfrastructureError if something cannot be removed.
-        """
+        """Waits until the killed box is empty, removes its groups and folder, and returns its final usage. Blocks some
+        5 ms. Raises InfrastructureError if something cannot be removed."""
         deadline = time.monotonic() + REMOVE_SECONDS
         while self.group.members() and time.monotonic() < deadline:
             time.sleep(0.001)
@@ -122,7 +120,7 @@ class ProcessBox:
 
 
 def read_now(descriptor: int) -> str:
-    """Reads available pipe data, up to OUTPUT_BYTES."""
+    """Returns the text available in a pipe now, up to OUTPUT_BYTES."""
     with contextlib.suppress(BlockingIOError):
         return os.read(descriptor, OUTPUT_BYTES).decode(errors="replace")
     return ""

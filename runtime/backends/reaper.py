@@ -30,7 +30,7 @@ class StartedProgram(NamedTuple):
 
 
 class Reaper:
-    """Reaps a broker's programs. All but the constructor is called on the reactor."""
+    """Starts a broker's programs and collects their exit statuses. All but the constructor is called on the reactor."""
 
     def __init__(self, reactor: Reactor) -> None:
         become_subreaper()
@@ -50,7 +50,7 @@ class Reaper:
         stderr: int = subprocess.DEVNULL,
         exited: Callable[[int], None],
     ) -> StartedProgram:
-        """Starts a program in the given groups; `exited` gets its status, negative for a signal. Raises OSError."""
+        """Starts a program in these control groups; `exited` gets its status, negative for a signal. Raises OSError."""
         process = spawn(argv, entrances=entrances, stdin=stdin, stdout=stdout, stderr=stderr)
         try:
             program = StartedProgram(process, os.pidfd_open(process.pid), exited)
@@ -63,7 +63,7 @@ class Reaper:
         return program
 
     def adopt(self) -> int:
-        """Reaps every ended orphan; returns their number."""
+        """Reaps every ended child process, adopted orphans included; returns their number."""
         found = 0
         while True:
             try:
@@ -77,7 +77,7 @@ class Reaper:
             found += 1
 
     def _reap(self, pid: int) -> bool:
-        """Reaps an ended child; True if it was the reaper's to wait for."""
+        """Reaps an ended child process; False if another part of the program has to wait for it."""
         if pid in self._programs:
             self._check(self._programs[pid])
             return True
@@ -89,7 +89,7 @@ class Reaper:
         return True
 
     def close(self) -> None:
-        """Kills running programs and waits for all of them."""
+        """Kills all running programs that it started, and waits for them."""
         self._closed = True
         for program in list(self._programs.values()):
             program.process.kill()
@@ -112,7 +112,7 @@ class Reaper:
 
 
 def _zombies() -> list[int]:
-    """Returns all ended children of this process; takes some milliseconds."""
+    """Returns the ids of all ended children of this process; takes some milliseconds."""
     mine = ["Z", str(os.getpid())]
     pids = [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
     return [pid for pid in pids if process_status(pid)[:2] == mine]

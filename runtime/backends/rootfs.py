@@ -40,7 +40,7 @@ print(json.dumps({"executable": os.path.realpath(sys.executable), "stdlib": sysc
 
 
 class Python(NamedTuple):
-    """Python interpreter of the host, as reported by itself."""
+    """Python interpreter of the host: paths and version, as reported by itself."""
 
     executable: Path
     stdlib: Path
@@ -48,7 +48,7 @@ class Python(NamedTuple):
 
 
 def inspect_python(path: str | None) -> Python:
-    """Asks the interpreter for its paths and version. Raises RefusedError if it is missing or older than 3.11."""
+    """Asks a Python interpreter for its paths and version. Raises RefusedError if it is missing or older than 3.11."""
     wanted = path or DEFAULT_PYTHON
     hint = "Install the distribution's python3 (apt install python3), or set the path of a Python 3.11 or newer."
     try:
@@ -63,7 +63,7 @@ def inspect_python(path: str | None) -> Python:
 
 
 class Linked(NamedTuple):
-    """Shared libraries that the loader would use for some files."""
+    """Shared libraries that the host's loader would use for some programs."""
 
     libraries: set[Path]
     """Every shared library, by the requested path."""
@@ -72,7 +72,7 @@ class Linked(NamedTuple):
 
 
 def linked(files: list[Path]) -> Linked:
-    """Runs ldd(1) once for all files; takes some ten milliseconds each."""
+    """Finds the shared libraries of these files with one run of ldd(1); takes some ten milliseconds per file."""
     if not files:
         return Linked(set(), set())
     answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False).stdout
@@ -89,7 +89,7 @@ def linked(files: list[Path]) -> Linked:
 
 
 def digest(python: Python, packages: Packages | None = None, programs: Mapping[str, Path] = NO_PROGRAMS) -> str:
-    """Returns the digest that names the root of this interpreter, worker, packages and programs."""
+    """Returns the digest that names the guest root of this interpreter, worker, packages and programs."""
     state = hashlib.sha256(FORMAT.encode())
     found = python.executable.stat()
     state.update(f"{python.executable}|{python.stdlib}|{python.version}|{found.st_size}|{found.st_mtime_ns}".encode())
@@ -104,7 +104,7 @@ def digest(python: Python, packages: Packages | None = None, programs: Mapping[s
 def root_folder(
     root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
 ) -> Path:
-    """Returns the path of a root, built or not. Raises RefusedError as `ensure_root` does."""
+    """Returns the path of a guest root, built or not. Raises RefusedError as `ensure_root` does."""
     found = userland.find() if programs else NO_PROGRAMS
     return root_dir / f"root-{digest(inspect_python(python_path), find_packages(packages_path), found)}"
 
@@ -112,11 +112,8 @@ def root_folder(
 def ensure_root(
     root_dir: Path, python_path: str | None = None, packages_path: Path | None = None, *, programs: bool = False
 ) -> Path:
-    """Returns the finished root folder, built if missing (about a second; with programs, three).
-
-    Raises RefusedError without a usable Python, a given folder of packages or a shell, InfrastructureError on a disk
-    error.
-    """
+    """Returns the folder of a guest root, built if missing (about a second; with programs, three). Raises RefusedError
+    without a usable Python, a given folder of packages or a shell, InfrastructureError on a disk error."""
     python = inspect_python(python_path)
     packages = find_packages(packages_path)
     found = userland.find() if programs else NO_PROGRAMS
@@ -146,7 +143,7 @@ def ensure_root(
 
 
 def _remove_abandoned(root_dir: Path) -> None:
-    """Removes leftovers of killed builders, older than an hour."""
+    """Removes unfinished guest roots older than an hour, which killed builders left."""
     for folder in root_dir.glob("building-*"):
         with contextlib.suppress(FileNotFoundError):
             if folder.stat().st_mtime < time.time() - 3600:
@@ -203,7 +200,7 @@ def _build(root: Path, python: Python, packages: Packages | None, programs: Mapp
 
 
 def _copy(source: Path, root: Path, inside: Path) -> None:
-    """Copies a file to where the guest's loader looks for it; with a merged /usr, `/lib` becomes a separate folder."""
+    """Copies a file to where a guest's loader looks for it; with a merged /usr, `/lib` becomes a separate folder."""
     target = root / inside.relative_to("/")
     target.parent.mkdir(parents=True, exist_ok=True)
     if not target.exists():

@@ -113,10 +113,8 @@ def _conditions(mode: Mode) -> dict[str, str]:
 
 
 def policy(mode: Mode, machine: str, *, program: bool = False) -> str:
-    """Returns the policy of one worker mode, or of a host program, for nsjail's `seccomp_string`.
-
-    Raises RefusedError on an untested machine: without a policy nothing runs.
-    """
+    """Returns the system-call policy of one worker mode, or of a host program, for nsjail's `seccomp_string`. Raises
+    RefusedError on an untested machine: without a policy nothing runs."""
     if machine != "x86_64":
         raise RefusedError(f"no system-call policy for {machine}", hint="Use an x86-64 machine, or gVisor.")
     groups = [FILES, MEMORY, THREADS, SIGNALS, CLOCKS, IDENTITY, *([] if mode == "shared" else [PROCESSES])]

@@ -24,7 +24,7 @@ HINT = "Stop the named processes, then start again; a live owner's things are ne
 
 
 class SweepReport(FrozenModel):
-    """Counts of removed leftovers of dead owners."""
+    """Counts of what was removed of brokers that died."""
 
     owners: int = 0
     processes: int = 0
@@ -35,10 +35,8 @@ class SweepReport(FrozenModel):
 
 
 def sweep(state_dir: Path) -> SweepReport:
-    """Removes leftovers of dead owners of this state folder. Cheap if there are none.
-
-    Raises InfrastructureError if something cannot be removed.
-    """
+    """Removes what dead brokers of this state folder left: processes, control groups, folders. Cheap if there is
+    nothing. Raises InfrastructureError if something cannot be removed."""
     working = working_folder(state_dir)
     report = Counter(cgroups=_remove_empty_groups())
     if not working.is_dir():
@@ -65,11 +63,8 @@ def sweep(state_dir: Path) -> SweepReport:
 
 
 def _remove_cgroups(paths: Path, prefix: str) -> tuple[int, int]:
-    """Removes the cgroups of a dead owner; returns the numbers of processes and groups.
-
-    Searches where the owner recorded its groups and where this process would create them, because an owner killed early
-    has recorded nothing.
-    """
+    """Removes the cgroups of a dead broker; returns the numbers of processes and groups. Searches where the broker
+    recorded its groups and where this process would create them, because a broker killed early has recorded nothing."""
     parents = {Path(line) for line in paths.read_text().splitlines()} if paths.is_file() else set()
     parents.update(folder for candidate in located() for folder in candidate.folders.values())
     inside: set[int] = set()
@@ -86,7 +81,7 @@ def _remove_cgroups(paths: Path, prefix: str) -> tuple[int, int]:
 
 
 def _remove_empty_groups() -> int:
-    """Removes empty cgroups of dead owners of any state folder, which may itself be gone."""
+    """Removes empty cgroups of dead brokers of any state folder, which may itself be gone; returns their number."""
     removed: set[str] = set()
     for parent in {folder for candidate in located() for folder in candidate.folders.values()}:
         for entry in parent.glob("assay-*.*.*") if parent.is_dir() else ():
@@ -100,8 +95,8 @@ def _remove_empty_groups() -> int:
 
 
 def _kill_strays(folder: Path) -> int:
-    """Kills programs with a dead owner's folder in their command line: not yet in their groups, or with groups
-    elsewhere."""
+    """Kills programs with a dead broker's folder in their command line: not yet in their groups, or with groups
+    elsewhere. Returns their number."""
     wanted = os.fsencode(folder) + b"/"
     found = [
         int(entry.name)
@@ -121,7 +116,7 @@ def _kill_strays(folder: Path) -> int:
 
 
 def _is_ours(pid: int, wanted: bytes) -> bool:
-    """True if the process runs a program that we start; another process may merely inspect the folder."""
+    """True if the process runs an isolation program on that folder; another process may merely inspect it."""
     arguments = _command_line(Path(f"/proc/{pid}")).split(b"\0")
     name = os.path.basename(arguments[0])  # noqa: PTH119 - bytes, as the kernel has them
     return name in PROGRAMS and any(wanted in argument for argument in arguments)

@@ -71,7 +71,7 @@ except OSError as error:
 
 
 def find() -> Mapping[str, Path]:
-    """Returns this host's programs by guest name. Raises RefusedError without a shell."""
+    """Returns this host's shell and small programs for guests, by name. Raises RefusedError without a shell."""
     found = {name: Path(path).resolve() for name in NAMES.split() if (path := shutil.which(name, path=FOLDERS))}
     if missing := [name for name in REQUIRED if name not in found]:
         raise RefusedError(
@@ -82,7 +82,7 @@ def find() -> Mapping[str, Path]:
 
 
 def digest(programs: Mapping[str, Path]) -> bytes:
-    """Returns a digest of the programs and their builds."""
+    """Returns a digest of the programs copied for guests, from their paths, sizes and times, and of the user tables."""
     state = hashlib.sha256((HEAD + ADDUSER + USERDEL + repr(ACCOUNTS)).encode())
     for name, path in sorted(programs.items()):
         found = path.stat()
@@ -91,7 +91,7 @@ def digest(programs: Mapping[str, Path]) -> bytes:
 
 
 def build(root: Path, programs: Mapping[str, Path]) -> None:
-    """Copies the programs into the root, without their shared libraries."""
+    """Copies the host's shell and small programs into a guest root, without their shared libraries."""
     for folder in ("home", "root", "opt/etc"):
         (root / folder).mkdir(parents=True, exist_ok=True)
     for link in ("bin", "sbin"):
@@ -107,7 +107,7 @@ def build(root: Path, programs: Mapping[str, Path]) -> None:
 
 
 def write_accounts(root: Path) -> None:
-    """Writes the user tables, in /etc and in a template for a writable /etc."""
+    """Writes a guest root's user tables, in /etc and in a template for a writable /etc."""
     for folder in ("etc", "opt/etc"):
         for name, text in ACCOUNTS.items():
             (root / folder / name).write_text(text)

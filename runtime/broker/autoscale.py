@@ -38,7 +38,7 @@ class Demand(Generic[Key]):
         self._rates: dict[Key, _Rates] = {}
 
     def asked(self, key: Key, moment: float) -> None:
-        """Records a request, whether or not a copy was ready."""
+        """Records a request for a sandbox of this image, whether or not a copy was ready."""
         rates = self._rates.get(key)
         if rates is None:
             rates = self._rates[key] = _Rates(0.0, 0.0, moment, WINDOW_SECONDS)
@@ -47,13 +47,13 @@ class Demand(Generic[Key]):
         rates.high = max(rates.high, rates.now)
 
     def refilled(self, key: Key, seconds: float) -> None:
-        """Records the duration of one start, in seconds."""
+        """Records the duration of one sandbox start from this image, in seconds."""
         rates = self._rates.get(key)
         if rates is not None:
             rates.refill_seconds += SMOOTHING * (seconds - rates.refill_seconds)
 
     def targets(self, moment: float, cap: int) -> dict[Key, int]:
-        """Returns the wanted number of ready copies by image; images without any are omitted."""
+        """Returns the wanted number of ready sandboxes by image, `cap` in all; images without any are omitted."""
         wanted: dict[Key, int] = {}
         for key, rates in list(self._rates.items()):
             self._fade(rates, moment)
@@ -67,7 +67,7 @@ class Demand(Generic[Key]):
         return self._shared(wanted, cap)
 
     def rate(self, key: Key) -> float:
-        """Returns an image's recent maximum rate, its weight among others."""
+        """Returns an image's recent maximum rate of requests, its weight among other images."""
         rates = self._rates.get(key)
         return rates.high if rates is not None else 0.0
 

@@ -65,7 +65,7 @@ class StartSource:
 
 class BaseImages:
     def __init__(self, folder: Path, owner: Owner, background: Background) -> None:
-        """Sweeps old images. Raises RefusedError unless the folder is exclusively ours."""
+        """Opens the folder of golden images, removes old ones. Raises RefusedError unless it is exclusively ours."""
         self.folder, self._owner, self._background = content.own_folder(folder), owner, background
         self._numbers = itertools.count(1)
         self._sources: dict[Profile, StartSource] = {}
@@ -74,7 +74,8 @@ class BaseImages:
         self._sweep()
 
     def source(self, backend: Backend, profile: Profile) -> StartSource:
-        """Returns the source of a profile's sandboxes; takes some 40 ms at first, because runsc is hashed."""
+        """Returns the start source of a profile's sandboxes: its golden image, if the backend can. Takes some 40 ms at
+        first, because runsc is hashed."""
         found = self._sources.get(profile)
         if found is None:
             if len(self._sources) >= SOURCES:  # a client that invents limits must not fill the memory
@@ -99,7 +100,7 @@ class BaseImages:
         return self.folder / source.key / "image"
 
     def inspect(self, source: StartSource, done: Callable[[], None]) -> None:
-        """Checks an image of unknown state in the background."""
+        """Checks a golden image of unknown state in the background."""
         self._states[source.key] = ImageState.BUSY
         folder = self.folder / source.key
 
@@ -114,17 +115,17 @@ class BaseImages:
         self._background(lambda: _is_whole(folder, source), finished)
 
     def begin(self, source: StartSource) -> None:
-        """Marks the image as busy: the next fresh start is frozen for it, and no other."""
+        """Marks a golden image as being made: the next fresh start is frozen for it, and no other."""
         self._states[source.key] = ImageState.BUSY
 
     def new_folder(self) -> Path:
-        """Creates a folder to freeze a box into. Raises OSError."""
+        """Creates and returns a folder to freeze a box into. Raises OSError."""
         new = self.folder / f"new-{self._owner}-{next(self._numbers)}"
         (new / "image").mkdir(parents=True, mode=0o700)
         return new
 
     def keep(self, source: StartSource, new: Path, done: Callable[[], None]) -> None:
-        """Publishes a frozen image under its key."""
+        """Publishes a frozen box in the folder `new` as the golden image of its source."""
 
         def finished(future: Future[None]) -> None:
             problem = future.exception()
@@ -138,19 +139,19 @@ class BaseImages:
         self._background(lambda: _put(new, self.folder / source.key, source), finished)
 
     def cannot(self, source: StartSource, problem: BaseException) -> None:
-        """Records that the image could not be made now."""
+        """Records that a golden image could not be made now."""
         log.warning("sandboxes start fresh for a while, because no golden image could be created: %s", problem)
         self._states[source.key] = ImageState.NONE
         self._not_before[source.key] = time.monotonic() + AGAIN_SECONDS
 
     def abandon(self, source: StartSource, new: Path, problem: BaseException) -> None:
-        """Records that freezing into that folder failed, and removes the folder."""
+        """Records that freezing a golden image into that folder failed, and removes the folder."""
         self.cannot(source, problem)
         remove_later(new, self._background)
 
     def drop(self, source: StartSource, problem: BaseException) -> None:
-        """Discards an image from which no sandbox could be restored: the next fresh start makes another. Dependencies
-        are read again, in case the programs were replaced."""
+        """Discards a golden image from which no sandbox could be restored: the next fresh start makes another.
+        Dependencies are read again, in case the programs were replaced."""
         self._sources.pop(source.profile, None)
         if self.state(source) is ImageState.HERE:
             log.warning("discarding the golden image of a %s sandbox: %s", source.profile.mode, problem)
@@ -158,7 +159,7 @@ class BaseImages:
             self._discard(self.folder / source.key)
 
     def _sweep(self) -> None:
-        """Removes unfinished images of dead brokers, images unused for long, and the oldest of too many."""
+        """Removes unfinished golden images of dead brokers, images unused for long, and the oldest of too many."""
         images: list[tuple[float, Path]] = []
         for entry in self.folder.iterdir():
             making = re.fullmatch(r"new-(.+)-\d+", entry.name)

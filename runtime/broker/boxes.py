@@ -46,7 +46,7 @@ class State(StrEnum):
 
 @dataclass(eq=False)
 class Live:
-    """Sandbox from its request to its end."""
+    """State of a sandbox in the broker, from its request to its end."""
 
     number: int
     key: str
@@ -80,13 +80,13 @@ class Live:
 
 
 class BrokerBoxes:
-    """Starts, holds and ends all sandboxes of this broker. `changed` is called whenever one has ended."""
+    """Starts, holds and ends all sandboxes of a broker. `changed` is called whenever one has ended."""
 
     def __init__(
         self, reactor: Reactor, changed: Callable[[], None], ready_lost: Callable[[Live], None], *, freezes: int
     ) -> None:
-        """Starts without boxes. `ready_lost` gets a ready box that wrote or ended; `freezes` limits concurrent
-        checkpoints, others wait."""
+        """Creates the set of a broker's boxes, empty. `ready_lost` gets a ready box that wrote or ended; `freezes`
+        limits concurrent checkpoints, others wait."""
         self._reactor, self._changed, self._ready_lost = reactor, changed, ready_lost
         self._numbers = itertools.count(1)
         self.alive: dict[int, Live] = {}
@@ -99,7 +99,7 @@ class BrokerBoxes:
     def start(
         self, source: StartSource, image: Path | None, op: Op | None, done: Callable[[Live | SandboxError], None]
     ) -> None:
-        """Starts a box from an image, or cold; calls back once, with the ready box or an error."""
+        """Starts a box from an image, or without one; calls back once, with the ready box or an error."""
         parent = source.snapshot.key if source.snapshot is not None else ""
         live = Live(next(self._numbers), source.key, source.profile, source.backend, parent, time.monotonic())
         self.alive[live.number] = live
@@ -138,7 +138,7 @@ class BrokerBoxes:
         live.handshake = Handshake(self._reactor, _box(live), op, seconds, answered)
 
     def hold(self, live: Live, holder: int, pid: int, caller: str) -> tuple[int, int]:
-        """Hands over a ready box, once; returns its two descriptors, to be sent on but not closed."""
+        """Hands over a ready box to a client, once; returns its two descriptors, to be sent on but not closed."""
         box = _box(live)
         assert live.state is State.READY
         self._reactor.watch(box.replies, 0, lambda: None)
@@ -150,7 +150,7 @@ class BrokerBoxes:
     def freeze(
         self, live: Live, folder: Path, done: Callable[[SandboxError | None], None], *, settled: bool = False
     ) -> None:
-        """Takes a checkpoint into an empty folder; the box continues. `settled` as in `Backend.checkpoint`."""
+        """Saves a box's state into an empty folder; the box continues. `settled` as in `Backend.checkpoint`."""
         live.freezing = True
 
         def begin() -> None:
@@ -176,7 +176,7 @@ class BrokerBoxes:
             self._to_freeze.append(begin)
 
     def usage(self, live: Live, *, waits: bool = False) -> BoxUsage:
-        """Returns the holder's usage; `waits` count from the start of each thread."""
+        """Returns a box's usage since it was ready; `waits` count from the start of each thread."""
         if live.termination is not None:
             return live.termination.usage
         return _since(live.spent, _box(live).usage(waits=waits))
@@ -215,7 +215,7 @@ class BrokerBoxes:
         self._clock.cancel()
 
     def _rest(self, live: Live) -> None:
-        """Marks a box as ready and throttles it; any output before its hand-over ends it."""
+        """Marks a box as ready and throttles it. Output before it is handed over ends the box."""
         box = _box(live)
         live.state = State.READY
 
@@ -276,7 +276,7 @@ def _box(live: Live) -> ProcessBox:
 
 
 def _has_died(box: ProcessBox) -> bool:
-    """True if the other end of its replies is closed, which only the guest holds, or if ours is."""
+    """True if the other end of a box's reply pipe, which only the guest holds, or our end is closed."""
     if box.replies < 0:
         return True
     poll = select.poll()

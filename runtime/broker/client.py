@@ -57,7 +57,8 @@ def connect(path: Path) -> socket.socket:
 
 
 def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
-    """Returns the broker's welcome, which shows that this user may use it; blocks. Raises RefusedError otherwise."""
+    """Returns the broker's welcome, which shows that this user may use the broker; blocks. Raises RefusedError
+    otherwise."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
@@ -83,8 +84,8 @@ class _Ticket(NamedTuple):
 
 class BrokerClient:
     def __init__(self, reactor: Reactor, connection: socket.socket, gone: Callable[[], None] | None = None) -> None:
-        """Sends the hello, from a reactor callback like everything here. `gone` is called once the broker has hung up
-        and every wait was answered; not after `close`."""
+        """Opens the protocol on a connection to a broker and sends the hello; from a reactor callback, like everything
+        here. `gone` is called once the broker has hung up and every wait was answered; not after `close`."""
         self._reactor, self._socket, self._gone = reactor, connection, gone
         self._waiting: dict[int, Answered] = {}
         self._handles: dict[str, Handle] = {}
@@ -107,7 +108,7 @@ class BrokerClient:
         return _Ticket(self, request.request)
 
     def cancel(self, number: int) -> None:
-        """Cancels a launch."""
+        """Cancels the sandbox launch with this request number; its callback never runs."""
         if self._waiting.pop(number, None) is not None and self.lost is None:
             self._cancelled.add(number)
             self._ask(m.Cancel(request=self._next(), of=number), lambda _answer: self._cancelled.discard(number))
@@ -135,7 +136,7 @@ class BrokerClient:
         self._ask(m.GiveWay(request=self._next(), box=handle.id, others_first=others_first), _once(done))
 
     def end(self, handle: Handle, done: Callable[[Termination], None]) -> None:
-        """Ends a sandbox and closes its descriptors. Ending twice answers `died`."""
+        """Asks the broker to end a sandbox, and closes its descriptors. Ending twice answers `died`."""
         self._drop(handle)
 
         def ended(found: Termination | SandboxError) -> None:
@@ -155,7 +156,7 @@ class BrokerClient:
         self._ask(m.Sweep(request=self._next()), _with(m.Swept, _itself, done))
 
     def close(self) -> None:
-        """Closes the connection; the broker ends its sandboxes."""
+        """Closes the connection to the broker, which then ends this client's sandboxes."""
         self._gone = None
         self._lose(InfrastructureError("the connection to the broker is closed"))
 
@@ -267,7 +268,7 @@ def _break(descriptor: int) -> None:
 
 
 def _with(kind: type[A], value: Callable[[A], V], done: Callable[[V | SandboxError], None]) -> Answered:
-    """Adapts a callback to answers of one kind: calls it with the extracted value, or with the error."""
+    """Adapts a callback to a broker's answers of one kind: calls it with the extracted value, or with the error."""
 
     def answered(answer: m.Answer | SandboxError) -> None:
         if isinstance(answer, kind):

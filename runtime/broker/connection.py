@@ -55,7 +55,7 @@ class ClientConnection:
         received: Callable[[ClientConnection, bytes], None],
         closed: Callable[[ClientConnection], None],
     ) -> None:
-        """Watches the connection; from a reactor callback."""
+        """Starts watching a client's connection for messages; from a reactor callback."""
         self.number = number
         self.peer = ClientPeer.of(connection)
         self.answered = False
@@ -72,7 +72,7 @@ class ClientConnection:
         self._watch()
 
     def send(self, message: BaseModel, descriptors: tuple[int, ...] = ()) -> None:
-        """Sends a message; drops it on a closed connection."""
+        """Sends a message with descriptors to the client; drops it on a closed connection."""
         if not self.open:
             return
         data = packets.pack(message)
@@ -95,8 +95,8 @@ class ClientConnection:
             self._watch()
 
     def dismiss(self, message: BaseModel) -> None:
-        """Sends a last message, then ignores input until the client hangs up or a short timeout: closing a socket with
-        unread input would retract the message (unix(7))."""
+        """Sends the client a last message, then ignores input until the client hangs up or a short timeout: closing a
+        socket with unread input would retract the message (unix(7))."""
         self.send(message)
         self._dismissed = True
         self._reactor.after(DISMISS_SECONDS, self.close)

@@ -30,11 +30,9 @@ class File(NamedTuple):
 
 
 def own_folder(folder: Path) -> Path:
-    """Creates a folder that is exclusively ours.
-
-    Raises RefusedError if it belongs to another user, is writable by others, or could be replaced (a parent belongs to
-    another user or lets anybody rename its entries).
-    """
+    """Creates a folder if missing, and checks that it is exclusively ours. Raises RefusedError if it belongs to another
+    user, is writable by others, or could be replaced (a parent belongs to another user or lets anybody rename its
+    entries)."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         found = folder.lstat()
@@ -66,8 +64,8 @@ def is_in_memory(folder: Path, mountinfo: str) -> bool:
 
 
 def read(folder: Path) -> tuple[File, ...]:
-    """Returns size and digest of every file, by name. Blocks (64 MB take about 20 ms); raises RefusedError, and
-    OSError."""
+    """Returns size and digest of every file in a snapshot's folder, by name. Blocks (64 MB take about 20 ms); raises
+    RefusedError, and OSError."""
     directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     opened: dict[str, tuple[int, int]] = {}
     try:

@@ -22,8 +22,8 @@ HINT = "If this persists, run `assay doctor`."
 
 
 class Handshake:
-    """Exchange with an unheld sandbox. Calls back once, with an error or None, and then stops watching the
-    descriptors."""
+    """Exchange of one message with a sandbox that nobody holds yet. Calls back once, with an error or None, and then
+    stops watching the descriptors."""
 
     def __init__(
         self,
@@ -33,7 +33,8 @@ class Handshake:
         seconds: float,
         done: Callable[[SandboxError | None], None],
     ) -> None:
-        """Starts the exchange. `op` is PING, RESEED, or None for a guest that was just started and speaks first.
+        """Starts to exchange one message with a sandbox that nobody holds yet. `op` is PING, RESEED, or None for a
+        guest that was just started and speaks first.
 
         RESEED sends 32 bytes of os.urandom, drawn here on the host, for this one sandbox. The guest seeds the global
         generators of `random` and `numpy.random` with them. Out of reach are generators created by user code, values
@@ -55,7 +56,7 @@ class Handshake:
                 reactor.call(lambda: self._end(problem))
 
     def give_up(self) -> None:
-        """Reports that the sandbox was ended elsewhere, unless the callback has run."""
+        """Ends the exchange with the error that the broker ended the sandbox, unless the callback has run."""
         self._end("ended by the broker")
 
     def _receive(self) -> None:

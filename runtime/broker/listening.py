@@ -36,7 +36,8 @@ class BrokerListener:
     def __init__(
         self, reactor: Reactor, path: Path, allowed: Collection[int], held: socket.socket | None = None
     ) -> None:
-        """Binds the socket; `listen` starts it on the reactor. `held` is the service manager's socket at this path.
+        """Binds the broker's socket; `listen` starts it on the reactor. `held` is the service manager's socket at this
+        path.
 
         Raises BadRequestError for an invalid path, InfrastructureError if another broker serves it, the folder is
         unusable, or `held` is a different socket.
@@ -60,7 +61,8 @@ class BrokerListener:
     def listen(
         self, connected: Callable[[socket.socket], None], turned_away: Callable[[socket.socket, SandboxError], None]
     ) -> None:
-        """Starts listening, from a reactor callback. `turned_away` gets connections of users without access."""
+        """Starts accepting clients on the broker's socket, from a reactor callback. `turned_away` gets connections of
+        users without access."""
         self._connected, self._turned_away = connected, turned_away
         self._begin()
 
@@ -68,8 +70,8 @@ class BrokerListener:
         self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
-        """Stops listening, from a reactor callback. The lock file stays: if removed, two brokers could hold one
-        each."""
+        """Closes the broker's socket, from a reactor callback. The lock file stays: if removed, two brokers could hold
+        one each."""
         self._reactor.watch(self._socket.fileno(), 0, self._accept)
         self._socket.close()
         if not self._stays:

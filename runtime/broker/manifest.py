@@ -46,15 +46,15 @@ class SnapshotManifest(FrozenModel):
 
     @property
     def key(self) -> str:
-        """Key of the snapshot. Excludes label and owner, and profile fields with default values, so that a later
-        version with more fields still recognizes it."""
+        """Key that identifies the snapshot. Excludes label and owner, and profile fields with default values, so that a
+        later version with more fields still recognizes it."""
         profile = self.profile.model_dump_json(exclude_defaults=True)
         depends = [self.format, self.parts, profile, self.parent, tree_digest(self.files)]
         return hashlib.sha256(json.dumps(depends).encode()).hexdigest()
 
 
 def write(folder: Path, manifest: SnapshotManifest) -> None:
-    """Writes the manifest by one rename, so that it is complete or absent. Raises OSError."""
+    """Writes a snapshot's manifest by one rename, so that it is complete or absent. Raises OSError."""
     new = folder / f".{NAME}"
     descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "w") as file:
@@ -63,7 +63,7 @@ def write(folder: Path, manifest: SnapshotManifest) -> None:
 
 
 def load(folder: Path) -> SnapshotManifest | None:
-    """Reads the manifest; None if absent. Raises RefusedError if it is not exclusively ours, or invalid."""
+    """Reads a snapshot's manifest; None if absent. Raises RefusedError if it is not exclusively ours, or invalid."""
     try:
         descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def load(folder: Path) -> SnapshotManifest | None:
 
 
 def verify(folder: Path, manifest: SnapshotManifest) -> None:
-    """Compares every byte of its files with the manifest. Blocks; raises RefusedError for a difference."""
+    """Compares every byte of a snapshot's files with its manifest. Blocks; raises RefusedError for a difference."""
     try:
         found = read(folder / "image")
     except OSError as error:

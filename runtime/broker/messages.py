@@ -38,7 +38,8 @@ class ClientHello(_BrokerMessage):
 
 
 class Launch(_BrokerMessage):
-    """Requests a sandbox; answered with `Launched` and two descriptors (requests, replies), or `RequestFailed`."""
+    """Message to the broker that requests a sandbox; answered with `Launched` and two descriptors (requests, replies),
+    or `RequestFailed`."""
 
     kind: Literal["launch"] = "launch"
     wanted: Profile | SnapshotCopy
@@ -112,13 +113,13 @@ class List(_BrokerMessage):
 
 
 class Stats(_BrokerMessage):
-    """Requests counters; answered with `Figures`."""
+    """Requests the broker's counters; answered with `Figures`."""
 
     kind: Literal["stats"] = "stats"
 
 
 class Sweep(_BrokerMessage):
-    """Removes leftovers of dead owners; answered with `Swept`."""
+    """Removes what dead brokers left; answered with `Swept`."""
 
     kind: Literal["sweep"] = "sweep"
 
@@ -220,7 +221,7 @@ class Done(_BrokerMessage):
 
 
 class WireFailure(FrozenModel):
-    """Exception of `runtime.errors` by wire name, raised again by the receiver."""
+    """Exception of `runtime.errors` as a message, with its wire name; the receiver raises it again."""
 
     error: ErrorName
     message: str
@@ -228,7 +229,7 @@ class WireFailure(FrozenModel):
 
     @classmethod
     def of(cls, error: BaseException, **more: int) -> Self:
-        """Describes any error; an unexpected one counts as infrastructure."""
+        """Converts any exception to a failure message; an unexpected one counts as infrastructure."""
         text = str(error) if isinstance(error, SandboxError) else f"{type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, SandboxError) else ""
         return cls(error=name_of(error), message=_plain(text), hint=_plain(hint), **more)

@@ -21,7 +21,7 @@ _ANCILLARY = socket.CMSG_SPACE(DESCRIPTORS * array.array("i").itemsize)
 
 
 class PacketError(Exception):
-    """Input that is not a packet of this protocol."""
+    """Raised for input that is not a packet of this protocol."""
 
 
 class Packet(NamedTuple):
@@ -35,7 +35,7 @@ def pack(message: BaseModel) -> bytes:
 
 
 def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()) -> bool:
-    """Sends a packet; False if the kernel's buffer is full. Raises OSError if the peer has hung up."""
+    """Sends a packet with descriptors; False if the kernel's buffer is full. Raises OSError if the peer has hung up."""
     rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", descriptors))] if descriptors else []
     try:
         connection.sendmsg([data], rights, socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL)
@@ -45,7 +45,7 @@ def send(connection: socket.socket, data: bytes, descriptors: Sequence[int] = ()
 
 
 def receive(connection: socket.socket) -> Packet | None:
-    """Returns the next packet, or None if none has arrived. Raises PacketError, and OSError for a broken connection."""
+    """Returns a socket's next packet, or None if none has arrived. Raises PacketError, or OSError if it is broken."""
     try:
         data, ancillary, flags, _ = connection.recvmsg(
             PACKET_BYTES, _ANCILLARY, socket.MSG_DONTWAIT | socket.MSG_CMSG_CLOEXEC

@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 
 class QueuePosition(NamedTuple, Generic[Key]):
-    """Key of a queued request, for `cancel`."""
+    """Position of a request in the queue, with the key of its sandbox; serves to cancel it."""
 
     number: int
     key: Key
@@ -39,7 +39,7 @@ class _Waiting(NamedTuple, Generic[Item]):
 
 class Queue(Generic[Key, Item]):
     def __init__(self, most: int) -> None:
-        """Starts empty. At most `most` requests wait in each priority, so that training cannot crowd out jobs."""
+        """Creates an empty queue. At most `most` requests wait per priority, so training cannot crowd out jobs."""
         self._most = most
         self._numbers = itertools.count()
         self._waiting: dict[int, _Waiting[Item]] = {}
@@ -56,7 +56,7 @@ class Queue(Generic[Key, Item]):
         return len(self._waiting)
 
     def add(self, item: Item, key: Key, *, caller: str, priority: Priority) -> QueuePosition[Key]:
-        """Adds a request. Raises BusyError if too many wait."""
+        """Queues a request for a sandbox of this key; returns its position. Raises BusyError if too many wait."""
         if self._count[priority] >= self._most:
             raise BusyError(
                 f"{self._count[priority]} sandbox requests are already waiting", hint="Try again later, with fewer."
@@ -70,7 +70,7 @@ class Queue(Generic[Key, Item]):
         return QueuePosition(number, key)
 
     def cancel(self, position: QueuePosition[Key]) -> bool:
-        """Removes a request; True if it was still waiting."""
+        """Removes a request from the queue; True if it was still waiting."""
         if position.number not in self._waiting:
             return False
         self._to_serve[position.key].remove(self._waiting[position.number].to_serve)
@@ -92,12 +92,12 @@ class Queue(Generic[Key, Item]):
         return len(turns) if turns else 0
 
     def starting(self, key: Key) -> int:
-        """Returns the number of running starts of this key."""
+        """Returns the number of sandboxes of this key that are starting."""
         return self._starting.get(key, 0)
 
     def next_start(self, blocked: Callable[[Key], bool]) -> Key | None:
-        """Returns the key to start next, or None if every request is covered or blocked. Call `started` if you start
-        it."""
+        """Returns the key of the sandbox to start next, or None if every request is covered or blocked. Call `started`
+        if you start it."""
         for key in list(self._owed):
             if self._uncovered(key) <= 0:
                 del self._owed[key]
@@ -114,11 +114,11 @@ class Queue(Generic[Key, Item]):
         return None
 
     def started(self, key: Key) -> None:
-        """Records a start of this key, for a request or ahead of demand."""
+        """Records that a sandbox of this key is starting, for a request or ahead of demand."""
         self._starting[key] = self._starting.get(key, 0) + 1
 
     def finished(self, key: Key) -> None:
-        """Records that a start succeeded or failed; the caller then serves the next request with the result."""
+        """Records that a sandbox start succeeded or failed; the caller then serves the next request with the result."""
         self._starting[key] -= 1
         if not self._starting[key]:
             del self._starting[key]

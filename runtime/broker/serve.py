@@ -70,7 +70,7 @@ class _SocketPlace(NamedTuple):
 
 
 def run(settings: str, listen: str | None, connection: int | None, allowed: list[int], form: str = "console") -> int:
-    """Runs the broker and returns its exit status. `form` is the log format: `console` or `json`."""
+    """Runs the broker process and returns its exit status. `form` is the log format: `console` or `json`."""
     level = logging.INFO if connection is None else logging.ERROR  # a private broker reports errors to its client
     logging.basicConfig(level=level, format="broker: %(message)s", stream=sys.stderr)
     if form == "json":
@@ -113,7 +113,7 @@ def _waiting(held: Sequence[socket.socket]) -> Iterator[socket.socket]:
 
 
 def _report(only: socket.socket, error: SandboxError) -> bool:
-    """Sends the error to the client and hangs up; True if it was delivered."""
+    """Answers the client's first requests with an error until it hangs up; True if one was delivered."""
     reported = False
     with only, contextlib.suppress(OSError, ValidationError):
         only.settimeout(REPORT_SECONDS)
@@ -124,10 +124,8 @@ def _report(only: socket.socket, error: SandboxError) -> bool:
 
 
 def _serve(settings: BrokerSettings, only: socket.socket | None, stop: Shutdown, place: _SocketPlace | None) -> None:
-    """Serves until shutdown. Every part already built is taken down even if a later one fails.
-
-    Order: backends on the reactor's thread, then the reactor, background work, and last the folders.
-    """
+    """Runs the broker until shutdown. Every part already built is taken down even if a later one fails. Order: backends
+    on the reactor's thread, then the reactor, background work, and last the folders."""
     reactor = Reactor()
     with ExitStack() as parts:
         parts.callback(reactor.stop)
@@ -189,8 +187,8 @@ def _close(reactor: Reactor, host: SandboxHost, folders: list[Store]) -> None:
 def _backends(
     settings: BrokerSettings, reactor: Reactor, host: SandboxHost, parts: ExitStack
 ) -> tuple[dict[BackendName, Backend], dict[str, str], dict[BackendName, SandboxError]]:
-    """Returns the allowed and working backends, their versions, and errors of the others. Raises RefusedError if none
-    works."""
+    """Starts the allowed sandbox backends; returns the working ones, their versions, and errors of the others. Raises
+    RefusedError if none works."""
     backends: dict[BackendName, Backend] = {}
     versions: dict[str, str] = {}
     refused: dict[BackendName, SandboxError] = {}

@@ -48,7 +48,7 @@ MOST_BOXES = 4_096
 
 @dataclass(eq=False)
 class Client:
-    """Sandboxes and waiting requests of one connection."""
+    """Client of a broker: the sandboxes and waiting requests of one connection."""
 
     connection: ClientConnection
     boxes: dict[str, Live] = field(default_factory=dict)
@@ -69,8 +69,8 @@ class Server:
         refused: Mapping[BackendName, SandboxError],
         alone: Callable[[], None],
     ) -> None:
-        """Starts without clients; from a reactor callback. `refused` has the errors of allowed but broken backends;
-        `alone` is called whenever the last connection has ended."""
+        """Creates the broker's server without clients; from a reactor callback. `refused` has the errors of allowed but
+        broken backends; `alone` is called whenever the last connection has ended."""
         self._settings, self._reactor = settings, reactor
         self._backends, self._versions, self._refused = backends, versions, refused
         self._base_images, self._store, self._background = base_images, store, background
@@ -81,7 +81,7 @@ class Server:
         self._numbers = self._leaving = 0
 
     def connect(self, connection: socket.socket) -> None:
-        """Starts serving a connection."""
+        """Starts serving a client's connection."""
         if self._is_full(ClientPeer.of(connection)):
             self.turn_away(connection, BusyError("the broker has too many connections", hint="Close some."))
             return
@@ -93,8 +93,8 @@ class Server:
         self._reactor.after(HELLO_SECONDS, lambda: None if opened.answered else opened.close("no hello"))
 
     def _is_full(self, peer: ClientPeer) -> bool:
-        """True if another connection of that peer exceeds the limits. Other users leave room for ours, and a process
-        for the next."""
+        """True if another connection of that client process exceeds the limits. Other users leave room for ours, and a
+        process for the next."""
         peers, own = [client.connection.peer for client in self._clients.values()], os.geteuid()
         of_process = sum(known.pid == peer.pid for known in peers)
         if len(peers) >= CONNECTIONS or of_process >= OF_ONE:
@@ -105,7 +105,8 @@ class Server:
         return uids.count(peer.uid) >= OF_ONE or len(uids) - uids.count(own) >= OF_OTHERS
 
     def turn_away(self, connection: socket.socket, why: SandboxError) -> None:
-        """Sends the reason and hangs up without reading input; with too many leaving clients, hangs up immediately."""
+        """Sends a client the reason for refusing it and hangs up without reading input; with too many leaving clients,
+        hangs up immediately."""
         if self._leaving >= CONNECTIONS:
             connection.close()
             return
@@ -141,7 +142,7 @@ class Server:
             connection.send(answer)
 
     def _handle(self, client: Client, request: m.Request) -> m.Answer | None:
-        """Handles a request; returns its answer, or None if it comes later."""
+        """Handles a client's request; returns its answer, or None if it comes later."""
         number, send = request.request, client.connection.send
         boxes = self._warm_pool.boxes
         match request:
@@ -252,7 +253,7 @@ class Server:
     def _with_source(
         self, client: Client, request: int, snapshot: str, on_source: Callable[[StartSource], None]
     ) -> None:
-        """Continues once the snapshot may be restored; an error becomes the answer."""
+        """Calls `on_source` with a snapshot's start source once it may be restored; an error becomes the answer."""
         connection = client.connection
 
         def found(source: StartSource | SandboxError) -> None:
@@ -291,7 +292,7 @@ class Server:
         self._with_source(client, request.request, request.snapshot, prepared)
 
     def _seen_by(self, uid: int) -> tuple[list[Live], list[StoredSnapshot]]:
-        """Returns visible boxes and snapshots: everything for our own user; for others their own, and unheld boxes."""
+        """Returns boxes and snapshots visible to a user: all for our own; for others their own, and unheld boxes."""
         alive = self._warm_pool.boxes.alive.values()
         if uid == os.geteuid():
             return list(alive), self._store.all()

@@ -22,7 +22,7 @@ from runtime.profile import Profile
 
 
 class SnapshotService:
-    """Snapshots of all connections. Methods raise the errors of `runtime.errors`."""
+    """Takes, restores and prepares snapshots for all clients. Methods raise the errors of `runtime.errors`."""
 
     def __init__(self, store: Store, warm_pool: WarmPool, backend_of: Callable[[Profile], Backend]) -> None:
         self._store, self._warm_pool, self._backend_of = store, warm_pool, backend_of
@@ -45,7 +45,7 @@ class SnapshotService:
         durable: bool,
         done: Callable[[StoredSnapshot | SandboxError], None],
     ) -> None:
-        """Freezes a box into the store; the box continues, with the snapshot as its parent."""
+        """Freezes a box into the snapshot store; the box continues, with the snapshot as its parent."""
         if live.freezing or live.cause is not None:
             raise BadRequestError("a snapshot of this sandbox is being taken, or it has ended")
         begun = time.monotonic()
@@ -74,7 +74,7 @@ class SnapshotService:
         self._warm_pool.boxes.freeze(live, wanted.image, frozen)
 
     def source(self, key: str, holder: ClientConnection, done: Callable[[StartSource | SandboxError], None]) -> None:
-        """Calls back with the source for a restore, once verified; the snapshot stays until then."""
+        """Calls back with the start source of a snapshot, once verified; the snapshot stays until then."""
         snapshot = self._store.get(key, holder.peer.uid, holder.number)
         profile, parts = snapshot.manifest.profile, snapshot.manifest.parts
         backend = self._backend_of(profile)
@@ -92,7 +92,7 @@ class SnapshotService:
         self._store.check(snapshot, checked)
 
     def prepare(self, source: StartSource, holder: int, copies: int) -> None:
-        """Keeps `copies` ready for this connection; demands of all connections add up."""
+        """Keeps `copies` sandboxes of a snapshot ready for this connection; demands of all connections add up."""
         self._prepared[source.key][holder] = copies
         self._warm_pool.prepare(source.key, sum(self._prepared[source.key].values()), source)
 
@@ -109,7 +109,7 @@ class SnapshotService:
         self._store.forget(snapshot, holder.number)
 
     def hung_up(self, holder: int) -> None:
-        """Drops everything that a closed connection wanted."""
+        """Drops a closed connection's snapshot references and prepared copies."""
         for key in list(self._prepared):
             self.stop_preparing(key, holder)
         self._store.hung_up(holder)

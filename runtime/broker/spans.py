@@ -15,7 +15,7 @@ class Span(NamedTuple):
 
 
 class Spans:
-    """Recent durations by name. `moment` is on the caller's clock, in seconds."""
+    """Recent durations of named operations. `moment` is on the caller's clock, in seconds."""
 
     def __init__(self) -> None:
         self._lately: dict[str, deque[Span]] = {}
@@ -24,12 +24,12 @@ class Spans:
         self._lately.setdefault(name, deque(maxlen=MOST_SPANS)).append(Span(moment, seconds))
 
     def per_second(self, name: str, moment: float) -> float:
-        """Returns the rate over the last LATELY_SECONDS; slightly low above MOST_SPANS events."""
+        """Returns the rate of an operation over the last LATELY_SECONDS; slightly low above MOST_SPANS events."""
         spans = self._lately.get(name, ())
         return sum(1 for span in spans if moment - span.moment <= LATELY_SECONDS) / LATELY_SECONDS
 
     def figures(self) -> dict[str, float]:
-        """Returns `NAME_p50_ms` and `NAME_p95_ms` for each name."""
+        """Returns the median and 95th percentile of each operation's durations, as `NAME_p50_ms` and `NAME_p95_ms`."""
         found = {}
         for name, spans in self._lately.items():
             ordered = sorted(span.seconds for span in spans)

@@ -23,7 +23,7 @@ from runtime.guest.wire import Op
 
 @dataclass(frozen=True)
 class StartOutcome:
-    """Result of a start."""
+    """Result of starting a sandbox: the sandbox or an error."""
 
     live: Live | SandboxError
     seconds: float
@@ -44,13 +44,14 @@ class BoxStarts:
         spans: Spans,
         changed: Callable[[], None],
     ) -> None:
-        """`changed` is called when a golden image was checked, or made after a start had ended."""
+        """Creates the starter of sandboxes, fresh ones or from images. `changed` is called when a golden image was
+        checked, or made after a start had ended."""
         self._boxes, self._base_images, self._store = boxes, base_images, store
         self._counts, self._spans, self._changed = counts, spans, changed
         self._closed = False
 
     def blocked(self, source: StartSource) -> bool:
-        """True while the golden image is being checked or made."""
+        """True while a start must wait for its golden image to be checked or made; begins the check if needed."""
         if source.snapshot is not None:
             return False
         state = self._base_images.state(source)
@@ -71,7 +72,7 @@ class BoxStarts:
                 self._fresh(source, done)
 
     def close(self) -> None:
-        """Stops blaming images for failures."""
+        """Stops blaming golden images for failed starts, because the broker is closing."""
         self._closed = True
 
     def _restore(self, source: StartSource, snapshot: StoredSnapshot, done: Done) -> None:
@@ -99,7 +100,7 @@ class BoxStarts:
         self._boxes.start(source, None, None, self._timed("start", done))
 
     def _first(self, source: StartSource, done: Done) -> None:
-        """Starts fresh, freezes the box as the golden image, then delivers it."""
+        """Starts a fresh sandbox, freezes it as the golden image of its source, then delivers it."""
         self._base_images.begin(source)
 
         def started(outcome: StartOutcome) -> None:

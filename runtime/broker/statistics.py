@@ -18,7 +18,7 @@ LINES_BYTES = m.PACKET_BYTES * 3 // 4
 
 
 def figures(warm_pool: WarmPool, store: Store, connections: int) -> dict[str, float]:
-    """Returns counters since the start, current gauges, and recent durations."""
+    """Returns the broker's figures: counters since the start, current gauges, and recent durations."""
     states = Counter(live.state for live in warm_pool.boxes.alive.values())
     counters = {name: float(warm_pool.counts[name]) for name in warm_pool.COUNTED}
     return (
@@ -44,7 +44,7 @@ def resident_mib(statm: Path = Path("/proc/self/statm")) -> float:
 
 
 def listing(request: int, boxes: Iterable[Live], snapshots: Iterable[StoredSnapshot]) -> m.SnapshotListing:
-    """Lists as many lines as fit; `more` counts the others."""
+    """Lists sandboxes and snapshots, as many lines as fit into a message; `more` counts the others."""
     now = time.monotonic()
     left = LINES_BYTES
     lines: list[m.SnapshotLine | m.BoxLine] = [

@@ -45,7 +45,7 @@ class Background(Protocol):
 
 @dataclass(eq=False)
 class StoredSnapshot:
-    """Snapshot in the store."""
+    """Snapshot in the broker's store."""
 
     key: str
     manifest: SnapshotManifest
@@ -66,7 +66,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True)
 class PendingSnapshot:
-    """Snapshot being taken."""
+    """Snapshot that is being taken, not yet in the store."""
 
     folder: Path
     manifest: SnapshotManifest
@@ -85,8 +85,8 @@ OnStored = Callable[[StoredSnapshot | SandboxError], None]
 
 class Store:
     def __init__(self, folder: Path, owner: Owner, background: Background, *, most_mib: int, free_mib: int) -> None:
-        """Sweeps leftovers of dead owners and finds durable snapshots. Raises RefusedError unless the folder is
-        exclusively ours, InfrastructureError on a disk error."""
+        """Opens the snapshot store: removes snapshots of dead brokers and finds durable ones. Raises RefusedError
+        unless the folder is exclusively ours, InfrastructureError on a disk error."""
         self.folder, self._background = content.own_folder(folder), background
         self._durable = content.own_folder(folder / "durable")
         self._owner, self._live = owner, content.own_folder(folder / "live") / str(owner)
@@ -104,15 +104,15 @@ class Store:
 
     @property
     def bytes(self) -> int:
-        """Total size of all snapshots, including space reserved for pending ones, in bytes."""
+        """Total size of all snapshots in the store, including space reserved for pending ones, in bytes."""
         return sum(snapshot.manifest.bytes for snapshot in self._known.values()) + self._reserved
 
     def __len__(self) -> int:
         return len(self._known)
 
     def get(self, key: str, uid: int, holder: int) -> StoredSnapshot:
-        """Returns a snapshot. Raises BadRequestError if this user may not see it, or if it was forgotten before this
-        connection referred to it."""
+        """Returns a snapshot of the store. Raises BadRequestError if this user may not see it, or if it was forgotten
+        before this connection referred to it."""
         snapshot = self._known.get(key)
         if snapshot is None and KEY.fullmatch(key):
             self._find(self._durable / key)  # another broker may have put it there
@@ -151,12 +151,12 @@ class Store:
         return PendingSnapshot(folder, described, durable, expected)
 
     def abandon(self, pending: PendingSnapshot) -> None:
-        """Drops a snapshot that could not be frozen."""
+        """Drops a pending snapshot that could not be frozen, with its folder and reserved space."""
         self._reserved -= pending.expected
         remove_later(pending.folder, self._background)
 
     def finish(self, pending: PendingSnapshot, holder: int, done: OnStored) -> None:
-        """Publishes a frozen snapshot; calls back once it is in the store, referenced by `holder`."""
+        """Publishes a frozen snapshot in the store; calls back once it is there, referenced by `holder`."""
 
         def finished(future: Future[SnapshotManifest]) -> None:
             self._reserved -= pending.expected
@@ -181,7 +181,7 @@ class Store:
         self._background(lambda: _describe(pending), finished)
 
     def check(self, snapshot: StoredSnapshot, done: Callable[[SandboxError | None], None]) -> None:
-        """Calls back with None once the snapshot is verified, immediately if it already is; else with an error."""
+        """Verifies a snapshot's files and calls back with None or an error; immediately if it was verified before."""
         if snapshot.verified:
             done(None)
             return
@@ -204,7 +204,7 @@ class Store:
         snapshot.holders[holder] = snapshot.holders.get(holder, 0) + 1
 
     def release(self, snapshot: StoredSnapshot, holder: int) -> None:
-        """Drops one reference."""
+        """Drops one of a connection's references to a snapshot."""
         left = snapshot.holders.get(holder, 0) - 1
         if left > 0:
             snapshot.holders[holder] = left
@@ -224,17 +224,17 @@ class Store:
         self._collect(snapshot)
 
     def hung_up(self, holder: int) -> None:
-        """Drops all references of a connection."""
+        """Drops all of a connection's references to snapshots."""
         for snapshot in list(self._known.values()):
             if snapshot.holders.pop(holder, None) is not None:
                 self._collect(snapshot)
 
     def sweep(self) -> int:
-        """Sweeps the store's folder; callable on any thread."""
+        """Removes non-durable snapshots of dead brokers; returns the number of brokers. Callable on any thread."""
         return sweep(self.folder)
 
     def close(self) -> None:
-        """Removes all non-durable snapshots. Blocks; must be the last call."""
+        """Removes all non-durable snapshots from the store. Blocks; must be the last call."""
         shutil.rmtree(self._live)
 
     def _collect(self, snapshot: StoredSnapshot) -> None:
@@ -251,7 +251,7 @@ class Store:
             self.removed(snapshot.key)
 
     def _admit(self, pending: PendingSnapshot, found: SnapshotManifest) -> StoredSnapshot:
-        """Adds a snapshot to the store, where it becomes visible."""
+        """Adds a finished snapshot to the store, where clients can use it."""
         if self.bytes + found.bytes > self._most:
             raise LimitError(
                 f"the snapshot of {found.bytes >> 20} MiB does not fit: snapshots already use {self.bytes >> 20} of "
@@ -288,7 +288,7 @@ class Store:
         self._known[folder.name] = StoredSnapshot(folder.name, found, folder, durable=True, verified=False)
 
     def _remove_if_unowned(self, folder: Path) -> None:
-        """Removes a forgotten snapshot unless a live broker still needs it."""
+        """Removes a forgotten snapshot's folder unless a live broker still needs it."""
         try:
             owner = Owner.parse((folder / FORGOTTEN).read_text())
             if owner is None or not owner.alive():
@@ -302,7 +302,7 @@ class Store:
 
 
 def sweep(folder: Path) -> int:
-    """Removes non-durable snapshots of dead brokers; returns the number of owners."""
+    """Removes non-durable snapshots of dead brokers from a store's folder; returns the number of these brokers."""
     found = 0
     for entry in sorted((folder / "live").iterdir()) if (folder / "live").is_dir() else ():
         owner = Owner.parse(entry.name)
@@ -315,7 +315,7 @@ def sweep(folder: Path) -> int:
 
 
 def _describe(pending: PendingSnapshot) -> SnapshotManifest:
-    """Reads the frozen files and writes their manifest; on another thread."""
+    """Reads a frozen snapshot's files, writes their manifest and returns it; on another thread."""
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     found = pending.manifest.model_copy(update={"files": content.read(pending.image), "created": created})
     manifest.write(pending.folder, found)

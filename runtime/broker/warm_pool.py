@@ -43,7 +43,7 @@ COPY_MIB = 32.0
 
 @dataclass(eq=False)
 class BoxRequest:
-    """Sandbox request, from `ask` to its answer."""
+    """Request for a sandbox, from `ask` to its answer."""
 
     source: StartSource
     reseed: bool
@@ -92,7 +92,7 @@ class WarmPool:
         on_ready: Callable[[Live | SandboxError], None],
         reseed: bool = False,
     ) -> BoxRequest:
-        """Requests a sandbox; `on_ready` may run before this returns. Raises BusyError if too many wait."""
+        """Requests a sandbox, ready or new; may call `on_ready` before returning. Raises BusyError if too many wait."""
         request = BoxRequest(source, reseed, on_ready, time.monotonic())
         request.position = self._queue.add(request, source.key, caller=caller, priority=priority)
         self._sources[source.key] = source
@@ -111,7 +111,7 @@ class WarmPool:
             self._settle(request)
 
     def prepare(self, key: str, copies: int, source: StartSource | None = None) -> None:
-        """Sets the number of ready copies of a snapshot, over all connections; the first call passes its source."""
+        """Sets how many sandboxes of a snapshot stay ready for all connections. The first call passes its source."""
         if source is not None:
             self._sources[key] = source
         self._prepared[key] = copies
@@ -126,7 +126,7 @@ class WarmPool:
         self.boxes.close()
 
     def _match(self, key: str) -> None:
-        """Gives ready boxes to waiting requests."""
+        """Gives ready boxes of this key to the requests that wait for one."""
         while (live := self._oldest(key)) is not None and (request := self._queue.serve(key)) is not None:
             self.ready.remove(live)
             now = time.monotonic()
@@ -190,7 +190,7 @@ class WarmPool:
         return False
 
     def _counts(self) -> Counter[str]:
-        """Counts ready boxes by key."""
+        """Returns the number of ready boxes by key."""
         return Counter(live.key for live in self.ready)
 
     def _oldest(self, key: str) -> Live | None:
@@ -210,7 +210,7 @@ class WarmPool:
         self._starts.start(source, lambda outcome: self._finish(source, outcome))
 
     def _finish(self, source: StartSource, outcome: StartOutcome) -> None:
-        """Handles the result of a start: the next request for its key gets the box or the error."""
+        """Handles the result of a sandbox start: the next request for its key gets the box or the error."""
         key, live = source.key, outcome.live
         self._starting -= 1
         self._queue.finished(key)
@@ -264,7 +264,7 @@ class WarmPool:
             self._reactor.after(seconds, self._refill)
 
     def _refill(self) -> None:
-        """Restores boxes ahead of demand, and ends surplus ones."""
+        """Starts boxes ahead of demand, and ends surplus ready ones."""
         self._refill_due = False
         if self._closed or len(self._queue):
             return
@@ -283,7 +283,7 @@ class WarmPool:
                 self._start(self._sources[key])
 
     def targets(self) -> dict[str, int]:
-        """Returns the wanted number of ready boxes by key: prepared copies first, then by demand."""
+        """Returns how many boxes are to be kept ready, by key: prepared copies first, then by demand."""
         room = len(self.ready) + int((available_mib() - self._settings.memory_reserve_mib) / COPY_MIB)
         prepared = {}
         for key, copies in self._prepared.items():

@@ -41,7 +41,7 @@ Later = list[Callable[[], None]]
 
 
 class PendingCall(NamedTuple):
-    """Unanswered call."""
+    """Call to a host that has not been answered."""
 
     node: str
     answer: Callable[[m.Did], None]
@@ -49,7 +49,7 @@ class PendingCall(NamedTuple):
 
 
 class ClusterSessions(ClosesOnExit):
-    """`runtime.sandbox.SessionPool` over a cluster. Methods may be called from any thread."""
+    """Pool of sessions over a cluster, a `runtime.sandbox.SessionPool`. Methods may be called from any thread."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class ClusterSessions(ClosesOnExit):
         link: Callable[[ClusterSettings, Reactor], Link] = GatewayLink,
         said: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Returns once the present hosts have reported their capacity.
+        """Joins the cluster, and returns once the present hosts have reported their capacity.
 
         Hosts with another backend or program, or with guest packages that differ from this machine's (in the folder
         `packages`, or the installer's), are not used. `said` gets messages about hosts with sessions and lost hosts.
@@ -106,7 +106,7 @@ class ClusterSessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens a session without waiting for its host; the session's first call reports errors."""
+        """Opens a session on some host without waiting for that host; the session's first call reports errors."""
         begun_with = {file.name: file.data for file in new_files(files, self.limits.work_mib)}
         if begun_with or userland or packages is not None:
             tier = Tier.SANDBOX
@@ -135,7 +135,8 @@ class ClusterSessions(ClosesOnExit):
         caller: str = "",
         priority: Priority = Priority.TRAINING,
     ) -> Sandbox:
-        """Opens a sandbox; from a snapshot, on its host. Raises BadRequestError for a snapshot unknown here."""
+        """Opens a sandbox on a host of the cluster; from a snapshot, on the snapshot's host. Raises BadRequestError for
+        a snapshot unknown here."""
         with self._lock:
             self._check_open()
             number = self.number()
@@ -159,7 +160,7 @@ class ClusterSessions(ClosesOnExit):
             raise
 
     def forget(self, snapshot: SnapshotId) -> None:
-        """Deletes a snapshot. Raises BadRequestError for one unknown here."""
+        """Deletes a snapshot on its host. Raises BadRequestError for a snapshot unknown here."""
         with self._lock:
             self._check_open()
             home = self._keeper(snapshot)
@@ -170,13 +171,13 @@ class ClusterSessions(ClosesOnExit):
             self._snapshots.pop(snapshot, None)
 
     def stats(self) -> dict[str, float]:
-        """Returns the hosts' counters, summed, and `hosts`."""
+        """Returns the counters of all hosts, summed, and the number of `hosts`."""
         with self._lock:
             totals = {key: float(value) for key, value in sorted(self._roster.stats().items())}
             return {**totals, "hosts": float(len(self._roster.nodes))}
 
     def hosts(self) -> dict[str, Health]:
-        """Returns the health of present and past hosts, by name."""
+        """Returns the health of the cluster's present and past hosts, by name."""
         with self._lock:
             return {name: host.health for name, host in self._placement.hosts.items()}
 
@@ -257,7 +258,7 @@ class ClusterSessions(ClosesOnExit):
 
     @contextmanager
     def _changing(self) -> Iterator[Later]:
-        """Takes the lock, notifies threads that wait for hosts, then runs deferred actions."""
+        """Locks the pool for a block, then notifies threads that wait for hosts and runs deferred actions."""
         later: Later = []
         with self._lock:
             yield later
@@ -280,7 +281,7 @@ class ClusterSessions(ClosesOnExit):
     # on the reactor's thread
 
     def _check(self) -> None:
-        """Checks for silent hosts twice a second."""
+        """Gives up hosts that have been silent for too long; runs itself twice a second."""
         with self._changing() as later:
             if self._closed:
                 return

@@ -24,7 +24,8 @@ LOCK, PROCESSES, HOST, NODE, RAY, LOG = "lock", "processes", "host.json", "node.
 
 
 def take(folder: Path) -> int:
-    """Takes the folder's lock, whose holder is the node. Raises RefusedError if it is held."""
+    """Takes the lock of a cluster node's folder and returns its descriptor; the holder is the node. Raises RefusedError
+    if it is held."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -40,7 +41,7 @@ def take(folder: Path) -> int:
 
 
 def end(folder: Path) -> None:
-    """Ends running Ray processes and removes their files. The caller holds the lock."""
+    """Ends a node's running Ray processes and removes their files. The caller holds the folder's lock."""
     ProcessSession.kill_recorded(folder / PROCESSES)
     for name in (PROCESSES, IN_USE):
         (folder / name).unlink(missing_ok=True)
@@ -48,14 +49,14 @@ def end(folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes all files of a node except its log. The caller holds the lock."""
+    """Ends a node's Ray processes and removes all its files except the log. The caller holds the folder's lock."""
     end(folder)
     for name in (DRAINING, HOST, NODE):
         (folder / name).unlink(missing_ok=True)
 
 
 def in_use(folder: Path) -> bool:
-    """True if a driver has an actor here."""
+    """True if a driver has an actor on this node."""
     try:
         with (folder / IN_USE).open("rb") as file:
             return not _free(file)
@@ -64,7 +65,7 @@ def in_use(folder: Path) -> bool:
 
 
 def node_settings(folder: Path) -> bytes | None:
-    """Returns the settings of the node that holds this folder; None without one."""
+    """Returns the settings of the cluster node that runs in this folder; None without one."""
     try:
         with (folder / LOCK).open("rb") as lock:
             return None if _free(lock) else (folder / NODE).read_bytes()
@@ -73,10 +74,8 @@ def node_settings(folder: Path) -> bytes | None:
 
 
 def leave(folder: Path, seconds: float) -> bool:
-    """Ends the node once its sessions have ended, at the latest after `seconds`; False if there is none.
-
-    Raises InfrastructureError if it does not end.
-    """
+    """Ends this folder's cluster node once its sessions have ended, at the latest after `seconds`; False if there is
+    none. Raises InfrastructureError if it does not end."""
     try:
         lock = (folder / LOCK).open("rb")
     except FileNotFoundError:

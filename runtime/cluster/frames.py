@@ -39,15 +39,15 @@ class Frame(NamedTuple):
 
 
 class FrameDecoder(FrameReader):
-    """Reassembles frames from arbitrary pieces."""
+    """Reassembles the frames of a cluster gateway's stream from arbitrary pieces."""
 
     def __init__(self) -> None:
         super().__init__(HEADER, LARGEST)
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """True if the header is acceptable and its host name fits into the frame."""
+        """True if a frame's header is acceptable and its host name fits into the frame."""
         return bool(header[2] <= header[0] <= self.most)
 
     def frames(self, data: bytes) -> list[Frame]:
-        """Returns the frames completed by this data. Raises FrameError or ValueError for an invalid frame."""
+        """Takes bytes received from the gateway; returns the frames they complete. Raises FrameError, or ValueError."""
         return [Frame(FrameKind(kind), body[:host].decode(), body[host:]) for (_, kind, host), body in self.feed(data)]

@@ -37,10 +37,12 @@ from runtime.settings import ClusterSettings
 
 
 class SessionsHost:
-    """Ray actor that forwards calls to `HostActor`; thin, because Ray wraps every method of an actor's class."""
+    """Ray actor that runs a driver's sessions on one host. It forwards calls to `HostActor`, because Ray wraps every
+    method of an actor's class."""
 
     def __init__(self) -> None:
-        """Raises KeyError on a Ray node that did not join through `runtime.cluster.node`."""
+        """Creates the actor from the settings of its host. Raises KeyError on a Ray node that did not join through
+        `runtime.cluster.node`."""
         settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
         self._host = HostActor(
             settings,
@@ -76,7 +78,7 @@ REFUSAL = "InvalidAuthToken"
 
 
 class HostProxy:
-    """Client of the actor on one node."""
+    """Gateway's side of the Ray actor on one host: starts it, sends it packets and collects reports."""
 
     numbers = itertools.count()
 
@@ -105,7 +107,7 @@ class HostProxy:
         self._some.set()
 
     def end(self) -> None:
-        """Kills the actor without a message; its resources are closed with its process."""
+        """Kills the host's actor without a message; its resources are closed with its process."""
         for task in self._tasks:
             task.cancel()
         with contextlib.suppress(RayError, ValueError):
@@ -128,7 +130,7 @@ class HostProxy:
             self._gateway.send(Frame(FrameKind.PACKET, self.node, packet))
 
     async def _submit(self) -> None:
-        """Sends one message at a time, which keeps the order; packets that arrive meanwhile are batched."""
+        """Sends packets to the host's actor, one message at a time, in order; batches those that arrive meanwhile."""
         while True:
             await self._some.wait()
             self._some.clear()
@@ -152,7 +154,7 @@ class Gateway:
             self.send(Frame(FrameKind.DOWN, host.node, reason.encode()))
 
     async def run(self) -> None:
-        """Serves until the driver hangs up."""
+        """Passes messages between the driver and the cluster's hosts until the driver hangs up."""
         tasks = {asyncio.create_task(self._keep_listing()), asyncio.create_task(self._keep_reading())}
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -232,7 +234,8 @@ def _understood(error: BaseException, settings: ClusterSettings) -> SandboxError
 
 
 def join(settings: ClusterSettings) -> None:
-    """Makes this process a driver. Raises RefusedError for a wrong token, InfrastructureError if joining fails."""
+    """Connects this process to the Ray cluster as a driver. Raises RefusedError for a wrong token, InfrastructureError
+    if joining fails."""
     try:
         ray.init(
             address=settings.address,
@@ -261,7 +264,7 @@ async def _serve(settings: ClusterSettings, channel: socket.socket) -> None:
 
 
 async def _ask(name: str) -> Pulse | None:
-    """Returns the pulse of one driver's actor; None if it ends or does not answer."""
+    """Asks the Ray actor of one driver for its pulse; None if it ends or does not answer."""
     try:
         actor = ray.get_actor(name, namespace=NAMESPACE)
         return Pulse.model_validate_json(await asyncio.wait_for(actor.report.remote(), ASK_SECONDS))
@@ -290,7 +293,7 @@ async def _list_hosts() -> list[HostLine]:
 
 
 def _write_answer(settings: ClusterSettings, output: int) -> None:
-    """Writes the list of hosts, or the error."""
+    """Joins the cluster and writes the list of its hosts, or the error, to a descriptor."""
     answer: list[HostLine] | WireFailure
     try:
         join(settings)

@@ -41,8 +41,8 @@ DRIVER_CHECK_SECONDS = 0.5
 
 
 class HostActor:
-    """Actor for one driver. `pool` creates the pool after the driver's hello; `ended` is called when nothing is left to
-    do."""
+    """Runs one driver's sessions and sandboxes on a host. `pool` creates the session pool after the driver's hello;
+    `ended` is called when nothing is left to do."""
 
     def __init__(
         self, settings: HostSettings, pool: Callable[[Limits], SessionPool], ended: Callable[[], None]
@@ -65,7 +65,7 @@ class HostActor:
         self._closed = threading.Event()
 
     def submit(self, packets: list[bytes]) -> None:
-        """Handles packets in the driver's order.
+        """Executes the commands in a driver's packets, in order.
 
         Raises ValueError for an invalid packet; a driver whose first packet is invalid has another version and is
         turned away.
@@ -87,7 +87,7 @@ class HostActor:
                     self._fail(command, error)
 
     def collect(self, seconds: float) -> bytes:
-        """Returns new reports, at the latest after `seconds`; the last one is a pulse."""
+        """Returns a packet of new reports for the driver, at the latest after `seconds`; the last report is a pulse."""
         self._listen()
         reports: list[BaseModel] = []
         with contextlib.suppress(queue.Empty):
@@ -98,11 +98,11 @@ class HostActor:
         return m.packet([*reports, self._pulse()])
 
     def report(self) -> bytes:
-        """Returns a pulse, for status displays."""
+        """Returns the host's current figures as a pulse, for status displays."""
         return self._pulse().model_dump_json().encode()
 
     def close(self) -> None:
-        """Ends every session; nothing of them is left on this host."""
+        """Ends every session of the driver; nothing of them is left on this host."""
         with self._guard:
             if self._closed.is_set():
                 return
@@ -171,7 +171,7 @@ class HostActor:
         self._reports.put(m.HostWelcome(name=self._settings.name, capacity=self._settings.capacity))
 
     def _hold(self) -> None:
-        """Locks a file for this process's lifetime, which tells the node that a driver is here."""
+        """Locks the host's file `in_use` for this process's lifetime, which tells the node that a driver is here."""
         self._lock = os.open(self._settings.in_use, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
@@ -249,7 +249,7 @@ class HostActor:
     def _make_boxes(
         self, command: m.OpenBox | m.Do, numbers: tuple[int, ...], make: Callable[[], Sequence[Sandbox]]
     ) -> None:
-        """Starts sandboxes, whose numbers are reserved immediately. Raises BusyError beyond `MOST`."""
+        """Starts sandboxes on another thread; reserves their numbers immediately. Raises BusyError beyond `MOST`."""
         self._check_new(*numbers)
         if len(self._boxes) + len(numbers) > MOST:
             raise BusyError(f"this driver already has {MOST} sandboxes on this host")
@@ -272,11 +272,11 @@ class HostActor:
         self._aside(command, made)
 
     def _aside(self, command: m.OpenBox | m.Do, job: Callable[[], dict[str, object] | None]) -> None:
-        """Runs a blocking job on another thread, and reports its result."""
+        """Runs a command's blocking job on another thread, and reports the result to the driver."""
         self._threads.submit(job).add_done_callback(lambda done: self._answer(command, done))
 
     def _answer(self, command: m.OpenBox | m.Do, done: Future[Any], field: str | None = None) -> None:
-        """Reports a job's result, as fields or as the named field; runs on the job's thread, which must not wait."""
+        """Reports a job's result to the driver, as fields or the named field; on the job's thread, never waiting."""
         if done.cancelled():
             return
         error = done.exception()
@@ -319,7 +319,7 @@ def _code(command: m.Do) -> str:
 
 
 def _of_box(box: Sandbox, command: m.Do) -> dict[str, object]:
-    """Executes a command on a sandbox and returns the resulting fields of `Did`."""
+    """Executes a driver's command on a sandbox and returns the result, as fields of `Did`."""
     match command.what:
         case "run":
             return {"result": box.run(_code(command), seconds=command.seconds, patience=command.patience)}

@@ -29,8 +29,8 @@ READ_BYTES = 1 << 18
 
 
 def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> listening.ClusterListener:
-    """Starts a gateway that uses this descriptor; it dies with the calling thread. Raises RefusedError without the
-    token."""
+    """Starts the gateway process, which talks to Ray for this driver and dies with the calling thread; it uses
+    `descriptor`. Raises RefusedError without the token."""
     return listening.start(
         [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(descriptor), settings.model_dump_json(), *extra],
         ip_address(settings.interface),
@@ -42,21 +42,21 @@ def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> li
 
 
 class Link(Protocol):
-    """Driver's connection to hosts. All callbacks run on the reactor's thread."""
+    """Driver's connection to the cluster's hosts. All callbacks run on the reactor's thread."""
 
     def start(self, received: Callable[[Frame], None], ended: Callable[[SandboxError | None], None]) -> None:
-        """Calls `received` for every frame. `ended` reports that all hosts are gone, with the reason if known; another
-        attempt follows."""
+        """Connects to the hosts and calls `received` for every frame from them. `ended` reports that all hosts are
+        gone, with the reason if known; another attempt follows."""
 
     def send(self, frame: Frame) -> None:
-        """Sends a frame, from any thread. Without a gateway it is dropped: its host is gone."""
+        """Sends a frame to its host, from any thread. Without a gateway it is dropped: its host is gone."""
 
     def close(self) -> None: ...
 
 
 class GatewayLink:
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
-        """Checks the token. Raises RefusedError if it is unusable."""
+        """Creates a link to the hosts through a gateway, not yet started. Raises RefusedError for a bad token."""
         self._settings, self._reactor = settings, reactor
         token.check(settings.token)
         self._listener: listening.ClusterListener | None = None
@@ -76,7 +76,7 @@ class GatewayLink:
         self._reactor.here(lambda: self._write(frame.encoded()))
 
     def close(self) -> None:
-        """Lets the hosts close this driver's sessions, up to a timeout, then kills the gateway."""
+        """Lets the hosts close this driver's sessions, up to a timeout, then kills the gateway process."""
         listener = self._reactor.result(self._hang_up)
         if listener is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -87,7 +87,7 @@ class GatewayLink:
     # on the reactor's thread
 
     def _begin(self) -> None:
-        """Starts the gateway, always on the reactor's thread, because the process dies with its starting thread."""
+        """Starts the gateway process, always on the reactor's thread, because it dies with its starting thread."""
         if self._closed:
             return
         ours, theirs = socket.socketpair()

@@ -48,7 +48,7 @@ PIDFD_GETFD = 438  # on every architecture
 
 @dataclass(frozen=True)
 class Machine:
-    """System-call numbers of one architecture."""
+    """System-call numbers of one processor architecture."""
 
     seccomp: int
     bind: int
@@ -59,7 +59,8 @@ MACHINES = {"x86_64": Machine(seccomp=317, bind=49, listen=50), "aarch64": Machi
 
 
 def replaced(family: int, host: str, address: IPAddress) -> str:
-    """Returns the address to bind for a request of `host`. Raises OSError (EACCES) for a forbidden one."""
+    """Returns the address to bind when a confined program asks for `host`: its own instead of all. Raises OSError
+    (EACCES) for a forbidden one."""
     asked = ipaddress.ip_address(host.partition("%")[0])
     mapped = asked.ipv4_mapped if isinstance(asked, ipaddress.IPv6Address) else None
     meant: IPAddress = mapped or asked
@@ -75,7 +76,8 @@ def replaced(family: int, host: str, address: IPAddress) -> str:
 
 
 class ClusterListener:
-    """Program under the filter, and the thread that binds its sockets. Close it when the program has ended."""
+    """Confined program that can listen on one address only, and the thread that binds its sockets. Close it when the
+    program has ended."""
 
     def __init__(self, address: IPAddress, process: subprocess.Popen[bytes], notifications: int) -> None:
         self.process = process
@@ -87,13 +89,13 @@ class ClusterListener:
         self._thread.start()
 
     def kill(self) -> None:
-        """Kills the program if it still runs, and closes."""
+        """Kills the confined program if it still runs, and closes the listener."""
         self.process.kill()
         self.process.wait()
         self.close()
 
     def close(self) -> None:
-        """Ends the thread; from then on no process under the filter can bind anything."""
+        """Ends the thread that binds sockets; from then on no confined process can bind any."""
         os.close(self._stop_in)
         self._thread.join()
         os.close(self._stop_out)
@@ -128,8 +130,8 @@ class ClusterListener:
                 fcntl.ioctl(self._notifications, NOTIF_SEND, ANSWER.pack(number, 0, -refusal, proceed))
 
     def _decide(self, number: int, thread: int, call: int, descriptor: int, pointer: int, size: int) -> bool:
-        """True if the kernel should execute the call itself; otherwise it was done here. Raises OSError to refuse
-        it."""
+        """Decides about a confined process's `bind` or `listen`: binds here and returns False, or returns True if the
+        kernel should execute the call. Raises OSError to refuse it."""
         process = _process_of(thread)
         with _their_socket(process, descriptor) as theirs:
             if theirs.family not in (socket.AF_INET, socket.AF_INET6):
@@ -158,7 +160,8 @@ def start(
 ) -> ClusterListener:
     """Starts a program that can listen only on `address` and loopback, and that dies with the calling thread.
 
-    It inherits `descriptors` under the same numbers. Raises RefusedError if the kernel lacks such a filter.
+    It inherits `descriptors` under the same numbers. Raises RefusedError if the kernel lacks the seccomp filter that
+    this needs.
     """
     if platform.machine() not in MACHINES:
         raise RefusedError(
@@ -201,7 +204,7 @@ def _process_of(thread: int) -> int:
 
 
 def _their_socket(process: int, descriptor: int) -> socket.socket:
-    """Duplicates another process's socket."""
+    """Returns a duplicate of another process's socket."""
     pidfd = os.pidfd_open(process)
     try:
         copy = _system_call(PIDFD_GETFD, ctypes.c_int(pidfd), ctypes.c_int(descriptor), ctypes.c_uint(0))
@@ -220,7 +223,7 @@ def _their_memory(process: int, pointer: int, size: int) -> bytes:
 
 
 def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
-    """Returns family, host, and the remaining elements of Python's address tuple."""
+    """Parses a C socket address into family, host, and the other elements of Python's address. Raises OSError."""
     if len(sockaddr) >= 16 and (family := struct.unpack_from("=H", sockaddr)[0]) == socket.AF_INET:
         (port,) = struct.unpack_from("!H", sockaddr, 2)
         return family, socket.inet_ntop(socket.AF_INET, sockaddr[4:8]), (port,)
@@ -232,7 +235,7 @@ def _parsed(sockaddr: bytes) -> tuple[int, str, tuple[int, ...]]:
 
 
 def _system_call(number: int, *arguments: ctypes.c_int | ctypes.c_uint | ctypes.c_void_p) -> int:
-    """Makes a system call without a Python function. Raises OSError."""
+    """Makes a system call for which Python has no function. Raises OSError."""
     result = int(ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *arguments))
     if result < 0:
         error = ctypes.get_errno()
@@ -256,7 +259,7 @@ def _confine() -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Child entry point: confines itself, hands over the notifications, executes the program."""
+    """Runs in the child: confines itself, sends the filter's notifications to the parent, executes the program."""
     channel = socket.socket(fileno=int(arguments[0]))
     parent = os.getppid()
     try:

@@ -121,14 +121,14 @@ class HostWelcome(_ClusterMessage):
 
 
 class Turned(_ClusterMessage):
-    """Refusal of a driver by a host."""
+    """Message with which a host refuses a driver."""
 
     kind: Literal["turned"] = "turned"
     failure: WireFailure
 
 
 class Did(_AboutCall):
-    """Answer to an operation, with only the fields of its result."""
+    """Answer to an operation of a session or sandbox, with only the fields of its result."""
 
     kind: Literal["did"] = "did"
     result: CallResult | None = None
@@ -143,14 +143,14 @@ class Did(_AboutCall):
 
 
 class CallFailed(_AboutCall):
-    """Error of a call; `call` is 0 for an opening."""
+    """Error of a driver's call; `call` is 0 for an opening."""
 
     kind: Literal["failed"] = "failed"
     failure: WireFailure
 
 
 class Pulse(_ClusterMessage):
-    """Sign of life with current figures, at the end of every packet of a host."""
+    """Host's sign of life with current figures, at the end of every packet to a driver."""
 
     kind: Literal["pulse"] = "pulse"
     draining: bool
@@ -166,12 +166,12 @@ _REPORTS: TypeAdapter[list[Report]] = TypeAdapter(list[Report])
 
 
 def commands(packet: bytes) -> list[Command]:
-    """Parses a driver's packet. Raises ValueError for an invalid one."""
+    """Parses a driver's packet into its commands. Raises ValueError for an invalid one."""
     return _COMMANDS.validate_json(packet)
 
 
 def reports(packet: bytes) -> list[Report]:
-    """Parses a host's packet. Raises ValueError for an invalid one."""
+    """Parses a host's packet into its reports. Raises ValueError for an invalid one."""
     return _REPORTS.validate_json(packet)
 
 

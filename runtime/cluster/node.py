@@ -126,7 +126,7 @@ def _wait_until_ready(process: subprocess.Popen[bytes], log: Path, stop: Shutdow
 
 
 def _serve(settings: NodeSettings, process: subprocess.Popen[bytes], stop: Shutdown) -> bool:
-    """Runs until stopped or drained (True), or until Ray ends by itself (False)."""
+    """Watches a cluster node until stopped or drained (True), or until Ray ends by itself (False)."""
     while not stop.wait(0.5):
         if process.poll() is not None:
             return False
@@ -164,11 +164,9 @@ def _arguments(settings: NodeSettings) -> list[str]:
 
 
 def run_node(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], None]) -> None:
-    """Keeps this machine in the cluster until stopped or drained; restarts Ray when it ends by itself.
-
-    `notify` gets READY each time the machine is in, and otherwise the reason. Raises the errors of `_in_cluster` if the
-    first start fails, and RefusedError at any time.
-    """
+    """Keeps this machine in the cluster until stopped or drained; restarts Ray when it ends by itself. `notify` gets
+    READY each time the machine has joined, and otherwise the reason. Raises the errors of `_in_cluster` if the first
+    start fails, and RefusedError at any time."""
     _check(settings)
     lock = folder.take(settings.folder)
     try:

@@ -33,7 +33,7 @@ READ_BYTES = 1 << 18
 
 
 class PlacementRequest(FrozenModel):
-    """Actor to place, with its requirements."""
+    """Request to start an actor on a host of the cluster, with its requirements."""
 
     servant: str
     """Class that answers there, as `module:attribute` (`placed_actor.Servant`)."""
@@ -50,10 +50,11 @@ class PlacementRequest(FrozenModel):
 
 
 class PlacedChannel:
-    """Connection to one placed actor. Not thread-safe."""
+    """Connection to one actor on a host of the cluster. Not thread-safe."""
 
     def __init__(self, settings: ClusterSettings, placement: PlacementRequest) -> None:
-        """Places the actor. Raises RefusedError without the token, InfrastructureError if no host takes it."""
+        """Starts an actor on a host of the cluster and connects to it. Raises RefusedError without the token,
+        InfrastructureError if no host takes it."""
         token.check(settings.token)
         self._decoder = FrameDecoder()
         self._frames: list[Frame] = []
@@ -81,16 +82,16 @@ class PlacedChannel:
         """Host name, and process id there."""
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Sends a message and returns its answer. Raises InfrastructureError."""
+        """Sends a message to the actor and returns its answer. Raises InfrastructureError."""
         self.begin(message)
         return self.answer()
 
     def begin(self, message: dict[str, Any]) -> None:
-        """Sends a message; its `answer` must be fetched before the next request. Raises InfrastructureError."""
+        """Sends a message to the actor; fetch its `answer` before the next request. Raises InfrastructureError."""
         self._send(do="ask", message=message)
 
     def answer(self) -> dict[str, Any]:
-        """Returns the answer to the message sent with `begin`. Raises InfrastructureError."""
+        """Returns the actor's answer to the message sent with `begin`. Raises InfrastructureError."""
         answer: dict[str, Any] = self._received()["answer"]
         return answer
 
@@ -99,11 +100,11 @@ class PlacedChannel:
         return str(self._request(do="put", path=str(path))["name"])
 
     def get(self, name: str, target: Path) -> None:
-        """Copies the files of a remote folder into an empty local one. Raises InfrastructureError."""
+        """Copies the files of the actor's folder `name` into an empty local one. Raises InfrastructureError."""
         self._request(do="get", name=name, path=str(target))
 
     def close(self) -> None:
-        """Ends the actor. Closing again does nothing."""
+        """Ends the actor and its gateway. Closing again does nothing."""
         if self._closed:
             return
         self._closed = True

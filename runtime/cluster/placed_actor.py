@@ -28,7 +28,7 @@ LARGEST_PART = 8 << 20
 
 
 class Servant(Protocol):
-    """Handler of one driver's messages. Errors are answers: an exception counts as its end."""
+    """Handler of one driver's messages inside an actor. Errors are answers: an exception counts as its end."""
 
     folder: Path
     """Private folder of mode 0700."""
@@ -39,11 +39,11 @@ class Servant(Protocol):
 
 
 class PlacedActor:
-    """Stores files, and passes messages to its servant, one at a time."""
+    """Ray actor for one driver: stores files, and passes messages to its servant, one at a time."""
 
     def __init__(self, servant: str) -> None:
-        """Raises KeyError on a Ray node that did not join through `runtime.cluster.node`, RefusedError while that host
-        leaves."""
+        """Creates the actor and its servant. Raises KeyError on a Ray node that did not join through
+        `runtime.cluster.node`, RefusedError while that host leaves."""
         if not SERVANT.fullmatch(servant):
             raise BadRequestError(f"{servant!r} is not a valid servant name")
         settings = HostSettings.model_validate_json(Path(os.environ[HOST_VARIABLE]).read_bytes())
@@ -56,14 +56,14 @@ class PlacedActor:
         self._servant: Servant = getattr(importlib.import_module(module), name)()
 
     def ready(self) -> bytes:
-        """Returns host name, process id and program digest."""
+        """Returns host name, process id and program digest of the actor, as JSON."""
         return json.dumps({"host": self._name, "pid": os.getpid(), "program": own_digest()}).encode()
 
     def ask(self, message: bytes) -> bytes:
         return json.dumps(self._servant.answer(json.loads(message))).encode()
 
     def put(self, folder: str, name: str, offset: int, data: bytes) -> None:
-        """Writes a part of a file; offset 0 starts it anew."""
+        """Writes a part of a file into the servant's folder; offset 0 starts the file anew."""
         path = self._at(folder, name)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         with path.open("r+b" if offset else "wb") as file:
@@ -71,20 +71,20 @@ class PlacedActor:
             file.write(data)
 
     def names(self, folder: str) -> bytes:
-        """Returns the file names in a folder."""
+        """Returns the file names in a folder of the servant, as JSON."""
         return json.dumps(sorted(entry.name for entry in self._at(folder).iterdir())).encode()
 
     def get(self, folder: str, name: str, offset: int) -> bytes:
-        """Reads a part of a file; shorter than `LARGEST_PART` at its end."""
+        """Returns a part of a file in the servant's folder; shorter than `LARGEST_PART` at its end."""
         with self._at(folder, name).open("rb") as file:
             file.seek(offset)
             return file.read(LARGEST_PART)
 
     def alive(self) -> None:
-        """Returns immediately, even during other work."""
+        """Returns immediately, even during other work, to show that the actor lives."""
 
     def close(self) -> None:
-        """Closes the servant, which removes its folder."""
+        """Closes the actor's servant, which removes its folder."""
         self._servant.close()
         os.close(self._lock)
 

@@ -49,7 +49,7 @@ class PlacedGateway:
         self._numbers = itertools.count()
 
     async def run(self) -> None:
-        """Serves until the driver hangs up. Raises RayError, InfrastructureError."""
+        """Starts the actor, then serves the driver until it hangs up. Raises RayError, InfrastructureError."""
         try:
             said = await self._placed()
             self._host = str(said["host"])
@@ -62,8 +62,7 @@ class PlacedGateway:
             await self._close()
 
     async def _placed(self) -> dict[str, Any]:
-        """Creates the actor where Ray finds GPUs for it, otherwise on the first host that takes it; each is tried
-        once."""
+        """Starts the actor where Ray finds GPUs for it, otherwise on the first host that takes it; tries each once."""
         wanted = self._placement
         nodes = sorted(living_nodes(), key=lambda node: str(node["NodeName"]))
         first = wanted.prefer % max(1, len(nodes))
@@ -84,7 +83,7 @@ class PlacedGateway:
         raise failure
 
     async def _made(self, strategy: Any, late: str, hint: str) -> dict[str, Any]:
-        """Creates the actor with one scheduling strategy; `late` and `hint` are the error text for a timeout."""
+        """Starts the actor with one scheduling strategy; `late` and `hint` are the error text for a timeout."""
         self._actor = (
             ray.remote(PlacedActor)
             .options(
@@ -119,8 +118,8 @@ class PlacedGateway:
         return {}
 
     async def _alive_until(self, asked: Any) -> Any:
-        """Waits for an answer. Raises InfrastructureError once its host is gone, which Ray itself reports a minute
-        later."""
+        """Waits for an answer of the actor. Raises InfrastructureError once its host is gone, which Ray itself reports
+        a minute later."""
         answer, pulse = asyncio.ensure_future(asked), None
         heard = self._loop.time()
         while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:

@@ -37,7 +37,7 @@ class HostLoad:
     """Live sessions by tier."""
 
     def filled(self, tier: Tier, more: int = 0) -> Fraction:
-        """Returns the fraction of its places taken with `more` sessions; above 1 the excess waits."""
+        """Returns the fraction of the host's places taken with `more` sessions; above 1 the excess waits."""
         return Fraction(self.load[tier] + more, self.capacity[tier])
 
 
@@ -56,14 +56,14 @@ def choose(hosts: Iterable[HostLoad], tier: Tier) -> HostLoad | None:
 
 
 class HostPlacement:
-    """Assignment of sessions to hosts. Both are identified by their owner's names, used once."""
+    """Assignment of sessions to hosts of a cluster. Both are identified by their owner's names, used once."""
 
     def __init__(self) -> None:
         self.hosts: dict[str, HostLoad] = {}
         self._homes: dict[int, tuple[HostLoad, Tier]] = {}
 
     def join(self, name: str, capacity: Capacity) -> None:
-        """Adds a new or returning host, which starts empty."""
+        """Adds a new or returning host to the cluster, which starts empty."""
         if name in self.hosts and self.hosts[name].health is not Health.LOST:
             raise ValueError(f"host {name} has already joined")
         self.hosts[name] = HostLoad(name, dict(capacity))
@@ -83,7 +83,7 @@ class HostPlacement:
         return gone
 
     def open(self, session: int, tier: Tier) -> str:
-        """Assigns a host to a new session. Raises InfrastructureError if none is eligible."""
+        """Chooses and returns the host of a new session. Raises InfrastructureError if none is eligible."""
         host = choose(self.hosts.values(), tier)
         if host is None:
             raise InfrastructureError(
@@ -94,7 +94,7 @@ class HostPlacement:
         return host.name
 
     def settle(self, session: int, name: str, tier: Tier) -> None:
-        """Records a session that must live on this host, such as a branch of one there."""
+        """Records a session that must live on a given host, such as a branch of another session there."""
         if session in self._homes:
             raise ValueError(f"session {session} already has a host")
         host = self.hosts[name]

@@ -39,7 +39,7 @@ class ProcessSession:
 
     @classmethod
     def of(cls, leader: int) -> ProcessSession:
-        """Returns the session led by a process. Raises ProcessLookupError if it is gone."""
+        """Returns the Unix process session led by a process. Raises ProcessLookupError if it is gone."""
         found = _process(leader)
         if found is None or found.session != leader:
             raise ProcessLookupError(f"process {leader} is not a session leader")
@@ -50,7 +50,7 @@ class ProcessSession:
 
     @classmethod
     def kill_recorded(cls, path: Path) -> None:
-        """Kills a recorded session, if any. Raises InfrastructureError if it does not end."""
+        """Kills all processes of the Unix session recorded in a file. Raises InfrastructureError if it does not end."""
         try:
             leader, started, boot = path.read_text(encoding="ascii").split()
         except (FileNotFoundError, ValueError):  # never written completely: then nothing was started
@@ -75,7 +75,7 @@ class ProcessSession:
             time.sleep(0.02)
 
     def members(self) -> Iterator[SessionProcess]:
-        """Yields this user's processes in the session, alive or not yet reaped."""
+        """Yields this user's processes in the Unix session, alive or not yet reaped."""
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):

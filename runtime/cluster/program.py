@@ -15,7 +15,7 @@ INSTALL = "install the same version of Assay on every host"
 
 
 def digest_of(root: Path) -> str:
-    """Returns the digest of the packages in this folder: SHA-256, in hexadecimal."""
+    """Returns the digest of this program's Python files in a folder: SHA-256, in hexadecimal."""
     state = hashlib.sha256()
     for package in PACKAGES:
         for file in sorted((root / package).rglob("*.py")):
@@ -26,5 +26,5 @@ def digest_of(root: Path) -> str:
 
 @cache
 def own_digest() -> str:
-    """Returns the digest of this program."""
+    """Returns the digest of the running program's Python files."""
     return digest_of(Path(__file__).parents[2])

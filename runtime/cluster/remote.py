@@ -33,10 +33,10 @@ T = TypeVar("T")
 
 
 class Post(Protocol):
-    """Services that remote objects need from their pool."""
+    """Services that remote sessions and sandboxes need from their pool."""
 
     def number(self) -> int:
-        """Returns a fresh number, for sessions, sandboxes and calls alike."""
+        """Returns a fresh number, unique among sessions, sandboxes and calls."""
 
     def ask(self, command: m.OpenBox | m.Do, take: Callable[[m.Did], T]) -> Future[T]:
         """Sends a command to the session's host. The future fails if that host is lost."""
@@ -45,14 +45,14 @@ class Post(Protocol):
         """Registers a new session or sandbox on the same host as `like`."""
 
     def keep(self, snapshot: SnapshotId, session: int) -> None:
-        """Records the host of a snapshot."""
+        """Records that a snapshot exists on the session's host."""
 
     def leave(self, session: int) -> None:
         """Records that a session was closed."""
 
 
 class _Remote(ClosesOnExit):
-    """Common part of a remote session and a remote sandbox."""
+    """Common part of a session and a sandbox on another host."""
 
     noun: ClassVar[str]
 
@@ -63,7 +63,7 @@ class _Remote(ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Usage reported by the host; blocks."""
+        """Resource usage of the remote session or sandbox, reported by its host; blocks."""
         return _answered(self._do("measure").usage)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class _Remote(ClosesOnExit):
         return self._ask(what, lambda did: did, **details).result()
 
     def _fork(self, n: int, tier: Tier, **details: Any) -> tuple[tuple[int, ...], m.Did]:
-        """Forks; returns the new numbers and the host's answer."""
+        """Forks the remote session or sandbox `n` times; returns the new numbers and the host's answer."""
         into = self._numbers(n)
         did = self._do("fork", into=into, **details)
         self._adopt(into, tier)
@@ -98,7 +98,7 @@ class _Remote(ClosesOnExit):
 
 
 class RemoteSession(_Remote):
-    """`runtime.sandbox.Session` on one host of the cluster."""
+    """Session on one host of the cluster, a `runtime.sandbox.Session`."""
 
     noun = "session"
 
@@ -108,7 +108,7 @@ class RemoteSession(_Remote):
 
     @property
     def tier(self) -> Tier:
-        """Tier at the last answer."""
+        """Isolation tier of the session at its last answer."""
         return self._tier
 
     def start(
@@ -148,7 +148,7 @@ class RemoteSession(_Remote):
 
 
 class RemoteSandbox(_Remote):
-    """`runtime.sandbox.Sandbox` on one host of the cluster. Its snapshots exist only there."""
+    """Sandbox on one host of the cluster, a `runtime.sandbox.Sandbox`. Its snapshots exist only there."""
 
     noun = "sandbox"
 
@@ -158,7 +158,7 @@ class RemoteSandbox(_Remote):
 
     @classmethod
     def opened(cls, did: m.Did, post: Post) -> RemoteSandbox:
-        """Returns the opened sandbox. Raises InfrastructureError for an incomplete answer."""
+        """Returns the remote sandbox that a host has opened. Raises InfrastructureError for an incomplete answer."""
         return cls(did.session, _answered("".join(did.boxes) or None), _answered(did.limits), post)
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
@@ -202,11 +202,11 @@ class RemoteSandbox(_Remote):
         return self._do("list", text=path).entries
 
     def upload(self, source: Path, path: str) -> int:
-        """Always refuses: trees are copied only between a machine and its own sandboxes."""
+        """Always refuses: file trees are copied only between a machine and its own sandboxes."""
         raise RefusedError("a file tree cannot be uploaded to a sandbox on another host", hint=TREES)
 
     def download(self, path: str, target: Path) -> int:
-        """Always refuses, like `upload`."""
+        """Always refuses: file trees are copied only between a machine and its own sandboxes."""
         raise RefusedError("a file tree cannot be downloaded from a sandbox on another host", hint=TREES)
 
     def snapshot(self, *, durable: bool = False) -> SnapshotId:

@@ -49,7 +49,7 @@ Event = HostLost | Answered | Frame
 
 @dataclass
 class HostPeer:
-    """One host's actor, from its first sign of life to its last."""
+    """Actor on one host of the cluster, from its first sign of life to its last."""
 
     node: str
     address: str
@@ -80,7 +80,7 @@ class Roster:
 
     @property
     def settled(self) -> bool:
-        """True if every initially listed host has joined or failed."""
+        """True if every initially listed host has joined the cluster or failed to."""
         return self._expected is not None and self._expected <= 0
 
     def stats(self) -> Counter[str]:
@@ -90,7 +90,7 @@ class Roster:
         return total
 
     def received(self, frame: Frame, now: float) -> Iterator[Event]:
-        """Yields the consequences of a gateway frame."""
+        """Handles a frame from the gateway: yields the events that follow for hosts and calls."""
         peer = self._peers.get(frame.host)
         if frame.kind is FrameKind.NODES:
             self._expected = int(frame.body)
@@ -110,7 +110,7 @@ class Roster:
             yield from self._packet(peer, frame.body, now)
 
     def silent(self, now: float) -> Iterator[Event]:
-        """Gives up hosts that were silent for too long."""
+        """Gives up hosts that were silent for too long; yields the events that follow."""
         for peer in list(self._peers.values()):
             if peer.received is None and now - peer.since > self._settings.connect_seconds:
                 yield from self._give_up(peer, f"no answer for {now - peer.since:.0f} s")
@@ -118,7 +118,7 @@ class Roster:
                 yield from self._give_up(peer, f"silent for {now - peer.received:.0f} s")
 
     def unlinked(self, reason: SandboxError | None) -> Iterator[Event]:
-        """Handles the loss of the gateway, and thus of every host."""
+        """Handles the loss of the gateway, and thus of every host; yields the events that follow."""
         self.problem = reason or self.problem
         for peer in list(self._peers.values()):
             yield self._gone(peer, "this machine has lost the cluster")
@@ -168,7 +168,7 @@ class Roster:
         log.info("host %s of the cluster is there: %s", peer.name, welcome.capacity)
 
     def _give_up(self, peer: HostPeer, reason: str) -> Iterator[Event]:
-        """Drops a host; the gateway ends its actor and retries later."""
+        """Drops a host from the roster; the gateway ends its actor and retries later. Yields the events that follow."""
         yield self._gone(peer, reason)
         yield Frame(FrameKind.DOWN, peer.node)
 

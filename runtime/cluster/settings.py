@@ -19,7 +19,7 @@ SESSIONS_PER_INTERPRETER = 64
 
 
 class HostSettings(FrozenModel):
-    """Resources that a host offers to drivers."""
+    """Resources that a host of the cluster offers to drivers."""
 
     name: str
     folder: Path
@@ -39,10 +39,10 @@ class HostSettings(FrozenModel):
 
     @property
     def draining(self) -> Path:
-        """File whose presence makes the host refuse new sessions."""
+        """Path of the file whose presence makes the host refuse new sessions."""
         return self.folder / DRAINING
 
     @property
     def in_use(self) -> Path:
-        """File locked (shared) by every driver's actor."""
+        """Path of the file that every driver's actor locks (shared)."""
         return self.folder / IN_USE

@@ -31,7 +31,7 @@ ANSWER: TypeAdapter[list[HostLine] | WireFailure] = TypeAdapter(list[HostLine] |
 
 
 def hosts(settings: ClusterSettings) -> list[HostLine]:
-    """Returns present and past hosts, live ones first, by name. Raises RefusedError without the token,
+    """Returns present and past hosts of the cluster, live ones first, by name. Raises RefusedError without the token,
     InfrastructureError on a timeout."""
     with tempfile.TemporaryFile() as output:
         listener = start_gateway(settings, output.fileno(), "status")

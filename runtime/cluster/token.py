@@ -22,7 +22,7 @@ QUICK = {"RAY_NUM_REDIS_GET_RETRIES": "3"}
 
 
 def make(path: Path) -> None:
-    """Creates a token unless the file exists."""
+    """Creates a file with a new cluster token unless it exists."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -33,7 +33,7 @@ def make(path: Path) -> None:
 
 
 def check(path: Path) -> None:
-    """Raises RefusedError unless the file exists, is private to its owner, and contains a token."""
+    """Raises RefusedError unless the cluster token's file exists, is private to its owner, and contains a token."""
     try:
         with path.open(encoding="utf-8") as file:
             found = os.fstat(file.fileno())
@@ -55,7 +55,7 @@ def check(path: Path) -> None:
 
 
 def ray_environment(environ: Mapping[str, str], token: Path, **more: str) -> dict[str, str]:
-    """Returns the environment of a Ray process. Raises RefusedError without a token."""
+    """Returns the environment of a Ray process that uses the cluster token. Raises RefusedError without a token."""
     check(token)
     return {
         **{name: value for name, value in environ.items() if not name.startswith("RAY_")},

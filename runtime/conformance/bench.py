@@ -31,7 +31,7 @@ READY_SECONDS = 0.4
 
 
 class Spread(NamedTuple):
-    """Median and 95th percentile, in milliseconds."""
+    """Median and 95th percentile of measured times, in milliseconds."""
 
     p50: float
     p95: float
@@ -39,7 +39,7 @@ class Spread(NamedTuple):
 
 
 def spread(seconds: Sequence[float]) -> Spread:
-    """Returns median and 95th percentile of at least one measurement."""
+    """Returns median and 95th percentile of at least one measured time, in milliseconds."""
     cuts = quantiles(seconds, n=20, method="inclusive") if len(seconds) > 1 else list(seconds) * 19
     return Spread(round(1000 * median(seconds), 3), round(1000 * cuts[18], 3), len(seconds))
 
@@ -59,18 +59,18 @@ def trivial(number: int) -> str:
 
 
 def heap(mib: int) -> str:
-    """Returns code that fills that much memory, page by page."""
+    """Returns Python code that fills this many MiB of memory, page by page."""
     return f"kept = 7\nheap = bytearray({mib} << 20)\nfor i in range(0, len(heap), 4096): heap[i] = 7"
 
 
 def python_c(times: int) -> Spread:
-    """Measures a plain `python3 -c` without a sandbox, the baseline of all other figures."""
+    """Measures the time of a plain `python3 -c` without a sandbox, the baseline of all other figures."""
     command = [PYTHON if Path(PYTHON).exists() else "python3", "-c", "print(1)"]
     return spread(timed(lambda _: subprocess.run(command, capture_output=True, check=True), times))
 
 
 def warm_calls(pool: SessionPool, tier: Tier, times: int) -> Spread:
-    """Measures a stateful call of a session that has answered before."""
+    """Measures the time of a stateful call in a session that has answered before."""
     with pool.open(tier=tier, caller=CALLER) as session:
         answered(session.run("x = 0"))
 
@@ -82,7 +82,7 @@ def warm_calls(pool: SessionPool, tier: Tier, times: int) -> Spread:
 
 
 def calls_per_second(pool: SessionPool, sessions: int, calls: int, tier: Tier = Tier.SHARED) -> float:
-    """Measures trivial calls per second over several sessions, all submitted before the first answer."""
+    """Returns the rate of trivial calls per second over several sessions, all submitted before the first answer."""
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(pool.open(tier=tier, caller=CALLER)) for _ in range(sessions)]
         for session in opened:
@@ -95,7 +95,7 @@ def calls_per_second(pool: SessionPool, sessions: int, calls: int, tier: Tier = 
 
 
 def opened(pool: SessionPool, times: int) -> Spread:
-    """Measures opening a separate sandbox up to its first answer, right after closing earlier ones."""
+    """Measures the time from opening a separate sandbox to its first answer, right after closing earlier ones."""
 
     def once(number: int) -> None:
         with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
@@ -105,7 +105,7 @@ def opened(pool: SessionPool, times: int) -> Spread:
 
 
 def snapshots(pool: SessionPool, times: int, *, heap_mib: int = 0) -> Spread:
-    """Measures snapshots of a running sandbox. Each is forgotten before the next."""
+    """Measures the time of taking a snapshot of a running sandbox. Each is forgotten before the next."""
     taken = []
     with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box:
         answered(box.run(heap(heap_mib)))
@@ -119,7 +119,7 @@ def snapshots(pool: SessionPool, times: int, *, heap_mib: int = 0) -> Spread:
 
 
 def rollbacks(pool: SessionPool, times: int, *, ready: bool = False) -> Spread:
-    """Measures a rollback plus one answered call. `ready`: copies were restored ahead."""
+    """Measures the time of rolling a sandbox back plus one answered call. `ready`: copies were restored ahead."""
 
     def back(box: Sandbox, saved: SnapshotId) -> None:
         box.restore(saved)
@@ -141,7 +141,7 @@ def rollbacks(pool: SessionPool, times: int, *, ready: bool = False) -> Spread:
 
 
 def branches(pool: SessionPool, ways: int, times: int) -> Spread:
-    """Measures forking `ways` branches until all have answered."""
+    """Measures the time from forking a sandbox into `ways` branches until all have answered."""
     taken = []
     with contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER)) as box, ThreadPoolExecutor(ways) as threads:
         answered(box.run("kept = 7"))
@@ -168,7 +168,7 @@ class Idle(NamedTuple):
 
 
 def idle(pool: SessionPool, sandboxes: int, *, settle_seconds: float = 1.0) -> Idle:
-    """Measures the memory of all processes of a sandbox, averaged over several that idle concurrently."""
+    """Measures the memory of all processes of an idle sandbox, averaged over several that idle concurrently."""
     with contextlib.ExitStack() as stack:
         boxes = [
             stack.enter_context(contextlib.closing(pool.sandbox(BENCH_LIMITS, caller=CALLER))) for _ in range(sandboxes)
@@ -197,12 +197,12 @@ class BenchStep(NamedTuple):
     """True if the step needs a backend with snapshots."""
 
     def figures(self, pool: SessionPool, *, quick: bool) -> Values:
-        """Runs the step and returns its figures. Raises Violation when a measured property does not hold."""
+        """Runs the benchmark step and returns its figures. Raises Violation when a measured property does not hold."""
         return self.measure(pool, self.quick_times if quick else self.times)
 
 
 def bench_steps(backend: BackendName) -> tuple[BenchStep, ...]:
-    """Returns the benchmark steps that this backend supports."""
+    """Returns the benchmark's steps that this backend supports."""
     return tuple(step for step in STEPS if TAKES_SNAPSHOTS[backend] or not step.snapshots)
 
 

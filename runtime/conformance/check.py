@@ -36,11 +36,11 @@ CALLER = "conformance"
 
 
 class Violation(Exception):
-    """Failed assertion of a check; the message says what was seen instead and may contain hostile text."""
+    """Failed assertion of a conformance check; the message says what was seen instead and may contain hostile text."""
 
 
 class Subject(NamedTuple):
-    """Pool under examination, with scratch folder and secret token."""
+    """Session pool under examination by a conformance check, with scratch folder and secret token."""
 
     pool: SessionPool
     scratch: Path
@@ -79,7 +79,7 @@ class ConformanceCheck(NamedTuple):
 def check(
     name: str, asserts: str, *, needs_snapshots: bool = False, quick: bool = True
 ) -> Callable[[Callable[[Subject], Figures]], ConformanceCheck]:
-    """Decorator that turns a function into a check."""
+    """Decorator that turns a function into a conformance check of sandboxes."""
     return lambda run: ConformanceCheck(name, asserts, run, needs_snapshots, quick)
 
 
@@ -128,7 +128,8 @@ def answered(result: CallResult, status: CallStatus = CallStatus.OK) -> str:
 
 
 def examine(check: ConformanceCheck, subject: Subject, *, area: str, snapshots: bool) -> CheckResult:
-    """Runs one check. Without documented `snapshots`, checks that need them must be refused.
+    """Runs one conformance check and returns its result. Without documented `snapshots`, checks that need them must be
+    refused.
 
     Any error fails the check, not the suite; only exceptions that end the program propagate.
     """

@@ -170,7 +170,7 @@ def hostile_names_touch_nothing(subject: Subject) -> Figures:
 
 
 def _taken_whole_or_not(box: Sandbox, path: str, target: Path) -> int:
-    """Returns 1 if the download was refused, else 0."""
+    """Downloads a folder from a sandbox; returns 1 if the download was refused, else 0."""
     try:
         box.download(path, target)
     except (BadRequestError, LimitError):

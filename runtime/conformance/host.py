@@ -20,7 +20,7 @@ KCMP_VM = 1
 
 
 def groups(box: str) -> list[Path]:
-    """Finds the control groups of a box in every hierarchy. Groups that vanish meanwhile are skipped."""
+    """Finds the control group folders of a box in every hierarchy. Groups that vanish meanwhile are skipped."""
     found = []
     for folder, below, _ in os.walk(CGROUPS):
         mine = [name for name in below if name == box or name.endswith(f".{box}")]
@@ -30,7 +30,7 @@ def groups(box: str) -> list[Path]:
 
 
 def processes(folders: list[Path]) -> set[int]:
-    """Returns the processes in these groups and their subgroups; none for a vanished group."""
+    """Returns the ids of processes in these control groups and their subgroups; none for a vanished group."""
     found: set[int] = set()
     for folder in folders:
         for path, _, _ in os.walk(folder):
@@ -96,7 +96,7 @@ def _same_memory(libc: ctypes.CDLL, first: int, second: int) -> bool:
 
 
 def charged_mib(folders: list[Path]) -> float:
-    """Returns the kernel's memory charge of these groups in MiB, in either cgroup version."""
+    """Returns the kernel's memory charge of these control groups in MiB, in either cgroup version."""
     for folder in folders:
         for name in ("memory.current", "memory.usage_in_bytes"):
             try:

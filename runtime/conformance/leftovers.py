@@ -26,7 +26,7 @@ print('started')
 
 
 def _nothing_of(box: str, before: set[int]) -> None:
-    """Waits until no group and no process of a box is left."""
+    """Waits until no group, process or mount of a box is left. Raises Violation if some remain."""
     gone = host.becomes_true(lambda: not host.groups(box), seconds=GONE_SECONDS)
     require(gone, f"control groups are left: {', '.join(map(str, host.groups(box)))}")
     gone = host.becomes_true(lambda: not any(map(host.alive, before)), seconds=GONE_SECONDS)
@@ -35,7 +35,7 @@ def _nothing_of(box: str, before: set[int]) -> None:
 
 
 def _seen(box: str) -> set[int]:
-    """Returns the processes of a running box; seeing them now makes their later absence meaningful."""
+    """Returns the ids of a running box's processes; seeing them now makes their later absence meaningful."""
     processes = host.processes(host.groups(box))
     require(bool(processes), f"no control group with processes of {box} is seen, so nobody could say that it is gone")
     return processes

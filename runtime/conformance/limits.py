@@ -16,8 +16,8 @@ GRACE_SECONDS = 5.0
 def _ends(
     code: str, status: CallStatus, *, seconds: float | None = None, after: float = 0.0, **limits: float
 ) -> Callable[[Subject], Figures]:
-    """Returns a check that a call of `code` ends with that status, not before `after` and within `seconds` plus the
-    grace."""
+    """Returns a conformance check that a call of `code` ends with that status. It ends not before `after`, and within
+    `seconds` plus the grace."""
 
     def run(subject: Subject) -> Figures:
         with subject.sandbox(limits=limits) as box:
@@ -69,7 +69,8 @@ FLOOD = "import os\nfor _ in range(256): os.write(1, b'y' * 1024)\nprint('256 Ki
 
 @check("limit: memory of many processes", "Many processes together have no more memory than one.", quick=False)
 def memory_is_one_for_all(subject: Subject) -> Figures:
-    """Six processes with 48 MiB each exceed 128 MiB: the call ends with `memory`, or some of them die."""
+    """Checks that a sandbox's processes share one memory limit. Six with 48 MiB each exceed 128 MiB: the call ends with
+    `memory`, or some of them die."""
     with subject.sandbox() as box:
         result = box.run(HOARD_BY_MANY)
     if result.status is not CallStatus.MEMORY:

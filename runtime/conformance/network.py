@@ -73,13 +73,13 @@ FORMS = 15
 
 @dataclass
 class Listeners:
-    """Host sockets that a guest must not reach."""
+    """Listening sockets on the host that a guest must not reach."""
 
     values: dict[str, object] = field(default_factory=dict)
     sockets: list[socket.socket] = field(default_factory=list)
 
     def visited(self) -> list[str]:
-        """Returns the addresses of listeners at which something arrived."""
+        """Returns the addresses of host sockets at which something arrived."""
         found = []
         for sock in self.sockets:
             with contextlib.suppress(BlockingIOError):
@@ -93,7 +93,7 @@ class Listeners:
 
 @contextlib.contextmanager
 def listeners(subject: Subject) -> Iterator[Listeners]:
-    """Opens one listener of each kind available on this host; a missing kind gets an unused address."""
+    """Opens one host listener of each kind in the block; a kind that the host lacks gets an unused address."""
     named = str(subject.scratch / "s")
     wanted: dict[str, tuple[int, int, tuple[str, int] | tuple[int, int] | str]] = {
         "tcp4": (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", 0)),  # noqa: S104 - that is the point

@@ -52,10 +52,8 @@ print('true')
 
 
 def _true_or_lost(box: Sandbox, code: str, *, alone: bool) -> None:
-    """Checks that forged frames never appear as a host answer; code may end its own sandbox.
-
-    `alone`: nothing else may have printed into this call.
-    """
+    """Checks that reply frames forged by `code` never appear as a host answer; code may end its own sandbox. `alone`:
+    nothing else may have printed into this call."""
     try:
         result = box.run(code)
     except InfrastructureError:

@@ -45,10 +45,8 @@ def chosen(*, quick: bool) -> tuple[ConformanceCheck, ...]:
 def conform(
     pool: SessionPool, backend: BackendName, checks: Iterable[ConformanceCheck] = CHECKS
 ) -> Iterator[CheckResult]:
-    """Runs the checks one after another and yields each result immediately.
-
-    The pool stays the caller's. A failed check raises nothing.
-    """
+    """Runs conformance checks against a session pool one after another and yields each result immediately. The pool
+    stays the caller's. A failed check raises nothing."""
     temporary = Path(tempfile.gettempdir())
     sweep(temporary)
     mine = f"{PREFIX}{Owner.current()}."
@@ -59,7 +57,7 @@ def conform(
 
 
 def sweep(temporary: Path) -> None:
-    """Removes the folders of killed suites of this user."""
+    """Removes the temporary folders of this user's killed conformance suites."""
     for folder in temporary.glob(f"{PREFIX}*"):
         owner = Owner.parse(folder.name.removeprefix(PREFIX).partition(".")[0])
         if owner is not None and not owner.alive() and folder.lstat().st_uid == os.getuid() and not folder.is_symlink():

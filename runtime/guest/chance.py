@@ -44,12 +44,12 @@ MOST, EACH = 1_000, 100
 
 
 def elsewhere(*_: object, **__: object) -> None:
-    """Makes a system call that compute-only processes must not make."""
+    """Makes a system call forbidden to compute-only processes, so that the host retries in a separate sandbox."""
     os.getppid()
 
 
 def take_clocks() -> None:
-    """Replaces every clock function, in this process and its future children."""
+    """Replaces every clock function by a forbidden call, in this process and its future children."""
     for name in CLOCKS.split():
         setattr(time, name, elsewhere)
         setattr(time, f"{name}_ns", elsewhere)
@@ -88,7 +88,7 @@ class Addresses:
         self._asking = _address(ctypes.CDLL(None).getppid)
 
     def watch(self) -> None:
-        """Redirects hashing and printing of addresses to the forbidden call.
+        """Redirects CPython's hashing and printing of addresses to the forbidden call.
 
         Done before the fork, because every page a process writes to is another copy; until the filter is installed,
         nothing may use them.
@@ -109,7 +109,7 @@ class Addresses:
 
 
 def keeps_addresses(names: dict[str, Any]) -> bool:
-    """True if a kept set's order depends on addresses of its values.
+    """True if the order of any set in these variables depends on memory addresses of its values.
 
     Such values are functions, classes, None, NaN and objects compared by identity. Values that cannot be inspected
     count as such.

@@ -42,10 +42,10 @@ Ends = tuple[int, int, int]
 
 
 class ForkedError(BaseException):
-    """Unwinds a newly forked process to the bottom of its stack (see `worker`)."""
+    """Raised in a newly forked process to unwind it to the bottom of its stack (see `worker`)."""
 
     def __init__(self, ends: Ends, confine: Callable[[], None] | None = None) -> None:
-        """Stores the child's ends; `confine` is called last before the first request."""
+        """Stores the forked process's ends of its pipes; `confine` is called last before the first request."""
         super().__init__()
         self.ends, self.confine = ends, confine
 
@@ -67,7 +67,7 @@ def _bound(limit: int, value: int) -> None:
 
 
 def load(names: list[str]) -> str:
-    """Imports modules; returns an error line, or an empty string."""
+    """Imports modules by name; returns a line with the first error, or an empty string."""
     for name in names:
         try:
             __import__(name)
@@ -77,7 +77,7 @@ def load(names: list[str]) -> str:
 
 
 def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
-    """Returns an iterator over the process's remaining life: each step answers one call."""
+    """Returns an iterator over the process's remaining life: each step executes one call and writes its answer."""
     requests, replies = _settle(ends)
     sys.stdout = sys.stderr = io.TextIOWrapper(
         io.FileIO(1, "w", closefd=False), encoding="utf-8", errors="backslashreplace", line_buffering=True
@@ -97,7 +97,7 @@ def life(ends: Ends, confine: Callable[[], None] | None) -> Iterator[int]:
 
 
 def _settle(ends: Ends) -> tuple[int, int]:
-    """Closes everything but standard input and the pipes, and directs both outputs to one of them."""
+    """Closes all descriptors but standard input and the pipes, sends both outputs to one; returns the other two."""
     requests, replies, output = ends
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -117,9 +117,10 @@ def _fresh_main() -> dict[str, Any]:
 
 
 def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bool) -> Callable[[bytes], bytes]:
-    """Returns the function that executes an order, the only own frame above user code besides the bottom one.
+    """Returns the function that executes a call's source and returns the answer. Above user code it is our only frame
+    besides the bottom one.
 
-    It returns the answer. With `repeatable`, state that could not be replayed ends the process.
+    With `repeatable`, state that could not be replayed ends the process.
     """
 
     def attempt(order: bytes) -> bytes:
@@ -145,7 +146,7 @@ def _attempts(names: dict[str, Any], output: io.TextIOWrapper, *, repeatable: bo
 
 
 def _flush(output: io.TextIOWrapper) -> None:
-    """Flushes all printed output, including writers that user code installed, as Python does at exit."""
+    """Flushes everything that the call printed, including writers that user code installed, as Python does at exit."""
     for writer in (output, getattr(sys, "stdout", None), getattr(sys, "stderr", None)):
         try:
             writer.flush()  # type: ignore[union-attr]
@@ -161,7 +162,7 @@ def _seed(value: bytes) -> None:
 
 
 def _hidden(turns: Iterator[int]) -> Iterator[int]:
-    """Removes an iterator and its components from the garbage collector's lists."""
+    """Hides an iterator and its parts from the garbage collector, and thus from user code; returns the iterator."""
     untrack = ctypes.pythonapi.PyObject_GC_UnTrack
     waiting: list[Any] = [turns]
     while waiting:

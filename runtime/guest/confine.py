@@ -33,7 +33,7 @@ def end_with_parent(signal: int) -> None:
 
 
 class Filter:
-    """Filter program of `runtime.guest.filters`, in its own memory, for one process or many."""
+    """Seccomp filter from a program of `runtime.guest.filters`, in its own memory, for one process or many."""
 
     def __init__(self, program: bytes) -> None:
         self._program = ctypes.create_string_buffer(program, len(program))
@@ -43,7 +43,7 @@ class Filter:
         """Address of its `struct sock_fprog`."""
 
     def install(self) -> None:
-        """Installs the filter, after `begin`. Raises OSError if the kernel refuses."""
+        """Installs the seccomp filter on this process, after `begin`. Raises OSError if the kernel refuses."""
         prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, self.address)
 
 

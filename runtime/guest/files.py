@@ -22,11 +22,11 @@ DEPTH = 64
 
 
 class FileAccessError(Exception):
-    """Missing or special file, or a request beyond the limits."""
+    """Raised for a missing or special file, or a request beyond the limits."""
 
 
 class Reach:
-    """Reachable paths: below /work and /tmp, or anywhere in a root with programs and users."""
+    """Paths that file requests can reach: below /work and /tmp, or anywhere in a root with programs and users."""
 
     anywhere = False
 
@@ -42,7 +42,7 @@ def _parts(path: str, least: int) -> list[str]:
 
 
 def _open_folders(parts: list[str], *, make: bool = False) -> int:
-    """Opens the last of nested folders; with `make`, creates missing ones."""
+    """Opens the last of nested folders and returns its descriptor; with `make`, creates missing ones."""
     folder = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
     for part in parts:
         try:
@@ -63,8 +63,8 @@ def _make_folder(name: str, folder: int) -> None:
 
 
 def _open_folder(name: str, folder: int) -> int:
-    """Opens a folder and compares it with the previous entry: gVisor follows links despite O_NOFOLLOW with
-    O_DIRECTORY."""
+    """Opens a folder that is not a link; returns its descriptor. Compares it with the entry before, because gVisor
+    follows links despite O_NOFOLLOW with O_DIRECTORY."""
     stood = os.stat(name, dir_fd=folder, follow_symlinks=False)
     if stat.S_ISLNK(stood.st_mode):
         raise FileAccessError("a folder of the path is a link")
@@ -88,8 +88,8 @@ def _require_plain(found: os.stat_result) -> None:
 
 
 def _open_plain(name: str, flags: int, folder: int) -> int:
-    """Opens a plain file, checked before and after: opening a device can have effects, and the entry may be
-    exchanged."""
+    """Opens a plain file and returns its descriptor. Checked before and after: opening a device can have effects, and
+    the entry may be exchanged."""
     _require_plain(os.stat(name, dir_fd=folder, follow_symlinks=False))
     file = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
@@ -101,7 +101,7 @@ def _open_plain(name: str, flags: int, folder: int) -> int:
 
 
 def read(path: str, offset: int, max_bytes: int) -> tuple[bytes, int]:
-    """Returns up to `max_bytes` from the offset, fewer only at the end of the file, and the file's size."""
+    """Returns up to `max_bytes` of a file from the offset, and the file's size; fewer bytes only at its end."""
     *above, name = _parts(path, 1)
     folder = _open_folders(above)
     try:
@@ -174,7 +174,7 @@ class _Listing:
         self._entries, self._size, self._pending = entries, 0, 0
 
     def take(self, folder: int, above: bytes, depth: int) -> None:
-        """Lists an open folder recursively, and closes it."""
+        """Adds everything below an open folder to the listing, recursively, and closes the folder."""
         try:
             names = self._names(folder)
             for name in names:
@@ -197,7 +197,7 @@ class _Listing:
             os.close(folder)
 
     def _names(self, folder: int) -> list[str]:
-        """Returns a folder's names, stopping at the limit instead of reading a million of them."""
+        """Returns the names in an open folder, stopping at the limit instead of reading a million of them."""
         names = []
         with os.scandir(folder) as each:
             for entry in each:

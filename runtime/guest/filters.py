@@ -98,12 +98,9 @@ Line = bytes | tuple[int, int, str, str]
 
 
 def compute_only(machine: str) -> bytes:
-    """Filter that ends the process at the first unlisted call, and at a handler for SIGCONT, which wakes a stopped
-    process.
-
-    Calls that cannot be replayed are not listed: kernel random numbers, the pid. Raises KeyError for an unsupported
-    machine.
-    """
+    """Builds the seccomp filter of compute-only processes. It ends a process at the first unlisted call, and at a
+    handler for SIGCONT, which wakes a stopped process. Calls that cannot be replayed are not listed: kernel random
+    numbers, the pid. Raises KeyError for an unsupported machine."""
     cases = dict.fromkeys(COMPUTE[machine].values(), "listed") | {COMPUTE[machine]["rt_sigaction"]: "handler"}
     lines, labels = _begin(machine)
     _search(lines, labels, cases, "foreign")
@@ -119,7 +116,8 @@ def compute_only(machine: str) -> bytes:
 
 
 def reading_only(machine: str) -> bytes:
-    """Filter for host programs that read hostile input: they may compute, load modules and start threads.
+    """Builds the seccomp filter of host programs that read hostile input: they may compute, load modules and start
+    threads.
 
     Everything else fails: opening for writing, starting processes or programs, signalling, tracing or limiting others,
     every socket. Raises KeyError for an unsupported machine.
@@ -155,8 +153,8 @@ def reading_only(machine: str) -> bytes:
 
 
 def one_world(machine: str, *, filters: bool) -> bytes:
-    """Filter that refuses the listed calls, limiting other processes, and, unless `filters`, new filters. Raises
-    KeyError for an unsupported machine."""
+    """Builds a seccomp filter that refuses the listed calls, limiting other processes, and, unless `filters`, new
+    filters. Raises KeyError for an unsupported machine."""
     cases = dict.fromkeys(REFUSED[machine].values(), "refused") | {CLONE3: "absent", CLONE[machine]: "clone"}
     cases[READING[machine]["prlimit64"]] = "limits"
     if not filters:
@@ -181,8 +179,8 @@ def one_world(machine: str, *, filters: bool) -> bytes:
 
 
 def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
-    """Filter that gives the listed calls fixed answers, calls of another architecture `foreign`, and passes the rest.
-    Raises KeyError for an unsupported machine."""
+    """Builds a seccomp filter that gives the listed calls fixed answers, calls of another architecture `foreign`, and
+    passes the rest. Raises KeyError for an unsupported machine."""
     lines, labels = _begin(machine)
     _search(lines, labels, {number: f"answer {answer}" for number, answer in answers.items()}, "other")
     ends: dict[str, list[Line]] = {f"answer {answer}": [_return(answer)] for answer in answers.values()}
@@ -190,7 +188,7 @@ def answering(machine: str, answers: dict[int, int], *, foreign: int) -> bytes:
 
 
 def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
-    """Starts a filter: loads the call number, and jumps to `foreign` for another architecture."""
+    """Returns a seccomp filter's first lines: load the call number; jump to `foreign` for another architecture."""
     lines: list[Line] = [
         instruction(LOAD_WORD, OFFSET_ARCHITECTURE),
         (JUMP_IF_EQUAL, AUDIT[machine], "", "foreign"),
@@ -200,7 +198,8 @@ def _begin(machine: str) -> tuple[list[Line], dict[str, int]]:
 
 
 def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], default: str) -> None:
-    """Appends a binary search: gVisor runs a new filter once for every existing number."""
+    """Appends a binary search for the system call's number to a seccomp filter: gVisor runs a new filter once for every
+    existing number."""
     numbers = sorted(cases)
     if len(numbers) == 1:
         lines.append((JUMP_IF_EQUAL, numbers[0], cases[numbers[0]], default))
@@ -213,7 +212,7 @@ def _search(lines: list[Line], labels: dict[str, int], cases: dict[int, str], de
 
 
 def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Line]]) -> bytes:
-    """Resolves labels into a program. Raises struct.error for a jump beyond one byte."""
+    """Assembles a seccomp filter's lines and labels into its bytes. Raises struct.error for a jump beyond one byte."""
     for label, end in ends.items():
         labels[label] = len(lines)
         lines += end
@@ -229,7 +228,7 @@ def _assemble(lines: list[Line], labels: dict[str, int], ends: dict[str, list[Li
 
 
 def instruction(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
-    """Returns one `struct sock_filter`."""
+    """Returns one seccomp filter instruction, a `struct sock_filter`."""
     return struct.pack("<HBBI", code, if_true, if_false, value)
 
 

@@ -33,7 +33,7 @@ def pack_reply(nonce: bytes, kind: int, output: bytes = b"", report: bytes = b""
 
 
 def fields_of(body: bytes) -> tuple[list[str], memoryview]:
-    """Splits a body into fields and content. The host is trusted to have packed it."""
+    """Splits a request's body into fields and content. The host is trusted to have packed it."""
     (size,) = FIELDS.unpack_from(body)
     end = FIELDS.size + size
     fields = body[FIELDS.size : end].split(b"\0")[:-1]
@@ -47,7 +47,7 @@ def write_all(descriptor: int, data: bytes | memoryview) -> None:
 
 
 class FrameError(Exception):
-    """Peer that does not speak this protocol."""
+    """Raised when the peer does not speak this protocol."""
 
 
 class FrameReader:
@@ -57,19 +57,17 @@ class FrameReader:
     """
 
     def __init__(self, header: struct.Struct, most: int = 0xFFFFFFFF) -> None:
-        """Starts empty. `most`: largest number of bytes after a header."""
+        """Creates a reader that has received nothing. `most`: largest number of bytes after a header."""
         self._header, self.most = header, most
         self._rest = bytearray()
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """True if a frame may have this header."""
+        """True if a frame may have this header; subclasses restrict it."""
         return bool(header[0] <= self.most)
 
     def feed(self, data: bytes) -> list[tuple[tuple[Any, ...], bytes]]:
-        """Returns the headers and bodies completed by this data; a body received in one piece is copied once.
-
-        Raises FrameError as soon as a header is rejected; the stream is unusable then.
-        """
+        """Takes received bytes and returns the headers and bodies of frames that they complete; a body received in one
+        piece is copied once. Raises FrameError as soon as a header is rejected; the stream is unusable then."""
         if self._rest:
             self._rest += data
             data = self._rest  # type: ignore[assignment]

@@ -9,7 +9,7 @@ from runtime.guest.frames import fields_of
 
 
 class Staged:
-    """Data sent ahead for the next WRITE or EXEC, kept in pieces to avoid a second copy."""
+    """Data that the host sent ahead for the next WRITE or EXEC, kept in pieces to avoid a second copy."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
@@ -24,7 +24,7 @@ class Staged:
         self._size += len(piece)
 
     def take(self, size: int, last: bytes) -> list[bytes]:
-        """Returns all pieces and the last one, and clears them."""
+        """Returns and clears the pieces sent ahead, then the last one. Raises ValueError if a piece is missing."""
         pieces, found = [*self._pieces, last], self._size
         self._pieces, self._size = [], 0
         if size and size != found:
@@ -36,7 +36,7 @@ STAGED = Staged()
 
 
 def answer(op: int, body: bytes) -> tuple[int, bytes, bytes]:
-    """Returns kind, content and report for one EXEC, READ, WRITE, LIST or STAGE.
+    """Executes one host request (EXEC, READ, WRITE, LIST or STAGE); returns kind, content and report of the reply.
 
     Raises HinderedError, which must not be caught: a supervisor that cannot watch a program ends, with its sandbox.
     """

@@ -25,13 +25,13 @@ SIZE_BYTES = 8
 
 
 class Shelf:
-    """Finder and loader of the import system for shelved modules."""
+    """Finder and loader of the import system for modules whose compiled code is kept in memory."""
 
     def __init__(
         self, code: memoryview, ranges: dict[str, CodeRange], absent: frozenset[str], run: Callable[..., None]
     ) -> None:
-        """Stores the modules' code. `absent`: modules known not to exist although some of these try to import them.
-        `run`: calls a function with its arguments."""
+        """Stores compiled modules for later imports. `absent`: modules known not to exist although some of these try to
+        import them. `run`: calls a function with its arguments."""
         self._code, self._ranges, self._absent, self._run = code, ranges, absent, run
         self._spec_type = type(sys.__spec__)
 
@@ -59,7 +59,7 @@ class Shelf:
 
 
 class MissingModules:
-    """Last finder, which records names that no other finder found."""
+    """Last finder of the import system, which records names that no other finder found."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -69,7 +69,8 @@ class MissingModules:
 
 
 def shelve(names: list[str], run: Callable[..., None]) -> None:
-    """Shelves modules and everything they import; imports extension modules, which need a file.
+    """Makes modules, and everything they import, importable without files: keeps their compiled code, and imports
+    extension modules, which need a file.
 
     `run` calls a function, such as a module's code. A separate process imports all of them to inspect them, because
     here they would stay. Raises ImportError on failure.

@@ -37,7 +37,7 @@ class Process:
         self.stopped = False
 
     def order(self, source: bytes) -> bytes:
-        """Returns the bytes to send for its next call."""
+        """Returns the bytes that order the process to execute this source as its next call."""
         begin = b""
         if not self.key:
             begin = self.key = os.urandom(child.KEY_BYTES)
@@ -48,7 +48,7 @@ class Process:
 
     @property
     def mark(self) -> bytes:
-        """Expected prefix of the answer to the running call."""
+        """Prefix that the process's answer to the running call must have."""
         return self.key + self.calls.to_bytes(child.CALL_BYTES, "big")
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Process:
 
 
 def pipes() -> tuple[child.Ends, child.Ends]:
-    """Returns the supervisor's non-blocking ends and the child's ends of new pipes."""
+    """Creates pipes between supervisor and child; returns the supervisor's non-blocking ends, then the child's."""
     made = [os.pipe() for _ in range(3)]
     (request_out, request_in), (reply_out, reply_in), (output_out, output_in) = made
     ours = (request_in, reply_out, output_out)
@@ -67,7 +67,7 @@ def pipes() -> tuple[child.Ends, child.Ends]:
 
 
 class ProcessParent(Protocol):
-    """Source of processes. Both methods call back, immediately or during `receive`."""
+    """Source of processes for a supervisor. `fork` and `reap` call back, immediately or during `receive`."""
 
     line: int = -1
     """Descriptor to poll for reading before `receive`; none if negative."""
@@ -75,15 +75,15 @@ class ProcessParent(Protocol):
     """True if its processes are stopped between calls."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """Creates a process; calls back with None if there will be no more."""
+        """Forks a session process and passes it to the callback, or None if there will be no more."""
 
     def reap(self, pid: int, done: Callable[[int], None]) -> None:
         """Kills a process; calls back with its waitpid(2) status once it has ended."""
 
     def receive(self) -> None:
-        """Handles input on the line."""
+        """Handles input on the descriptor `line`."""
         return
 
     def tidy(self) -> None:
-        """Reaps adopted orphans."""
+        """Reaps orphaned processes that this one adopted."""
         return

@@ -32,11 +32,11 @@ FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
 
 
 class HinderedError(Exception):
-    """Program that keeps its supervisor from watching it; the sandbox must end."""
+    """Raised for a program that keeps its supervisor from watching it; the sandbox must end."""
 
 
 class Ended:
-    """Result of a program: exit code as in `os.waitstatus_to_exitcode`, and its output."""
+    """Result of a program that has ended: exit code as in `os.waitstatus_to_exitcode`, and its output."""
 
     def __init__(self, kind: int, exit_code: int, stdout: bytes, stderr: bytes) -> None:
         self.kind, self.exit_code, self.stdout, self.stderr = kind, exit_code, stdout, stderr
@@ -52,7 +52,7 @@ class Start:
         self.env = ENVIRONMENT | {"HOME": self.account.home} | env
 
     def spawn(self, actions: list[tuple[int, int, int]]) -> int:
-        """Starts the program in its own session, with its rights and folder. Raises OSError."""
+        """Starts the program in its own session, with its user's rights; returns the process id. Raises OSError."""
         try:
             self._enter()
             return os.posix_spawn(self._found(), self.argv, self.env, file_actions=actions, setsid=True)
@@ -70,7 +70,7 @@ class Start:
             raise
 
     def _found(self) -> str:
-        """Resolves the program as execvp(3) does, in its own environment. Raises OSError that names the reason."""
+        """Returns the program's path, found as execvp(3) does in its environment. Raises OSError with the reason."""
         name = self.argv[0]
         if "/" in name:
             if not stat.S_ISREG(os.stat(name).st_mode):  # noqa: PTH116 - gVisor blocks when executing a pipe
@@ -84,7 +84,8 @@ class Start:
 
 
 def execute(start: Start, stdin: list[bytes], seconds: float, output_bytes: int) -> Ended:
-    """Runs one program to its end. OUTPUT: more than `output_bytes` of either stream; TIMEOUT: more than `seconds`.
+    """Runs one program to its end and returns the result. OUTPUT: more than `output_bytes` of either stream; TIMEOUT:
+    more than `seconds`.
 
     Raises OSError if it cannot start, HinderedError if it started and cannot be watched: only the program itself can
     have exhausted the resources for that.
@@ -142,7 +143,7 @@ class _Run:
         return Ended(kind, os.waitstatus_to_exitcode(status), bytes(stdout), bytes(stderr))
 
     def _exchange(self) -> int:
-        """Transfers all input and output possible now."""
+        """Transfers all of the program's input and output possible now; returns OK, or OUTPUT beyond the cap."""
         for descriptor, _ in self._poll.poll(0):
             if descriptor == self._stdin:
                 self._feed()
@@ -163,7 +164,7 @@ class _Run:
         self._close(self._stdin)
 
     def _gather(self, descriptor: int) -> bool:
-        """Reads available output; False once it exceeds the cap."""
+        """Reads the program's available output; False once it exceeds the cap."""
         gathered = self._gathered[descriptor]
         while len(gathered) <= self._output_bytes:
             try:

@@ -26,7 +26,7 @@ STARTS = frozenset(["fork", "forkpty", "fork_exec", "_fork_exec", "posix_spawn",
 
 
 def describe(error: BaseException) -> str:
-    """Returns `Type: message` on one line; an unprintable exception still gets its type."""
+    """Describes an exception as `Type: message` on one line; an unprintable exception still gets its type."""
     name = type(error).__name__
     try:
         message = " ".join(str(error).split())
@@ -37,7 +37,7 @@ def describe(error: BaseException) -> str:
 
 
 def frames(trace: TracebackType | None, source: str) -> str:
-    """Returns the innermost frames of the snippet itself, each with its source line if known."""
+    """Returns a traceback's innermost frames in the snippet itself, each with its source line if known."""
     lines = source.split("\n")
     own: list[tuple[int, FrameType]] = []
     while trace is not None:
@@ -52,7 +52,7 @@ def frames(trace: TracebackType | None, source: str) -> str:
 
 
 def limit(error: BaseException) -> str | None:
-    """Returns the limit that the exception indicates, one of `wire.REPORTED_LIMITS`, or None."""
+    """Returns the resource limit that an exception indicates, one of `wire.REPORTED_LIMITS`, or None."""
     if isinstance(error, MemoryError):
         return "memory"
     if isinstance(error, RuntimeError) and error.args == ("can't start new thread",):
@@ -64,14 +64,15 @@ def limit(error: BaseException) -> str | None:
 
 
 def _was_starting(trace: TracebackType | None) -> bool:
-    """True if the innermost function starts processes: a read that would block also fails with EAGAIN."""
+    """True if a traceback's innermost function starts processes: a read that would block also fails with EAGAIN."""
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     return trace is not None and not STARTS.isdisjoint(trace.tb_frame.f_code.co_names)
 
 
 def report(error: BaseException, source: str) -> bytes:
-    """Returns JSON {error, traceback, limit}, the last if known. Built by hand, because `json` costs a guest 1 MB."""
+    """Returns an exception's report as JSON {error, traceback, limit}, the last if known. Built by hand, because `json`
+    costs a guest 1 MB."""
     complaint = {"error": describe(error), "traceback": frames(error.__traceback__, source), "limit": limit(error)}
     members = [f"{_quoted(name)}: {_quoted(text)}" for name, text in complaint.items() if text is not None]
     return ("{" + ", ".join(members) + "}").encode()
@@ -82,7 +83,7 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(code: int) -> str:
-    """Returns UTF-16 escapes, two beyond the basic plane."""
+    """Returns a character's UTF-16 escapes for JSON, two beyond the basic plane."""
     if code < 0x10000:
         return f"\\u{code:04x}"
     return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"

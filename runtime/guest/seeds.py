@@ -26,7 +26,7 @@ DUMMIES = 1_000_000
 
 
 def begin() -> None:
-    """Applies the initial seed, and fixes values that a library drew from the kernel when it was loaded."""
+    """Applies the initial random seed, and fixes values that a library drew from the kernel when it was loaded."""
     seed(FIRST)
     symbol = sys.modules.get("sympy.core.symbol")
     if symbol is not None:
@@ -34,7 +34,8 @@ def begin() -> None:
 
 
 def seed(value: bytes) -> None:
-    """Seeds the modules' generators from 32 bytes. Raises any error of replacements that user code installed."""
+    """Seeds the random generators of `random`, NumPy and SymPy, if loaded, from 32 bytes. Raises any error of
+    replacements that user code installed."""
     random = sys.modules.get("random")
     if random is not None:
         random.seed(value)
@@ -48,7 +49,7 @@ def seed(value: bytes) -> None:
 
 
 def seed_all(value: bytes) -> None:
-    """Seeds the modules' generators and those created by user code. Raises like `seed`."""
+    """Seeds the random generators of modules and those created by user code. Raises like `seed`."""
     plain: Any = getattr(sys.modules.get("random"), "Random", ())
     bits: Any = getattr(sys.modules.get("numpy.random"), "BitGenerator", ())
     for found in gc.get_objects():
@@ -60,6 +61,6 @@ def seed_all(value: bytes) -> None:
 
 
 def mixed(value: bytes, number: int) -> bytes:
-    """Returns 32 different bytes for each number."""
+    """Derives a seed of 32 bytes, different for each number, from another seed."""
     words = WORDS.unpack(value)
     return WORDS.pack((words[0] ^ number) & 0xFFFFFFFF, *words[1:])

@@ -41,11 +41,11 @@ FRAMES = 3
 
 
 class SliceOverError(BaseException):
-    """Snippet that ran longer than its slice of the shared interpreter."""
+    """Raised in a snippet that ran longer than its slice of the shared interpreter."""
 
 
 class OutputFullError(BaseException):
-    """Snippet that printed more than a call may."""
+    """Raised in a snippet that printed more than a call may."""
 
 
 def import_pure(name: str, _globals: object = None, _locals: object = None, _names: object = (), level: int = 0) -> Any:
@@ -98,7 +98,7 @@ class SharedWorker:
         sys.setrecursionlimit(sys.getrecursionlimit() + FRAMES)
 
     def serve(self, source: int, sink: int) -> None:
-        """Sends READY, then answers requests in order until the host closes the pipe."""
+        """Sends READY, then answers the host's requests in order until the host closes the pipe."""
         os.write(sink, frames.pack_reply(frames.NO_NONCE, kinds.READY))
         requests = frames.FrameReader(frames.REQUEST)
         while data := os.read(source, 1 << 16):
@@ -152,7 +152,7 @@ class SharedWorker:
         return kinds.OK, b""
 
     def _forget(self, session: int, kind: int) -> tuple[int, bytes]:
-        """Drops the session's state after a partial snippet: the host replays the complete ones."""
+        """Drops a session's state after a partial snippet (the host replays the complete ones); returns the reply."""
         self._sessions.pop(session, None)
         return kind, b""
 

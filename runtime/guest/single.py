@@ -20,7 +20,7 @@ READY = b"ready"
 
 class SingleProcess(ProcessParent):
     def __init__(self, *, memory_bytes: int, preload: list[str]) -> None:
-        """Forks the process and waits until it has imported `preload`. Raises ImportError on failure."""
+        """Forks the sandbox's only process and waits until it has imported `preload`. Raises ImportError on failure."""
         ours, theirs = pipes()
         pid = os.fork()
         if pid == 0:
@@ -46,7 +46,7 @@ class SingleProcess(ProcessParent):
         """Process id and status; the status is set once it has been reaped."""
 
     def fork(self, done: Callable[[Process | None], None]) -> None:
-        """Returns the process through the callback, once."""
+        """Passes the sandbox's only process to the callback, once; later None."""
         process, self._process = self._process, None
         done(process)
 
@@ -57,7 +57,7 @@ class SingleProcess(ProcessParent):
         done(self._status)
 
     def tidy(self) -> None:
-        """Reaps orphans, which belong to the first process of the sandbox."""
+        """Reaps orphaned processes, which belong to the first process of the sandbox."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)

@@ -29,8 +29,8 @@ MOST_FORKING = 4
 
 class Supervisor:
     def __init__(self, parent: ProcessParent, *, ahead: int, most_ahead: int, output_bytes: int) -> None:
-        """Forks `ahead` idle processes now, and doubles that number, up to `most_ahead`, whenever they prove too
-        few."""
+        """Creates a supervisor of session processes. Forks `ahead` idle processes now, and doubles that number, up to
+        `most_ahead`, whenever they prove too few."""
         self._parent = parent
         self._sink = -1
         self._ahead, self._most_ahead, self._output_bytes = ahead, most_ahead, output_bytes
@@ -52,7 +52,7 @@ class Supervisor:
             parent.receive()
 
     def serve(self, source: int, sink: int) -> None:
-        """Sends READY, then answers until the host closes the pipe."""
+        """Sends READY, then answers the host's requests until the host closes the pipe."""
         self._sink = sink
         self._answer(frames.NO_NONCE, kinds.READY)
         requests = frames.FrameReader(frames.REQUEST)
@@ -128,7 +128,7 @@ class Supervisor:
         self._stock()
 
     def _stock(self) -> None:
-        """Requests forks for waiting sessions, and ahead of demand."""
+        """Requests forks of processes for waiting sessions, and ahead of demand."""
         while self._forking < MOST_FORKING and len(self._idle) + self._forking < len(self._opening) + self._ahead:
             self._forking += 1
             self._parent.fork(self._forked)
@@ -182,13 +182,13 @@ class Supervisor:
             os.kill(process.pid, SIGCONT)
 
     def _reseed(self, value: bytes) -> None:
-        """Reseeds every process, including idle ones, before its next call."""
+        """Gives every process, including idle ones, a new random seed for its next call."""
         self._seed = value
         for process in [*self._idle, *self._sessions.values()]:
             process.seed = seeds.mixed(value, process.pid)
 
     def _feed(self, session: int, process: Process) -> None:
-        """Writes as much of the request as the child accepts now; a stalled child delays no other."""
+        """Writes as much of a session's request as its process accepts now; a stalled one delays no other."""
         view = memoryview(process.unsent)
         try:
             while view:
@@ -204,7 +204,7 @@ class Supervisor:
         self._ignore(process.requests)
 
     def _gather(self, session: int, process: Process) -> None:
-        """Collects printed output up to the cap; one byte more ends the process."""
+        """Collects the output that a session's process printed, up to the cap; one byte more ends the process."""
         while True:
             try:
                 data = os.read(process.output, READ_BYTES)
@@ -285,7 +285,7 @@ class Supervisor:
             self._poll.unregister(descriptor)
 
     def _end(self, session: int, kind: int) -> None:
-        """Kills the process and frees its resources; its running call is answered once it has ended."""
+        """Kills a session's process and frees its resources; its running call is answered once it has ended."""
         process = self._sessions.pop(session)
         self._awake.pop(session, None)
         for descriptor in (process.requests, process.replies, process.output):

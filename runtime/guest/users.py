@@ -26,11 +26,11 @@ TABLE_BYTES, MOST_GROUPS = 1 << 20, 32
 
 
 class UserError(Exception):
-    """Unknown user, or a sandbox with only one."""
+    """Raised for an unknown user, or in a sandbox with only one."""
 
 
 class Account:
-    """User by number, with groups and a home folder."""
+    """User of the sandbox by number, with groups and a home folder."""
 
     def __init__(self, name: str, uid: int, gid: int, groups: list[int], home: str) -> None:
         self.name, self.uid, self.gid, self.groups, self.home = name, uid, gid, groups, home
@@ -69,7 +69,7 @@ def drop() -> None:
 
 
 def find(name: str) -> Account:
-    """Returns a user by name or number; an empty name is the ordinary user, regardless of /etc. Raises UserError."""
+    """Returns a sandbox user by name or number; empty is the ordinary user, regardless of /etc. Raises UserError."""
     if not name or (not Rights.several and name in (GUEST.name, str(UID))):
         return GUEST
     if not Rights.several:
@@ -109,7 +109,7 @@ def _is_number(text: str) -> bool:
 
 
 def _table(path: str, columns: int) -> list[list[str]]:
-    """Reads complete rows of a table that the guest's root may have written: a regular file, up to TABLE_BYTES."""
+    """Returns complete rows of a user table that guests may have written: TABLE_BYTES at most of a regular file."""
     file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):

@@ -44,7 +44,7 @@ REPORTED_LIMITS = frozenset({"memory", "disk", "files", "pids"})
 
 
 class Op(IntEnum):
-    """Host requests; `runtime.guest.ops` documents each."""
+    """Kinds of host requests to a guest; `runtime.guest.ops` documents each."""
 
     RUN = ops.RUN
     COMPILE = ops.COMPILE
@@ -63,7 +63,7 @@ class Op(IntEnum):
 
 
 class ReplyKind(IntEnum):
-    """Guest replies; `runtime.guest.kinds` documents each."""
+    """Kinds of guest replies to the host; `runtime.guest.kinds` documents each."""
 
     OK = kinds.OK
     EXCEPTION = kinds.EXCEPTION
@@ -101,8 +101,8 @@ def exec_body(
     user: str = "",
     staged: int = 0,
 ) -> bytes:
-    """Packs an EXEC: a program with its arguments, and the cap of either output; `staged` input bytes were sent before.
-    Without `cwd` it starts in its supervisor's folder."""
+    """Packs the body of an EXEC request: a program with its arguments, and the cap of either output; `staged` input
+    bytes were sent before. Without `cwd` it starts in its supervisor's folder."""
     variables = [f"{name}={value}" for name, value in env.items()]
     fields = [str(seconds), str(output_bytes), str(staged), user, cwd, str(len(variables)), *variables, *argv]
     return _body(fields, stdin)
@@ -113,7 +113,7 @@ def read_body(path: str, *, offset: int, max_bytes: int) -> bytes:
 
 
 def write_body(path: str, content: bytes, *, parents: bool = False, staged: int = 0) -> bytes:
-    """Packs a WRITE of `staged` earlier bytes and this content. With `parents`, missing folders are created."""
+    """Packs a WRITE request for `staged` earlier bytes and this content; `parents` creates missing folders."""
     return _body([path, "1" if parents else "0", str(staged)], content)
 
 
@@ -126,7 +126,7 @@ def list_body(path: str, *, entries: int) -> bytes:
 
 
 def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
-    """Packs fields and content. Raises ValueError for a zero byte, which no path or argument can have."""
+    """Packs a request's fields and content. Raises ValueError for a zero byte, which no path or argument can have."""
     if any("\0" in field for field in fields):
         raise ValueError("a path or argument has a zero byte")
     packed = b"".join(field.encode("utf-8", "surrogateescape") + b"\0" for field in fields)
@@ -134,15 +134,16 @@ def _body(fields: Sequence[str], content: bytes = b"") -> bytes:
 
 
 class Replies(FrameReader):
-    """Splits a guest's stream into replies."""
+    """Reader that splits a guest's stream into replies."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(REPLY, max_bytes)
 
     def accepts(self, header: tuple[Any, ...]) -> bool:
-        """True if the output fits into the body and the body into the cap."""
+        """True if a reply's output fits into its body and the body into the cap."""
         return bool(header[3] <= header[0] <= self.most)
 
     def replies(self, data: bytes) -> list[Reply]:
-        """Returns the replies completed by this data. Raises FrameError as soon as a header announces too much."""
+        """Takes bytes received from a guest and returns the replies that they complete. Raises FrameError as soon as a
+        header announces too much."""
         return [Reply(nonce, kind, body[:output], body[output:]) for (_, nonce, kind, output), body in self.feed(data)]

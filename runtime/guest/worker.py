@@ -30,7 +30,7 @@ COMPUTE_MODULES = COMPUTE_NAMES.split()
 
 
 class Pipes:
-    """Host pipes under private numbers; standard error stays open for complaints until the worker is ready."""
+    """Pipes to the host under private numbers; standard error stays open for complaints until the worker is ready."""
 
     def __init__(self) -> None:
         self.source, self.sink, self.complaints = (os.dup(descriptor) for descriptor in (0, 1, 2))
@@ -41,8 +41,8 @@ class Pipes:
 
 
 def prepare(mode: str, limits: dict[str, str], pipes: Pipes) -> SharedWorker | Supervisor:
-    """Prepares the worker before the first request is read. Raises any error in the limits or in a module of
-    `preload`."""
+    """Confines this process and creates the worker for the mode, before the first request is read. Raises any error in
+    the limits or in a module of `preload`."""
     output_bytes, memory_bytes = int(limits["output_bytes"]), int(limits["memory_bytes"])
     sys.path.insert(0, OWN)
     from runtime.guest import confine, filters

@@ -31,7 +31,7 @@ READY = b"ready"
 
 
 class Zygote(ProcessParent):
-    """Supervisor's handle on the fork server. Orders are answered in turn, one message each."""
+    """Supervisor's connection to the fork server. Orders are answered in turn, one message each."""
 
     stops = True
 
@@ -45,7 +45,8 @@ class Zygote(ProcessParent):
         preload: list[str],
         not_for_it: tuple[int, ...],
     ) -> None:
-        """Forks the fork server, without the descriptors in `not_for_it`, and waits until it has loaded all modules.
+        """Forks the fork server, which closes the descriptors in `not_for_it`, and waits until it has loaded all
+        modules.
 
         Raises ImportError on failure.
         """
@@ -91,7 +92,7 @@ class Zygote(ProcessParent):
         self._line.send(ORDER.pack(REAP, pid))
 
     def receive(self) -> None:
-        """Handles one answer. Raises ConnectionError if the fork server has ended."""
+        """Handles one answer of the fork server. Raises ConnectionError if the fork server has ended."""
         answer = self._line.recv(ANSWER.size)
         if not answer:
             raise ConnectionError("the fork server has ended")
@@ -104,7 +105,7 @@ class Zygote(ProcessParent):
 
 
 def _prepare(machine: str, modules: list[str], addresses: chance.Addresses) -> Filter:
-    """Prepares what children need and cannot create themselves."""
+    """Keeps modules for imports in forked children; returns the seccomp filter that they cannot create themselves."""
     from runtime.guest import import_shelf  # here, to spare the supervisor its memory
 
     import_shelf.shelve(modules, addresses.unwatched)

@@ -46,7 +46,7 @@ def sets_folder() -> Path:
 
 
 def set_named(name: str, sets: Path | None = None) -> str | None:
-    """Returns the digest of the set of that name; None unless it is completely installed."""
+    """Returns the digest of the installed package set of that name; None unless it is completely installed."""
     folder = sets or sets_folder()
     try:
         digest = (folder / f"{name}{NAME_SUFFIX}").read_text().strip()
@@ -57,7 +57,7 @@ def set_named(name: str, sets: Path | None = None) -> str | None:
 
 
 def installed_names(sets: Path | None = None) -> list[str]:
-    """Returns the names of completely installed sets."""
+    """Returns the names of completely installed package sets."""
     folder = sets or sets_folder()
     names = sorted(one.name.removesuffix(NAME_SUFFIX) for one in _names(folder))
     return [name for name in names if set_named(name, folder) is not None]
@@ -98,10 +98,8 @@ def install_set(
 def extend_set(
     name: str, base: Path, added: Mapping[str, bytes], sets: Path | None = None, python: str | None = None
 ) -> InstalledSet:
-    """Creates a set from the one in `base` plus added files by path. Nothing is fetched, and no added file is imported.
-
-    Raises RefusedError for an invalid or existing path; InfrastructureError on a disk error.
-    """
+    """Creates a package set from the one in `base` plus added files by path. Nothing is fetched, and no added file is
+    imported. Raises RefusedError for an invalid or existing path; InfrastructureError on a disk error."""
     guest = inspect_python(python)
     digest = hashlib.sha256("\n".join([base.name, *_contents(added)]).encode()).hexdigest()[:16]
 
@@ -118,7 +116,7 @@ def _contents(added: Mapping[str, bytes]) -> list[str]:
 
 
 def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -> InstalledSet:
-    """Returns the set of that digest, built if absent, and points the name to it."""
+    """Returns the package set of that digest, built if absent; points the name to it and removes its earlier set."""
     target = folder / digest
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -152,7 +150,7 @@ def _kept(name: str, digest: str, folder: Path, build: Callable[[Path], None]) -
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Locks the folder of sets against other processes."""
+    """Locks the folder of package sets against other processes for the block."""
     held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -162,7 +160,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes leftovers of killed processes; requires the lock."""
+    """Removes unfinished package sets of killed processes; requires the lock."""
     for left in (*folder.glob(f"{BUILDING}*"), *folder.glob(f"{LEAVING}*")):
         shutil.rmtree(left, ignore_errors=True)
 
@@ -175,7 +173,7 @@ def _is_whole(target: Path) -> bool:
 
 
 def _remove(target: Path) -> None:
-    """Removes a set by renaming it first, so that an interrupted removal leaves no visible set."""
+    """Removes a package set by renaming it first, so that an interrupted removal leaves no visible set."""
     if target.exists():
         leaving = Path(tempfile.mkdtemp(prefix=LEAVING, dir=target.parent))
         target.rename(leaving / target.name)
@@ -207,7 +205,7 @@ def _fetch(folder: Path, pins: Sequence[str], python: str, version: str) -> None
 
 
 def _add(folder: Path, added: Mapping[str, bytes]) -> None:
-    """Writes the added files. Raises RefusedError for a path outside the set, or one that exists."""
+    """Writes files into a package set being built. Raises RefusedError for a path outside it, or one that exists."""
     there = {entry.name for entry in folder.iterdir()}
     for path, data in added.items():
         parts = PurePosixPath(path).parts
@@ -221,7 +219,7 @@ def _add(folder: Path, added: Mapping[str, bytes]) -> None:
 
 
 def _tidy(folder: Path, python: str, only: Sequence[str] = ("",)) -> None:
-    """Removes files that would run by themselves, and compiles everything below `only`."""
+    """Removes a package set's files that would run by themselves, and compiles everything below `only`."""
     shutil.rmtree(folder / "bin", ignore_errors=True)
     for pattern in UNWANTED:
         for file in folder.rglob(pattern):

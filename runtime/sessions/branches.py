@@ -27,11 +27,11 @@ class Origin:
         self._sessions, self._forget = sessions, forget
 
     def share(self, sessions: int) -> None:
-        """Adds further sessions."""
+        """Adds further sessions that have to start from the snapshot."""
         self._sessions += sessions
 
     def release(self) -> None:
-        """Removes one session; forgets the snapshot after the last."""
+        """Removes one session; forgets the snapshot when none is left to start from it."""
         self._sessions -= 1
         if self._sessions == 0:
             self._forget(self.snapshot)
@@ -43,7 +43,7 @@ class NewFile(NamedTuple):
 
 
 def new_files(files: Mapping[str, bytes], work_mib: int) -> tuple[NewFile, ...]:
-    """Returns the files sorted by name. Raises BadRequestError for an invalid name, LimitError for too much data."""
+    """Returns a session's files, sorted. Raises BadRequestError for an invalid name, LimitError for too much data."""
     for name in files:
         checked_path(f"/work/{name}")
         if "/" in name:
@@ -68,22 +68,22 @@ class Seed(NamedTuple):
     """Random seed after the history; empty means the default of every session."""
 
     def times(self, n: int) -> list[Seed]:
-        """Returns seeds for `n` sessions that differ only in random numbers; copies of a snapshot are reseeded on
-        restore."""
+        """Returns starting points for `n` sessions that differ only in random numbers; copies of a snapshot are
+        reseeded on restore."""
         if self.origin is not None:
             self.origin.share(n)
             return [self] * n
         return [self._replace(chance=os.urandom(CHANCE_BYTES)) for _ in range(n)]
 
     def release(self) -> None:
-        """Removes one session from its origin."""
+        """Gives up this starting point: its snapshot, if any, is needed by one session less."""
         if self.origin is not None:
             self.origin.release()
 
     def at(
         self, taken: SnapshotId | SandboxError, n: int, forget: Callable[[SnapshotId], None]
     ) -> list[Seed] | SandboxError:
-        """Returns seeds for `n` sessions that start from a snapshot, or passes its error on."""
+        """Returns starting points for `n` sessions in a snapshot, or passes the snapshot's error on."""
         if isinstance(taken, SandboxError):
             return taken
         origin = Origin(taken, n, forget)
@@ -91,14 +91,14 @@ class Seed(NamedTuple):
 
 
 class Before:
-    """Undo point: state before a call. Invariants: at most one is kept, and its snapshot is held until it is
-    dropped."""
+    """Undo point: state of a session before a call. Invariants: at most one is kept, and its snapshot is held until it
+    is dropped."""
 
     def __init__(self) -> None:
         self._taken: Seed | SandboxError | None = None
 
     def keep(self, taken: Seed | SandboxError) -> None:
-        """Stores a seed with a share of its origin, or the error that prevented one."""
+        """Replaces the undo point by a starting point with a share of its snapshot, or by the error instead."""
         self.give_up()
         self._taken = taken
 
@@ -108,7 +108,7 @@ class Before:
             taken.release()
 
     def seeds(self, n: int) -> list[Seed] | SandboxError:
-        """Returns seeds for `n` sessions that start from the undo point."""
+        """Returns starting points for `n` sessions at the undo point, or the error that prevented one."""
         if isinstance(self._taken, Seed):
             return self._taken.times(n)
         return self._taken or BadRequestError("no state was kept before a call of this session")

@@ -38,7 +38,7 @@ Use = Callable[[BrokerClient], Ticket | None]
 
 @dataclass(eq=False)
 class _Later:
-    """Request made before there was a broker, and its ticket."""
+    """Request made before there was a broker, to be sent later, and its ticket."""
 
     use: Use
     failed: Callable[[SandboxError], None]
@@ -52,10 +52,11 @@ class _Later:
 
 
 class BrokerConnection:
-    """Implements `runtime.broker_api.BrokerApi` across successive brokers."""
+    """Connection to a broker, and after its end to the next one; implements `runtime.broker_api.BrokerApi`."""
 
     def __init__(self, reactor: Reactor, settings: RuntimeSettings, died: Callable[[], None]) -> None:
-        """Connects to nothing yet. `died` is called each time a broker has gone, after every wait was answered."""
+        """Creates the connection without connecting to a broker yet. `died` is called each time a broker has gone,
+        after every wait was answered."""
         self._reactor, self._settings, self._died = reactor, settings, died
         self._client: BrokerClient | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -118,7 +119,7 @@ class BrokerConnection:
             owner.rest(handle, rests, done)
 
     def _owner(self, handle: Handle, failed: Callable[[SandboxError], None]) -> BrokerClient | None:
-        """Returns the connection of a sandbox; reports an error and returns None if it is gone."""
+        """Returns the connection to the broker of this sandbox; reports an error and returns None if it is gone."""
         owner = self._owners.get(handle)
         if owner is None:
             failed(InfrastructureError(f"sandbox {handle.id} has ended"))
@@ -141,7 +142,7 @@ class BrokerConnection:
         owner.end(handle, ended)
 
     def close(self) -> None:
-        """Closes the connection, from the caller's thread. A private broker has ended everything when this returns."""
+        """Closes the connection, from the caller's thread; a private broker has ended everything when this returns."""
 
         def end() -> None:
             self._closed = True
@@ -172,8 +173,8 @@ class BrokerConnection:
         return later
 
     def _begin(self, until: float) -> None:
-        """Opens a connection on a separate thread, because it blocks. `until` is the deadline for a dead shared broker;
-        0 if none."""
+        """Opens a connection to a broker on a separate thread, because it blocks. `until` is the deadline for a dead
+        shared broker; 0 if none."""
         if self._closed:
             return
         self._opener = threading.Thread(target=self._open, args=(until,), name="broker-connection", daemon=True)
@@ -246,7 +247,8 @@ class BrokerConnection:
 
 
 def _await(path: Path, until: float) -> socket.socket:
-    """Connects like `connect`, retrying until the deadline while nobody listens."""
+    """Connects to a shared broker, retrying until the deadline while nobody listens. Raises RefusedError, or
+    InfrastructureError at the deadline."""
     while True:
         try:
             return connect(path)

@@ -44,8 +44,8 @@ KINDS = {
 
 
 def checked_path(path: str) -> str:
-    """Returns a canonical path in full; the guest decides what is there and reachable. Raises BadRequestError for any
-    other."""
+    """Returns a path of a sandbox in absolute form; the guest decides what is there and reachable. Raises
+    BadRequestError unless it is plain."""
     full = path if path.startswith("/") else f"{HOME}/{path}"
     parts = full.split("/")[1:]
     plain = all(part not in ("", ".", "..") and len(part.encode(errors="replace")) <= 255 for part in parts)
@@ -55,7 +55,7 @@ def checked_path(path: str) -> str:
 
 
 def sendable(text: str) -> bool:
-    """True for valid text, including file system bytes as surrogates."""
+    """True if the text can be sent to a guest: valid text, including file system bytes as surrogates."""
     try:
         text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
@@ -68,7 +68,7 @@ def reason(outcome: CallOutcome) -> str:
 
 
 def refusal(outcome: CallOutcome, what: str) -> BadRequestError:
-    """Returns the exception for a guest's refusal, by its errno."""
+    """Returns the exception for a file or program request that the guest refused, by its errno."""
     number = outcome.output.decode(errors="replace")
     known = KINDS.get(int(number), BadRequestError) if number.isdecimal() and len(number) < 8 else BadRequestError
     if outcome.output == ops.NO_USER:
@@ -77,13 +77,13 @@ def refusal(outcome: CallOutcome, what: str) -> BadRequestError:
 
 
 class SandboxFiles(ABC):
-    """File methods of a sandbox."""
+    """Methods of a sandbox that read, write, list and copy its files."""
 
     limits: Limits
 
     @abstractmethod
     def _ask(self, op: Op, body: bytes, limit: float) -> CallOutcome:
-        """Waits for the guest's answer. Raises InfrastructureError if it ended without one."""
+        """Sends the guest a request and waits for the answer. Raises InfrastructureError if it ended without one."""
 
     def write(self, path: str, data: bytes) -> None:
         self._write(checked_path(path), data)
@@ -102,12 +102,12 @@ class SandboxFiles(ABC):
                 return bytes(data)
 
     def list(self, path: str = "/work") -> Sequence[FileEntry]:
-        """Lists files; non-text bytes of names appear as escapes."""
+        """Lists everything below a sandbox's folder; non-text bytes of names appear as escapes."""
         full = checked_path(path)
         return [transfer.entry(full, listed) for listed in self._listed(full)]
 
     def upload(self, source: Path, path: str) -> int:
-        """Uploads a tree; files copied before a failure stay."""
+        """Copies a host folder into the sandbox; files copied before a failure stay."""
         full = checked_path(path)
         return transfer.upload(
             source, self._caps(), lambda inside, data: self._write(checked_path(f"{full}/{inside}"), data)
@@ -151,7 +151,7 @@ class SandboxFiles(ABC):
         _require_ok(outcome, path, "written")
 
     def _stage(self, data: bytes, what: str) -> tuple[int, bytes]:
-        """Sends all but the last piece ahead; returns the number of bytes sent, and the last piece."""
+        """Sends the guest all but the last piece of the data ahead; returns the bytes sent, and the last piece."""
         at = 0
         while len(data) - at > PIECE_BYTES:
             piece = wire.stage_body(at, data[at : at + PIECE_BYTES])

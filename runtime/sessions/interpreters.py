@@ -44,13 +44,13 @@ class Interpreters:
         return claim
 
     def begin(self) -> None:
-        """Starts the first interpreter before any call."""
+        """Starts the first shared interpreter before any call."""
         self.begun = True
         if self._boxes[0].worker is None:
             self._fill(self._boxes[0])
 
     def lost(self, worker: Worker) -> None:
-        """Handles the end of a sandbox, which may be one of the interpreters."""
+        """Handles the end of a sandbox, which may be a shared interpreter: a spare, if ready, takes over."""
         if worker is self._spare:
             self._spare = None
         for box in self._boxes:

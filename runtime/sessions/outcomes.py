@@ -27,7 +27,7 @@ EMPTY_BUT_FILES = "; the session starts again with no names and only the files t
 
 
 class LossCause(Enum):
-    """Cause of a whole sandbox's end during its calls."""
+    """Cause for which a sandbox ended during calls in it."""
 
     TIMEOUT = "timeout"
     MEMORY = "memory"
@@ -48,7 +48,7 @@ LOST_BY: dict[Cause, LossCause] = {
 
 
 class CallOutcome(NamedTuple):
-    """Raw end of one call: the guest's report, or the reason for its absence."""
+    """Raw outcome of one call: the guest's report, or the reason for its absence."""
 
     kind: ReplyKind | LossCause
     output: bytes
@@ -83,7 +83,7 @@ STATUS_OF: dict[ReplyKind | LossCause, CallStatus] = {
 
 
 class ExceptionReport(NamedTuple):
-    """Parsed report of an exception."""
+    """Parsed report of an exception that a call's code raised."""
 
     error: str = ""
     traceback: str = ""
@@ -92,8 +92,8 @@ class ExceptionReport(NamedTuple):
 
 
 def exception_report(outcome: CallOutcome) -> ExceptionReport:
-    """Parses an exception report; empty if invalid. Lone surrogates, which files, databases and sockets reject, become
-    escapes."""
+    """Parses a guest's report of an exception; empty if invalid. Lone surrogates, which files, databases and sockets
+    reject, become escapes."""
     if not outcome.report:
         return ExceptionReport()
     try:
@@ -125,7 +125,8 @@ def sentence(status: CallStatus, limits: Limits, seconds: float) -> str:
 def result_of(
     outcome: CallOutcome, *, limits: Limits, seconds: float, tier: Tier, sandbox: str, aside: str = ""
 ) -> CallResult:
-    """Returns the result shown to the caller. `seconds` is the call's limit; `aside` is appended to a host sentence."""
+    """Converts a call's raw outcome to the result shown to the caller. `seconds` is the call's limit; `aside` is
+    appended to a host sentence."""
     error = trace = ""
     if outcome.kind is ReplyKind.OK:
         status = CallStatus.OK
@@ -141,7 +142,7 @@ def result_of(
 
 
 def not_run(limits: Limits, tier: Tier) -> CallResult:
-    """Returns the result of a call beyond the session's call limit."""
+    """Returns the result of a call that did not run because the session's call limit is reached."""
     status = CallStatus.CALLS
     return CallResult(status=status, error=sentence(status, limits, 0.0), seconds=0.0, tier=tier, sandbox="")
 
@@ -150,7 +151,7 @@ Fingerprint = tuple[ReplyKind, bytes, str]
 
 
 def fingerprint(outcome: CallOutcome) -> Fingerprint:
-    """Returns what must be equal in a replay. Object addresses differ between processes and are masked."""
+    """Returns the part of a call's outcome that must be equal in a replay, with object addresses masked."""
     kind = outcome.kind if isinstance(outcome.kind, ReplyKind) else ReplyKind.DIED
     output = ADDRESS.sub(b"0x", outcome.output) if b"0x" in outcome.output else outcome.output
     if len(output) > RAW_OUTPUT_BYTES:
@@ -160,7 +161,7 @@ def fingerprint(outcome: CallOutcome) -> Fingerprint:
 
 
 class Past(NamedTuple):
-    """Past call of a history, with its outcome."""
+    """Past call of a session's history, with its outcome."""
 
     source: str
     outcome: Fingerprint
@@ -192,7 +193,7 @@ class NextStep(Enum):
 
 
 def what_follows(tier: Tier, outcome: CallOutcome, seconds: float) -> NextStep:
-    """Returns the next step for a session after an outcome. `seconds` is the call's limit."""
+    """Returns a session's next step after a call's outcome: answer, retry or fail. `seconds` is the call's limit."""
     kind = outcome.kind
     if kind in (ReplyKind.OK, ReplyKind.EXCEPTION):
         return NextStep.ANSWER

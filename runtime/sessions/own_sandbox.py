@@ -47,7 +47,7 @@ END_SECONDS = 10.0
 
 
 def copy_of(snapshot: SnapshotId, *, reseed: bool = False) -> SnapshotCopy:
-    """Returns the request for a snapshot copy. Raises BadRequestError for an invalid snapshot name."""
+    """Returns the request to restore a sandbox from a snapshot. Raises BadRequestError for an invalid name."""
     try:
         return SnapshotCopy(snapshot=snapshot, reseed=reseed)
     except ValidationError:
@@ -64,7 +64,8 @@ UNDER_WAY = "a call is running in the sandbox: a copy could not return its answe
 
 
 class OwnSandbox(SandboxFiles, ClosesOnExit):
-    """Only implementation of `runtime.sandbox.Sandbox`; created by `Sessions.sandbox`."""
+    """Separate sandbox that its caller uses directly: the only implementation of `runtime.sandbox.Sandbox`; created by
+    `Sessions.sandbox`."""
 
     def __init__(
         self,
@@ -86,7 +87,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Current usage, summed over its successive sandboxes."""
+        """Current resource usage, summed over the successive sandboxes of this object."""
 
         def measure(worker: Worker, done: Measured) -> None:
             self._waiter.launcher.usage(worker.handle, done)
@@ -96,7 +97,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return used
 
     def run(self, code: str, *, seconds: float | None = None, patience: float = 1.0) -> CallResult:
-        """Runs code. After a killed call the sandbox is gone: later calls raise InfrastructureError."""
+        """Runs Python code in the sandbox. After a killed call it is gone: later calls raise InfrastructureError."""
         limit = call_seconds(seconds, self.limits)
         if not self._counted():
             return not_run(self.limits, Tier.SANDBOX)
@@ -121,8 +122,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         output_bytes: int | None = None,
         patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program. One that takes too long is killed with its group; the sandbox survives, except with
-        patience."""
+        """Runs a program in the sandbox. One that takes too long is killed with its group; the sandbox survives, except
+        with patience."""
         self._require_startable(argv, env, cwd, user, stdin)
         limit = call_seconds(seconds, self.limits)
         most = self.limits.output_bytes if output_bytes is None else min(output_bytes, self.limits.output_bytes)
@@ -175,7 +176,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return taken
 
     def prepare(self, snapshot: SnapshotId, copies: int = 1) -> None:
-        """Keeps `copies` of a snapshot ready until it is forgotten or 0 are requested; each costs its memory."""
+        """Keeps `copies` sandboxes of a snapshot ready until it is forgotten or 0 are wanted; each costs memory."""
         wanted = copy_of(snapshot).snapshot
         if not 0 <= copies <= 64:
             raise BadRequestError(f"copies must be 0 to 64 ({copies})")
@@ -183,11 +184,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         self._waiter.ask(partial(self._waiter.launcher.prepare, wanted, copies), "copies ahead of need")
 
     def restore(self, snapshot: SnapshotId) -> None:
-        """Rolls back; CPU time and life restart. The old sandbox ends a moment later, to not compete with the first
-        call.
-
-        Raises BadRequestError for an unknown snapshot; nothing is lost then.
-        """
+        """Rolls the sandbox back to a snapshot; CPU time and life restart. The old sandbox ends a moment later, to not
+        compete with the first call. Raises BadRequestError for an unknown snapshot; nothing is lost then."""
         self._require_open()
         [worker] = self._waiter.workers(copy_of(snapshot), caller=self._caller, priority=self._priority)
         old = self._worker
@@ -211,7 +209,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         ]
 
     def forbid(self) -> None:
-        """Refuses calls from now on as if closed; the closing pool removes the rest."""
+        """Refuses the sandbox's calls from now on as if closed; the closing pool removes the rest."""
         self._closed = True
 
     def close(self) -> None:
@@ -236,7 +234,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
     def _require_startable(
         self, argv: Sequence[str], env: Mapping[str, str], cwd: str, user: str, stdin: bytes
     ) -> None:
-        """Validates a program request locally. Raises BadRequestError, RefusedError or LimitError."""
+        """Checks a request to run a program before it is sent. Raises BadRequestError, RefusedError or LimitError."""
         texts = [*argv, *env, *env.values(), cwd, user]
         if not argv or not argv[0] or any("\0" in text or not sendable(text) for text in texts):
             raise BadRequestError("a program needs a name, and its arguments and environment must be text without NUL")
@@ -252,7 +250,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
             raise LimitError(f"{len(stdin)} bytes of input exceed this sandbox's limit of {most}")
 
     def _counted(self) -> bool:
-        """Counts a call; False if none is left."""
+        """Counts a call against the sandbox's limit; False if none is left."""
         self._require_open()
         if self._account.calls >= self.limits.calls:
             return False
@@ -275,7 +273,8 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return answer
 
     def _patiently(self, op: Op, body: bytes, limit: float, patience: float, grace: float) -> tuple[CallOutcome, Spent]:
-        """Sends a request with patience. `grace` is the guest's extra time to report that it kept the limit."""
+        """Sends a request to the sandbox and waits for its outcome, with patience. `grace` is the guest's extra time to
+        report that it kept the limit."""
         if patience <= 1:
             return self._explained(self._asked(self._worker, op, body, limit + grace).result()), Spent()
         worker, reactor, launcher = self._worker, self._waiter.reactor, self._waiter.launcher
@@ -294,7 +293,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return self._explained(answer.result()), used
 
     def _explained(self, outcome: CallOutcome) -> CallOutcome:
-        """Validates an outcome like `_believed`; a limit used up before the call is reported once, as an unblamed
+        """Validates a call's outcome like `_believed`; a limit used up before the call is reported once, as an unblamed
         end."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
@@ -311,7 +310,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return awaited(self._waiter.reactor, worker.when_ended, END_SECONDS, silence)
 
     def _believed(self, outcome: CallOutcome) -> CallOutcome:
-        """Returns a meaningful outcome. Raises InfrastructureError for one that says nothing about the call."""
+        """Returns a call's outcome if it says anything about the call. Raises InfrastructureError otherwise."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             if outcome.kind is LossCause.BROKER or not outcome.blamed:

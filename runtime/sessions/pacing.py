@@ -36,7 +36,7 @@ Answered = Callable[[BoxUsage | SandboxError], None]
 
 
 class Pace(NamedTuple):
-    """Limits of one call, in seconds; `wall` is at least `own`."""
+    """Time limits of one call, in seconds: own time, and wall-clock time, which is at least as long."""
 
     own: float
     wall: float
@@ -44,7 +44,7 @@ class Pace(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Usage of a call at its last measurement, without its first `FIRST_SECONDS`."""
+    """Computation and waits of a call at its last measurement, without its first `FIRST_SECONDS`."""
 
     computed: float | None = None
     waited: float = 0.0
@@ -58,7 +58,7 @@ class FirstLook(NamedTuple):
 
 
 class Watched(NamedTuple):
-    """Actions on the call's sandbox, none of which raises or waits."""
+    """Actions on a running call's sandbox: measure, yield and end. None raises or waits."""
 
     measure: Callable[[Answered], None]
     give_way: Callable[[bool], None]
@@ -67,7 +67,7 @@ class Watched(NamedTuple):
 
 
 def spent(before: BoxUsage, now: BoxUsage, unseen: float = 0.0) -> Spent:
-    """Returns the usage between two measurements, the first of which was `unseen` seconds late.
+    """Returns a sandbox's usage between two measurements, the first of which was `unseen` seconds late.
 
     The wait is the sum of the two longest-waiting threads: a guest's program and the kernel below it are threads that
     wait in turn, and the longest alone is up to a quarter too low (measured). Simultaneous waits count twice; then its
@@ -88,12 +88,12 @@ def is_used_up(pace: Pace, used: Spent, wall: float) -> bool:
 
 
 def own_seconds(pace: Pace, used: Spent, wall: float) -> float:
-    """Returns the own time used by a call: by its clock, or by its computation over all its CPUs."""
+    """Returns the own time of a call: wall-clock time without waits, or its computation over its CPUs if longer."""
     return max(wall - used.waited, (used.computed or 0.0) / max(1.0, pace.cpus))
 
 
 class OwnTime:
-    """Own-time budget of a call without a blocked caller, from measurements of its sandbox."""
+    """Tracks a call's own time, without time taken by other sandboxes, by measurements; no caller is blocked."""
 
     def __init__(self, pace: Pace) -> None:
         self.pace = pace
@@ -114,12 +114,12 @@ class OwnTime:
 
     @staticmethod
     def first_look(limit: float) -> float:
-        """Returns the delay without an answer before the baseline usage is measured, in seconds."""
+        """Returns how many seconds after a call's start its sandbox's usage is first measured, as the baseline."""
         return min(GIVES_WAY_SECONDS, limit / 10)
 
     def left(self, usage: BoxUsage | SandboxError, wall: float) -> float | None:
-        """Returns the seconds until the next measurement; None if the call is over. `wall` is the time since its
-        start."""
+        """Takes a measurement; returns the seconds until the next one, or None if the call is over. `wall` is the time
+        since its start."""
         self.is_asked = False
         used = Spent()
         if isinstance(usage, BoxUsage):
@@ -133,7 +133,7 @@ class OwnTime:
 
 
 def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spent:
-    """Waits for the answer of a started call and ends its sandbox when the pace is exceeded."""
+    """Waits for a started call's answer, ends its sandbox when the pace is exceeded, and returns the call's usage."""
     begun = time.monotonic()
     used, gives_way, turn = Spent(), False, GIVES_WAY_SECONDS
     first = min(FIRST_SECONDS, pace.own / 10)
@@ -161,7 +161,7 @@ def until_answered(answer: Future[CallOutcome], pace: Pace, of: Watched) -> Spen
 
 
 def _wait(answer: Future[CallOutcome], begun: float, pace: Pace, used: Spent, turn: float) -> bool:
-    """Waits until the next action is due, at the latest `turn` seconds after the start; True if answered."""
+    """Waits for an answer until the next action is due, at most `turn` seconds after the start; True if answered."""
     wall = time.monotonic() - begun
     left = min(pace.own + used.waited, pace.wall) - wall
     seconds = max(MEASURE_PAUSE_SECONDS if wall >= pace.own else 0.0, left)
@@ -177,7 +177,7 @@ def _is_answered(answer: Future[CallOutcome], seconds: float) -> bool:
 
 
 def _measure(before: Future[FirstLook], of: Watched) -> Spent:
-    """Measures the usage; empty if the broker does not report it."""
+    """Measures a running call's usage since the baseline; empty if the broker does not report it."""
     now: Future[BoxUsage | SandboxError] = Future()
     of.measure(now.set_result)
     try:

@@ -58,8 +58,8 @@ class SessionPlacement:
         answered: Callable[[SessionCall, CallResult], None],
         failed: Callable[[SessionCall, SandboxError], None],
     ) -> None:
-        """Starts without a place. `terms` names the session, its caller and its priority; its other fields follow the
-        seed."""
+        """Creates a session's state without a place in a sandbox. `terms` names the session, its caller and its
+        priority; its other fields follow the seed."""
         self.tier, self.preload = seed.tier, seed.preload
         self._history, self._origin, self._chance = list(seed.history), seed.origin, seed.chance
         self._supplies, self._before = Supplies(seed.files, terms), Before()
@@ -80,12 +80,12 @@ class SessionPlacement:
             self._go()
 
     def begin(self) -> None:
-        """Requests the place before the first call."""
+        """Requests the session's place in a sandbox before the first call."""
         if self._port is None:
             self._ask()
 
     def leave(self) -> None:
-        """Gives up the place, even during a call; the history stays."""
+        """Gives up the session's place in a sandbox, even during a call; the history stays."""
         if self._request is not None and self._port is not None:
             self._port.worker.withdraw(self._request)
         self._request = None
@@ -99,15 +99,15 @@ class SessionPlacement:
             port.leave()
 
     def end(self) -> None:
-        """Ends the session; nothing more is reported."""
+        """Ends the session and frees its place; nothing more is reported."""
         self._call = None
         self.leave()
         self._release()
         self._before.give_up()
 
     def fork(self, n: int, done: Callable[[list[Seed] | SandboxError], None], *, undo: bool = False) -> None:
-        """Creates seeds for `n` sessions with this session's names, or those before the kept call. Requires that no
-        call is running."""
+        """Creates starting points for `n` sessions with this session's names, or those before the kept call. Requires
+        that no call is running."""
         if self._broken is not None:
             done(self._broken)
         elif undo:
@@ -117,8 +117,8 @@ class SessionPlacement:
             self._begin_here(n, gone, done)
 
     def _begin_here(self, n: int, gone: SandboxError, done: Callable[[list[Seed] | SandboxError], None]) -> None:
-        """Creates seeds for `n` sessions from a complete history, else from a snapshot. `gone` is the error of an ended
-        sandbox."""
+        """Creates starting points for `n` sessions from a complete history, else from a snapshot. `gone` is the error
+        of an ended sandbox."""
         files, port = self._supplies.files, self._port
         knows_all = port is not None and port.known == len(self._history) and not self._supplies.under_way
         if self.tier is not Tier.SANDBOX or port is None or not knows_all:
@@ -158,7 +158,7 @@ class SessionPlacement:
     # to a place
 
     def _go(self) -> None:
-        """Advances the call by its next missing step."""
+        """Advances the session's call by its next missing step: a place, then the run."""
         call = self._call
         if call is None or self._supplies.under_way:
             return
@@ -364,7 +364,7 @@ class SessionPlacement:
                 self._break()
 
     def _move(self, port: Port, outcome: CallOutcome, tier: Tier) -> None:
-        """Retries an unfinished call with more isolation: nothing of it was visible."""
+        """Retries an unfinished call in a tier with more isolation: nothing of it was visible."""
         if outcome.kind is ReplyKind.MEMORY and outcome.report == FULL:
             port.worker.retire()
         self._raise_to(tier)
@@ -382,7 +382,7 @@ class SessionPlacement:
         self._go()
 
     def _ended_between_calls(self, call: SessionCall, port: Port, termination: Termination) -> None:
-        """Reports a sandbox that ended while idle, by a limit or by its own code. The call did not run."""
+        """Answers a call that did not run: its sandbox ended while idle, by a limit or by its own code."""
         if call is not self._call or port is not self._port:
             return
         if port.worker.lost_by is LossCause.BROKER:
@@ -399,7 +399,7 @@ class SessionPlacement:
         self._break_with(InfrastructureError(BROKER_GONE, hint=TAKE_A_NEW_ONE))
 
     def _break_with(self, error: SandboxError) -> None:
-        """Fails this and all later calls."""
+        """Fails this and all later calls of the session with the error."""
         self._broken = error
         self.leave()
         self._history.clear()

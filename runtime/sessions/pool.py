@@ -38,10 +38,11 @@ CALLER_CHARS = 200
 
 
 class Sessions(ClosesOnExit):
-    """Only implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports` for its sessions."""
+    """Session pool on this host. Only implementation of `runtime.sandbox.SessionPool`, and of `ports.Ports`."""
 
     def __init__(self, settings: RuntimeSettings) -> None:
-        """Connects to the broker without starting a sandbox. Raises RefusedError if sandboxes are unavailable."""
+        """Creates the session pool and connects to the broker, without starting a sandbox. Raises RefusedError if
+        sandboxes are unavailable."""
         self.settings, self.limits = settings, settings.limits
         self.ready_modules = PRELOADED if find_packages(settings.own.packages) is not None else frozenset()
         self._reactor = Reactor()
@@ -67,7 +68,7 @@ class Sessions(ClosesOnExit):
 
     @property
     def backends(self) -> dict[str, str]:
-        """Versions of the broker's backends, by name."""
+        """Versions of the broker's sandbox backends, by name."""
         return dict(self._connection.backends)
 
     def open(
@@ -80,7 +81,7 @@ class Sessions(ClosesOnExit):
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Session:
-        """Opens a session like `SessionPool.open`; BadRequestError after `close`."""
+        """Opens a session on this host like `SessionPool.open`. Raises BadRequestError after `close`."""
         self._check(caller)
         begun_with = new_files(files, self.limits.work_mib)
         if begun_with or userland or packages is not None:
@@ -125,8 +126,8 @@ class Sessions(ClosesOnExit):
         self._waiter.ask(partial(self._connection.forget, copy_of(snapshot).snapshot), "to forget a snapshot")
 
     def stats(self) -> dict[str, float]:
-        """Returns counters: calls by tier and status, seconds in calls by tier, sandboxes started and killed, current
-        sessions."""
+        """Returns the pool's counters: calls by tier and status, seconds in calls by tier, sandboxes started and
+        killed, current sessions."""
         return {
             "calls": float(sum(self._calls.values())),
             **{f"calls_{tier}": float(calls) for tier, calls in sorted(self._calls.items())},

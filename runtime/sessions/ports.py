@@ -15,7 +15,7 @@ from runtime.sessions.worker import Worker
 
 
 class Port:
-    """Place of a session in one sandbox, left once."""
+    """Place of a session in one sandbox; given up once."""
 
     def __init__(self, worker: Worker, number: int, left: Callable[[], None]) -> None:
         self.worker = worker
@@ -28,7 +28,7 @@ class Port:
         self._left: Callable[[], None] | None = left
 
     def leave(self) -> None:
-        """Frees the place and ends the session's work there, even during a call."""
+        """Frees the session's place in the sandbox and ends its work there, even during a call."""
         left, self._left = self._left, None
         if left is not None:
             left()
@@ -38,7 +38,7 @@ C = TypeVar("C")
 
 
 class SharedBox(Generic[C]):
-    """Sandbox of many sessions, or the placeholder of a requested one; `waiting` are claims of places in it."""
+    """Sandbox of many sessions, or the placeholder of one requested; `waiting` are claims of places in it."""
 
     def __init__(self) -> None:
         self.worker: Worker | None = None
@@ -50,7 +50,7 @@ class SharedBox(Generic[C]):
         return self._members + len(self.waiting)
 
     def port(self, worker: Worker, session: int, freed: Callable[[], None]) -> Port:
-        """Returns a new place in the sandbox."""
+        """Returns a new place for a session in the shared sandbox."""
         self._members += 1
 
         def left() -> None:
@@ -62,7 +62,7 @@ class SharedBox(Generic[C]):
         return Port(worker, session, left)
 
     def lost(self, worker: Worker) -> bool:
-        """Handles a sandbox's end; True if it was this one."""
+        """Forgets this sandbox and its places if it is the one that ended; True if it was."""
         if self.worker is not worker:
             return False
         self.worker, self._members = None, 0
@@ -70,7 +70,7 @@ class SharedBox(Generic[C]):
 
 
 class PortRequest(NamedTuple):
-    """Port requested by a session."""
+    """Request of a session for a place in a sandbox."""
 
     session: int
     tier: Tier
@@ -89,17 +89,17 @@ OnPort = Callable[[Port | SandboxError], None]
 
 
 class Ports(Protocol):
-    """Source of ports. Calls and callbacks happen on the reactor."""
+    """Source of sessions' places in sandboxes. Calls and callbacks happen on the reactor."""
 
     limits: Limits
     ready_modules: frozenset[str]
     """Modules beside the standard library that a compute-only process can import, because its image has them."""
 
     def claim(self, terms: PortRequest, on_ready: OnPort) -> Ticket:
-        """Requests a port as soon as one is free. BusyError if too many wait."""
+        """Requests a place in a sandbox and calls back as soon as one is free. Raises BusyError if too many wait."""
 
     def born(self, parent: PortRequest, seeds: list[Seed]) -> list[Session]:
-        """Creates sessions that take their ports before the first call."""
+        """Creates sessions from starting points; they take their places in sandboxes before the first call."""
 
     def snapshot(self, worker: Worker, done: Callable[[SnapshotId | SandboxError], None]) -> None: ...
 

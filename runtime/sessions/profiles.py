@@ -20,7 +20,7 @@ from runtime.settings import RuntimeSettings
 
 
 class ModuleFamily(NamedTuple):
-    """Modules that are preloaded together."""
+    """Modules that are preloaded together, if source mentions them."""
 
     mentioned: re.Pattern[str]
     modules: tuple[str, ...]
@@ -51,12 +51,12 @@ PRELOADED = frozenset(["numpy", "scipy", "sympy", "mpmath"])
 
 
 def preload_for(source: str) -> tuple[str, ...]:
-    """Returns the modules to preload for a source: whole families, by mention, so that there are few images."""
+    """Returns the modules to preload for Python source: whole families, by mention, so that there are few images."""
     return sum((family.modules for family in FAMILIES if family.mentioned.search(source)), ())
 
 
 def joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the union of two preloads, always in the same order."""
+    """Returns the union of two lists of preloaded modules, always in the same order."""
     return sum((family.modules for family in FAMILIES if family.modules[0] in first + second), ())
 
 
@@ -69,7 +69,7 @@ def profile(
     userland: bool = False,
     packages: PackageSet | None = None,
 ) -> Profile:
-    """Returns the profile of a tier's sandbox.
+    """Returns the resource profile of a sandbox that runs in this mode.
 
     Sandboxes with many sessions get a multiple of a session's limits, each session its own share; the process tier's
     has room for all at their limits, up to a quarter of the machine, so none costs others theirs. Only a separate

@@ -43,7 +43,7 @@ warnings.filterwarnings("ignore", module=re.escape(FILENAME))  # the guest gets 
 
 
 class Need(StrEnum):
-    """Requirement of a snippet. `broken` does not compile, so it can only raise SyntaxError."""
+    """Isolation that a snippet requires. `broken` does not compile, so it can only raise SyntaxError."""
 
     PURE = "pure"
     BROKEN = "broken"
@@ -110,8 +110,8 @@ MACHINE_NAMES: Final = frozenset(["open", "input", "breakpoint", "exit", "quit"]
 
 
 def classify(source: str, ready: frozenset[str] = frozenset()) -> Need:
-    """Returns the least requirement of a source, given the modules in `ready` beside the standard library. Never
-    raises: undecidable source needs more, not less."""
+    """Returns the least isolation that Python source requires, given the modules in `ready` beside the standard
+    library. Never raises: undecidable source needs more, not less."""
     if len(source) > SOURCE_CHARS or max(map(source.count, "([{")) > BRACKETS:
         return Need.COMPUTE if len(source) <= 50 * SOURCE_CHARS else Need.MACHINE
     return _decide(source, ready)
@@ -135,7 +135,7 @@ def _decide(source: str, ready: frozenset[str]) -> Need:
 
 
 def _parsed(source: str) -> ast.AST:
-    """Parses source under the parser lock, with retries.
+    """Parses Python source under the parser lock, with retries.
 
     CPython 3.11 counts the depth of concurrently built trees together, so two threads can lose count (SystemError,
     "recursion depth mismatch"); other threads may parse without the lock.
@@ -176,7 +176,7 @@ def _is_pure(tree: ast.AST) -> bool:
 
 
 class _Places:
-    """Nodes of lower levels in positions where more is allowed."""
+    """Nodes of a syntax tree's lower levels that stand where more is allowed, such as called functions."""
 
     def __init__(self) -> None:
         self.called: set[int] = set()
@@ -191,7 +191,7 @@ class _Places:
 
 
 def _nodes(tree: ast.AST) -> list[ast.AST] | None:
-    """Returns all nodes, without recursion; None if the tree is too deep."""
+    """Returns all nodes of a syntax tree, level by level; None if the tree is too deep."""
     found: list[ast.AST] = []
     level: list[ast.AST] = [tree]
     for _ in range(DEPTH):
@@ -228,7 +228,7 @@ def _pure_attribute(node: ast.Attribute, at: _Places) -> bool:
 
 
 def _pure_call(node: ast.Call, at: _Places) -> bool:
-    """True for a pure call. `print` may only get separators: its `file` keyword would write elsewhere."""
+    """True if a call of a function is pure. `print` may only get separators: `file` would write elsewhere."""
     called, arguments = node.func, node.args
     at.called.add(id(called))
     if type(called) is ast.Attribute:
@@ -277,7 +277,7 @@ def _pure_import_from(node: ast.ImportFrom, _at: _Places) -> bool:
 
 
 def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
-    """True unless identity is tested against anything but None: for other values it depends on interpreter sharing."""
+    """True if a comparison is pure: identity tests with anything but None depend on interpreter sharing."""
     if isinstance(node.ops[-1], (ast.In, ast.NotIn)):
         at.iterated.add(id(node.comparators[-1]))
     return all(
@@ -287,7 +287,7 @@ def _pure_comparison(node: ast.Compare, at: _Places) -> bool:
 
 
 def _pure_subscript(node: ast.Subscript, _at: _Places) -> bool:
-    """True unless it assigns to an extended slice: CPython takes the items after measuring `x`
+    """True if a subscript is pure. Assigning to an extended slice is not: CPython takes the items after measuring `x`
     (python/cpython#120384)."""
     return type(node.ctx) is ast.Load or not (isinstance(node.slice, ast.Slice) and node.slice.step is not None)
 
@@ -312,10 +312,8 @@ CHECKS: Final[dict[type, Callable[[Any, _Places], bool]]] = {
 
 
 def _asks_for_a_machine(node: ast.AST, ready: frozenset[str]) -> bool:
-    """True if a node probably needs a separate sandbox.
-
-    This only saves a detour: misses are caught by the filter of the process tier, which also has no clock.
-    """
+    """True if a syntax node probably needs a separate sandbox. This only saves a detour: misses are caught by the
+    filter of the process tier, which also has no clock."""
     match node:
         case ast.Import(names=names):
             return any(_needs_a_file(alias.name, ready) for alias in names)

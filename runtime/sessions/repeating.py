@@ -54,7 +54,7 @@ def _depends(node: ast.AST) -> bool:
 
 
 def _names_an_address(nodes: Sequence[ast.AST]) -> bool:
-    """True if the code reads `id` or `hash`, called or not, without binding these names itself."""
+    """True if a snippet reads `id` or `hash`, called or not, without binding these names itself."""
     read: set[str] = set()
     given: set[str] = set()
     for node in nodes:
@@ -75,7 +75,7 @@ def _makes_a_set(node: ast.AST) -> bool:
 
 
 def _is_equal_only_to_itself(node: ast.AST, defined: set[str]) -> bool:
-    """True if a node creates or collects values compared by identity.
+    """True if a syntax node creates or collects values compared by identity.
 
     These are NaN; functions, classes and module attributes; objects of a class without its own equality, by itself, by
     a decorator or by inheritance.

@@ -29,7 +29,7 @@ USAGE_SECONDS = 10.0
 
 
 class LiveSession(ClosesOnExit):
-    """Only implementation of `runtime.sandbox.Session`."""
+    """Open session of the pool on this host: the only implementation of `runtime.sandbox.Session`."""
 
     def __init__(self, terms: PortRequest, seed: Seed, ports: Ports, reactor: Reactor) -> None:
         self.id = f"session-{terms.session}"
@@ -48,7 +48,7 @@ class LiveSession(ClosesOnExit):
 
     @property
     def usage(self) -> Usage:
-        """Current usage. Raises InfrastructureError if the broker does not report it in time."""
+        """Current resource usage of the session. Raises InfrastructureError if the broker does not report in time."""
         report = partial(self._account.report, self._ports.measure)
         used: Usage = awaited(self._reactor, report, USAGE_SECONDS, f"no usage report for {self.id}")
         return used
@@ -87,7 +87,7 @@ class LiveSession(ClosesOnExit):
             self._reactor.here(partial(self.abandon, "closed while the call was waiting"))
 
     def begin(self) -> None:
-        """Takes its place before the first call."""
+        """Requests the session's place in a sandbox before the first call."""
         if not self._closed:
             self._placement.begin()
 

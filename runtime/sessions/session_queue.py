@@ -18,7 +18,7 @@ Done = Callable[[CallOutcome], None]
 
 
 def call_seconds(asked: float | None, limits: Limits) -> float:
-    """Returns the limit of one call, which a request can only shorten. Raises BadRequestError for an invalid limit."""
+    """Returns one call's limit in seconds, which a request can only shorten. Raises BadRequestError if invalid."""
     if asked is not None and not asked > 0:
         raise BadRequestError(f"a call cannot be limited to {asked} seconds")
     return min(limits.call_seconds, asked or limits.call_seconds)
@@ -26,7 +26,7 @@ def call_seconds(asked: float | None, limits: Limits) -> float:
 
 @dataclass(slots=True, eq=False)
 class SessionRequest:
-    """Guest request, from queueing to its answer."""
+    """Request to a sandbox's guest, from queueing to its answer."""
 
     op: Op
     session: int

@@ -30,7 +30,7 @@ BUSY_HINT = "Close finished sessions, open fewer concurrently, or raise the numb
 
 @dataclass(eq=False)
 class SlotClaim:
-    """Claim of a port, until it is granted or no longer wanted."""
+    """Claim of a place for a session in a sandbox, until it is granted or no longer wanted."""
 
     slots: Slots
     terms: PortRequest
@@ -47,7 +47,7 @@ class SlotClaim:
             self.slots.cancelled(self)
 
     def answer(self, found: Port | SandboxError) -> bool:
-        """Passes the granted port, or the error, to the waiting callback. False if the claim was already answered or
+        """Passes the granted place, or the error, to the waiting callback. False if the claim was already answered or
         cancelled."""
         on_ready, self.on_ready = self.on_ready, None
         if on_ready is not None:
@@ -97,7 +97,7 @@ class Slots:
             claim.answer(BusyError(f"no place was free for {self._settings.place_seconds:g} seconds", hint=BUSY_HINT))
 
     def lost(self, worker: Worker) -> None:
-        """Handles the end of a sandbox, which may belong to the process tier."""
+        """Handles the end of a sandbox, which may be one of the process tier's: its places are gone."""
         for box in self._boxes.get(worker.profile.preload, []):
             box.lost(worker)
 

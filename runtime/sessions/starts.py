@@ -47,7 +47,7 @@ class SessionStarts:
         userland: bool = False,
         packages: PackageSet | None = None,
     ) -> Profile:
-        """Returns the profile for a fresh sandbox of this pool; from any thread."""
+        """Returns the resource profile for a fresh sandbox of this pool; from any thread."""
         return self._profile(mode, preload, limits or self._settings.limits, userland=userland, packages=packages)
 
     def launch(
@@ -68,7 +68,7 @@ class SessionStarts:
             worker.lose(LossCause.BROKER)
 
     def close(self, done: Callable[[], None]) -> None:
-        """Ends every sandbox; calls back when nothing runs in any of them."""
+        """Ends every sandbox of the pool; calls back when nothing runs in any of them."""
         self._closed = True
         for worker in list(self._alive):
             worker.lose(LossCause.DIED)

@@ -35,7 +35,7 @@ class Supplies:
         self._write(port, 0, done)
 
     def stop(self) -> None:
-        """Stops writing files that are no longer wanted."""
+        """Stops writing a session's initial files; the answer to a file under way is ignored."""
         if self._port is not None and self._request is not None:
             self._port.worker.withdraw(self._request)
         self._port = self._request = None
@@ -63,7 +63,7 @@ class Supplies:
 
 
 def unwritten(file: NewFile, outcome: CallOutcome) -> SandboxError:
-    """Returns the error for an initial file that could not be written."""
+    """Returns the error for a session's initial file that could not be written."""
     if outcome.kind is ReplyKind.REFUSED:
         return LimitError(f"the file {file.name} cannot be written to /work: {reason(outcome)}")
     return InfrastructureError(f"the sandbox ended while the file {file.name} was written", hint="Open a new session.")

@@ -31,7 +31,7 @@ KINDS = {b"f": FileKind.FILE, b"d": FileKind.FOLDER}
 
 
 class Caps(NamedTuple):
-    """Limits of one copy."""
+    """Limits of copying one file tree."""
 
     entries: int
     """Number of files and folders."""
@@ -40,7 +40,7 @@ class Caps(NamedTuple):
 
 
 class ListedName(NamedTuple):
-    """Listing record as reported by the guest; the path is relative to the listed folder."""
+    """File or folder in a guest's listing, as reported by the guest; the path is relative to the listed folder."""
 
     path: bytes
     kind: FileKind
@@ -48,7 +48,7 @@ class ListedName(NamedTuple):
 
 
 def records(data: bytes) -> list[ListedName]:
-    """Parses listing records. Raises FrameError for malformed data."""
+    """Parses a guest's listing into its records. Raises FrameError for malformed data."""
     found, at = [], 0
     while at < len(data):
         if len(data) - at < wire.ENTRY.size:
@@ -63,12 +63,12 @@ def records(data: bytes) -> list[ListedName]:
 
 
 def entry(folder: str, listed: ListedName) -> FileEntry:
-    """Returns the entry shown to the caller; non-text bytes become escapes."""
+    """Converts a record of a guest's listing to the entry shown to the caller; non-text bytes become escapes."""
     return FileEntry(f"{folder}/{listed.path.decode(errors='backslashreplace')}", listed.kind, listed.size)
 
 
 def checked_parts(path: bytes) -> list[str]:
-    """Returns the names of a relative path. Raises BadRequestError for any unwanted on the host."""
+    """Splits a relative path into its names. Raises BadRequestError if any is unwanted on the host."""
     try:
         parts = path.decode().split("/")
     except UnicodeDecodeError:
@@ -117,7 +117,7 @@ def _parent_of(target: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _made(parent: int, name: str, target: Path) -> Iterator[int]:
-    """Creates and opens a new folder, which is removed if the block fails."""
+    """Creates and opens a new host folder, which is removed if the block fails."""
     try:
         os.mkdir(name, FOLDER_MODE, dir_fd=parent)
     except FileExistsError:
@@ -200,7 +200,7 @@ def upload(source: Path, caps: Caps, write: Callable[[str, bytes], None]) -> int
 
 
 def _plan(top: int, caps: Caps) -> list[list[str]]:
-    """Returns the files below an open folder, all inspected before anything is sent."""
+    """Returns the paths of all files below an open folder, inspected before anything is sent."""
     files: list[list[str]] = []
     seen = 0
     waiting: list[list[str]] = [[]]

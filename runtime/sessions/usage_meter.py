@@ -31,13 +31,13 @@ class UsageMeter:
         """True if it ever had one; true if one was lost with its broker."""
 
     def called(self, seconds: float, output_bytes: int) -> None:
-        """Counts an answered call."""
+        """Adds an answered call to a session's usage."""
         self._seconds += seconds
         self._output_bytes += output_bytes
 
     def placed(self, worker: Worker, *, alone: bool) -> None:
-        """Counts a port obtained from a worker. With `alone`, the worker is an exclusive sandbox, whose usage is added
-        when it ends."""
+        """Counts a session's place in a worker's sandbox. With `alone`, the sandbox is exclusive, and its usage is
+        added when it ends."""
         self._ports += 1
         if alone:
             self._is_alone = True
@@ -45,7 +45,7 @@ class UsageMeter:
             worker.when_ended(partial(self._ended, worker))
 
     def report(self, measure: Callable[[Worker, Measured], None], done: Callable[[Usage], None]) -> None:
-        """Calls back with the current usage: live exclusive sandboxes via `measure`, ending ones by their final
+        """Calls back with a session's current usage: live exclusive sandboxes via `measure`, ending ones by their final
         usage."""
         asked = list(self._present)
         left = set(asked)

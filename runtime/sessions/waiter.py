@@ -48,15 +48,15 @@ class Waiter:
         self.reactor, self.launcher, self._starts = reactor, launcher, starts
 
     def ask(self, begin: Callable[[Answered[T]], None], what: str) -> T:
-        """Waits for an answer of the broker and raises its error."""
+        """Starts a request to the broker, waits for the answer, and returns it or raises its error."""
         found = awaited(self.reactor, begin, ANSWER_SECONDS, f"the broker has not answered: {what}")
         if isinstance(found, SandboxError):
             raise found
         return found
 
     def workers(self, wanted: Profile | SnapshotCopy, n: int = 1, *, caller: str, priority: Priority) -> list[Worker]:
-        """Starts all `n` sandboxes or none. Raises InfrastructureError if one does not start, BusyError if too many
-        wait, BadRequestError for an unknown snapshot."""
+        """Starts `n` sandboxes and waits until all are ready; all or none. Raises InfrastructureError if one does not
+        start, BusyError if too many wait, BadRequestError for an unknown snapshot."""
         launch = partial(self._starts.launch, wanted, caller=caller, priority=priority, reply_bytes=REPLY_BYTES)
         answers: list[Future[Worker | SandboxError]] = [Future() for _ in range(n)]
         tickets: list[Ticket] = []

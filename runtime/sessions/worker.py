@@ -59,7 +59,8 @@ class Worker:
         width: int = 1,
         reply_bytes: int = 0,
     ) -> None:
-        """Starts watching the sandbox. `reply_bytes` is the longest content to be requested, besides call output."""
+        """Takes over a sandbox received from the broker and watches its replies. `reply_bytes` is the longest content
+        to be requested, besides call output."""
         self.id, self.profile, self.handle = handle.id, handle.profile, handle
         self.state: Literal["ready", "lost"] = "ready"
         self.termination: Termination | None = None
@@ -94,14 +95,14 @@ class Worker:
             self._rest_clock = reactor.after(REST_SECONDS, self._may_rest)
 
     def turn(self, request: SessionRequest) -> None:
-        """Sends a call when its turn comes. On a lost worker it ends immediately, unblamed."""
+        """Sends a call to the sandbox when its turn comes. On a lost sandbox it ends immediately, unblamed."""
         if self.state == "ready" and (self._turns or len(self._under_way) >= self._width):
             self._add(request)
         else:
             self.send(request)
 
     def send(self, request: SessionRequest) -> None:
-        """Sends a request now, out of turn, or once no longer held. On a lost worker it ends immediately, unblamed."""
+        """Sends the sandbox a request now, out of turn, or after `release`. If it is lost, the call ends unblamed."""
         if self.state != "ready":
             request.done(CallOutcome(LossCause.DIED, b"", b"", 0.0, blamed=False))
             return
@@ -120,31 +121,31 @@ class Worker:
         request.entry = self._turns.add(request, caller=request.caller, priority=request.priority)
 
     def hold(self) -> bool:
-        """Suspends sending until `release`; False without effect if a call is running or the worker is already held."""
+        """Suspends sending to the sandbox until `release`; False without effect if a call runs or it is suspended."""
         if self._under_way or self._turns or self._held:
             return False
         self._held = True
         return True
 
     def release(self) -> None:
-        """Sends held requests, in turn."""
+        """Resumes sending to the sandbox: sends the requests that were held, in turn."""
         self._held = False
         while self._turns and len(self._under_way) < self._width:
             self.send(self._turns.take())
 
     def notify(self, op: Op, session: int) -> None:
-        """Sends DROP, KILL or WARN, which have no reply of their own."""
+        """Sends DROP, KILL or WARN about a session to the sandbox; these have no reply of their own."""
         if self.state == "ready":
             self._write(wire.pack_request(wire.NO_NONCE, op, session))
 
     def withdraw(self, request: SessionRequest) -> None:
-        """Discards a request: it is not sent, or its answer is not passed on."""
+        """Discards a request to the sandbox: it is not sent, or its answer is not passed on."""
         request.done = lambda _outcome: None
         if request.entry is not None:
             self._turns.remove(request.entry)
 
     def stop(self) -> None:
-        """Ends running calls as late, and then the sandbox."""
+        """Ends the sandbox's running calls as late, and then the sandbox."""
         if not self._under_way:
             self.lose(LossCause.TIMEOUT)
         for call in list(self._under_way.values()):
@@ -152,7 +153,7 @@ class Worker:
                 self._stop(call)
 
     def retire(self) -> None:
-        """Kills the sandbox through no fault of its waiting calls."""
+        """Kills the sandbox; its waiting calls end unblamed."""
         self.lose(LossCause.DIED, blame=False)
 
     def lose(self, why: LossCause, culprit: SessionRequest | None = None, *, blame: bool = True) -> None:
@@ -235,7 +236,7 @@ class Worker:
             self._flush()
 
     def _take(self, reply: wire.Reply) -> bool:
-        """Handles a reply; True if it was expected, and in turn. A lost sandbox's replies are ignored."""
+        """Handles the guest's reply; True if it was expected, and in turn. A lost sandbox's replies are ignored."""
         if self.state != "ready":
             return True
         call = self._under_way.get(reply.nonce)
@@ -269,11 +270,11 @@ class Worker:
         return True
 
     def _ended_by_itself(self, outcome: CallOutcome) -> bool:
-        """True if a process is known not to have been killed. Under gVisor an OOM-killed one looks like an exit."""
+        """True if a call's process certainly ended by itself. Under gVisor an OOM-killed one looks like an exit."""
         return self.profile.backend is BackendName.NSJAIL and outcome.report == wire.EXITED
 
     def _ask_why(self, call: SessionRequest, outcome: CallOutcome) -> None:
-        """Asks the host if a process died by an OOM kill; such a sandbox is discarded."""
+        """Asks the broker if a call's process was OOM-killed, then answers the call; such a sandbox is discarded."""
 
         def answered(usage: BoxUsage | SandboxError) -> None:
             for_memory = isinstance(usage, BoxUsage) and usage.oom_kills > 0
@@ -293,13 +294,13 @@ class Worker:
         self._due_in(call, limit)
 
     def _due_in(self, call: SessionRequest, seconds: float) -> None:
-        """Schedules the next check of a call, at the latest after `seconds`."""
+        """Schedules the next check if a call is overdue, at the latest after `seconds`."""
         call.deadline = time.monotonic() + seconds
         if self._clock is None or call.deadline < self._clock_due:
             self._set_clock(seconds, self._check_deadlines)
 
     def _set_clock(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Sets the single timer for all calls to the earliest deadline."""
+        """Sets the sandbox's single timer for all calls to the earliest deadline."""
         if self._clock is not None:
             self._clock.cancel()
         self._clock_due = time.monotonic() + seconds
@@ -327,7 +328,7 @@ class Worker:
             self._stop(call)
 
     def _stop(self, call: SessionRequest) -> None:
-        """Ends the call's process and waits for its output; a single-session sandbox ends after that."""
+        """Ends an overdue call's process and waits for its output; a single-session sandbox ends after that."""
         if call.op is not Op.RUN or (self._serial and call.limit >= self._patience):
             self.lose(LossCause.TIMEOUT, call)
             return
@@ -382,7 +383,7 @@ class Worker:
             self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)
 
     def _wake(self) -> None:
-        """Wakes the sandbox without waiting: concurrent messages are answered once the broker has read this one."""
+        """Restores an idle sandbox's CPUs without waiting: messages are answered once the broker has read this one."""
         self._rests = False
         self._launcher.rest(self.handle, False, lambda _problem: None)
         self._rest_clock = self._reactor.after(REST_SECONDS, self._may_rest)

@@ -56,7 +56,7 @@ def rollout_text(view: RolloutView, detail: RolloutDetail | None = None) -> Text
 
 
 def tree_text(tree: tuple[TreeRollout, ...], here: str) -> Text:
-    """Draws the attempt and its branches, each with verdict, sampled tokens and advantage."""
+    """Draws a tree of rollouts, the attempt and its branches, each with verdict, sampled tokens and advantage."""
     text = plain("\nthe attempt and its branches\n", DIM, lines=True)
     for place, one in enumerate(tree):
         limb = "" if one.leaves_at is None else "└─ " if place == len(tree) - 1 else "├─ "
@@ -104,7 +104,7 @@ def _add_call(text: Text, number: int, call: ToolCall) -> None:
 
 
 def _used(view: RolloutView) -> str:
-    """Describes the session's resource use, as the host measured it."""
+    """Describes the resource use of a rollout's session, as the host measured it; empty without calls."""
     usage = view.usage
     if not usage.calls:
         return ""
@@ -173,7 +173,7 @@ class Conversations(ModalScreen[None]):
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enables the keys for the other side and for the tree only if there is one."""
+        """Enables the keys for the other rollout and for the tree only if there is one."""
         if action == "other":
             return len(self._rollouts) > 1
         return action != "along" or any(len(tree) > 1 for tree in self._trees.values())
@@ -185,7 +185,7 @@ class Conversations(ModalScreen[None]):
         self.focus_next(".side")
 
     def action_along(self, step: int) -> None:
-        """Moves to another rollout of the tree."""
+        """Moves to the next or previous rollout of the tree."""
         side = next((side for side in range(len(self._rollouts)) if self.query_one(f"#side-{side}").has_focus), 0)
         names = [one.id for one in self._trees.get(side, ())]
         if self._rollouts[side] in names:

@@ -64,7 +64,7 @@ def _counting(cycle: Cycle) -> ApiQuestion:
 
 
 def head_text(nights: int, waits: bool) -> Text:
-    """The line above the map: `nights` counts nights with training; `waits` is true until all are counted."""
+    """Returns the line above the map: `nights` counts nights with training; `waits` is true until all are counted."""
     text = plain(f"{nights} night{'' if nights == 1 else 's'}   ")
     for name, (sign, style) in ZONES.items():
         words = {
@@ -80,7 +80,7 @@ def head_text(nights: int, waits: bool) -> Text:
 
 
 def map_text(counts: Sequence[PassCount], nights: Sequence[str], wanted: str = "", *, waits: bool = False) -> Text:
-    """Draws a line for each taskset with a cell for each level, then the nightly pass rate over all levels."""
+    """Draws pass rates: a line for each taskset with a cell for each level, then the nightly rate over all levels."""
     lines = lines_of(
         [one for one in counts if one.purpose is Purpose.TRAIN and wanted.casefold() in one.family.casefold()]
     )

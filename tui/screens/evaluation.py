@@ -42,7 +42,7 @@ class ItemPair(NamedTuple):
 
 
 def pairs_of(evaluation: Evaluation) -> list[ItemPair]:
-    """Pairs both models' results, in the order of the sealed set."""
+    """Pairs both models' results on each sealed question that both answered, in the order of the sealed set."""
     champion = {item.task: item for item in evaluation.champion.items}
     return [ItemPair(item, champion[item.task]) for item in evaluation.candidate.items if item.task in champion]
 

@@ -42,7 +42,7 @@ def row(line: AuditLine) -> Row:
 
 
 def _moved(line: AuditLine) -> str:
-    """Lists the aliases that an entry moved, with their new models; empty if the entry does not say."""
+    """Lists the model aliases that an audit entry moved, with their new models; empty if the entry does not say."""
     before, after = line.what.get("before"), line.what.get("after")
     if not isinstance(before, dict) or not isinstance(after, dict):
         return ""

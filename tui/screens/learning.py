@@ -89,7 +89,7 @@ class LearningPane(Pane):
 
     @property
     def _cycle(self) -> Cycle | None:
-        """The chosen training cycle, or the newest one."""
+        """Training cycle that the person chose, or the newest one."""
         trained = [one for one in self._cycles if one.kind != "evaluation"]
         return next((one for one in trained if one.id == self._wanted), next(iter(trained), None))
 
@@ -135,7 +135,7 @@ class LearningPane(Pane):
             plot.refresh()
 
     def _other(self, step: int) -> Cycle | None:
-        """Returns the night `step` places before the shown one (negative: after), or None."""
+        """Returns the training cycle `step` places before the shown one (negative: after), or None."""
         trained = [one for one in self._cycles if one.kind != "evaluation"]
         place = trained.index(self._cycle) + step if self._cycle is not None else -1
         return trained[place] if 0 <= place < len(trained) else None
@@ -160,21 +160,21 @@ class LearningPane(Pane):
 
 
 def subtitle_of(points: Sequence[tuple[float, float]]) -> str:
-    """Notes that a curve has no point, or a single invisible one; empty otherwise."""
+    """Returns a note that a curve has no point, or a single invisible one; empty otherwise."""
     if not points:
         return "no point so far"
     return f"one point so far: {points[0][1]:.3g}" if len(points) == 1 else ""
 
 
 def ticks_of(steps: Sequence[float]) -> list[float]:
-    """Returns at most six equidistant whole steps, beginning with the first."""
+    """Returns at most six equidistant training steps as ticks of an axis, beginning with the first."""
     first, last = int(steps[0]), int(steps[-1])
     return [float(step) for step in range(first, last + 1, max(1, -(-(last - first) // 5)))]
 
 
 def heights_of(rows: int, most: float, high: float | None) -> list[float]:
-    """Ticks of an axis from 0, drawn in `rows` rows, each tick exactly on a row. The last tick is `high`, or a round
-    figure of at least `most`."""
+    """Returns the ticks of an axis from 0, drawn in `rows` rows, each tick exactly on a row. The last tick is `high`,
+    or a round figure of at least `most`."""
     parts = next((count for count in PARTS if rows > 1 and (rows - 1) % count == 0), 1)
     if high is not None:
         return [high * place / parts for place in range(parts + 1)]
@@ -185,14 +185,14 @@ def heights_of(rows: int, most: float, high: float | None) -> list[float]:
 
 
 def labels_of(heights: Sequence[float]) -> list[str]:
-    """Formats all ticks with as many decimals as the first one above 0 needs."""
+    """Formats an axis's ticks, all with as many decimals as the first one above 0 needs."""
     first = heights[1]
     decimals = next((count for count in range(12) if abs(first - round(first, count)) < 1e-6 * first), 12)
     return [f"{one:,.{decimals}f}" for one in heights]
 
 
 def points_of(curves: CycleCurves | None, name: str) -> list[tuple[float, float]]:
-    """Returns (step, figure) for the steps that have the figure."""
+    """Returns a curve's points (step, figure) for the training steps that have the figure."""
     return [(one["step"], one[name]) for one in (curves.steps if curves is not None else ()) if name in one]
 
 
@@ -202,7 +202,7 @@ def bounds_of(curves: CycleCurves | None) -> list[list[tuple[float, float]]]:
 
 
 def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
-    """Success of training attempts by taskset with 95 % intervals, which allow for the correlation within a task."""
+    """Shows the success of training attempts by taskset; its 95 % intervals allow for correlation within a task."""
     text = plain("\nsuccess by taskset, with 95 % intervals\n", DIM, lines=True)
     if passes is None:
         text.append("counting …\n", DIM)
@@ -220,7 +220,7 @@ def tasksets_text(passes: Sequence[PassCount] | None) -> Text:
 
 
 def interval_bar(share: float, low: float, high: float, width: int) -> Text:
-    """Draws the share as `●` on its interval `━`, from 0 to 1."""
+    """Draws a share as `●` on its interval `━`, on a scale from 0 to 1."""
     places = [min(int(one * width), width - 1) for one in (low, share, high)]
     text = Text()
     for place in range(width):
@@ -234,7 +234,7 @@ def interval_bar(share: float, low: float, high: float, width: int) -> Text:
 
 
 def spent_text(cycle: Cycle, curves: CycleCurves | None) -> Text:
-    """Time by phase of the night, and by part of its training steps."""
+    """Shows the time that a training cycle spent in each phase, and in each part of its training steps."""
     text = plain("\nwhere the time went\n", DIM, lines=True)
     parts = {name.replace("_", " "): seconds for name, seconds in cycle.seconds.items()}
     _shares(text, parts)

@@ -19,7 +19,7 @@ from tui.widgets.view import ApiQuestion
 
 
 def row(view: CheckpointView) -> Row:
-    """One table row with the main gate figures; the detail view has all gates with their reasons."""
+    """Returns a model's table row with the main gate figures; the detail view has all gates with their reasons."""
     decision = view.decision
     return Row(
         view.checkpoint.manifest,
@@ -37,7 +37,8 @@ def row(view: CheckpointView) -> Row:
 
 
 def detail(view: CheckpointView, status: Status | None = None) -> Text:
-    """Describes a model; `status` adds the canary in progress and the candidate's waiting reason."""
+    """Describes a model: origin, aliases, metrics and decision. `status` adds the canary in progress and the
+    candidate's waiting reason."""
     checkpoint = view.checkpoint
     text = plain(checkpoint.manifest, STRONG)
     origin = f"{checkpoint.stage}, step {checkpoint.step}, cycle {checkpoint.cycle}, from {short(checkpoint.parent)}"

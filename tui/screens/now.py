@@ -73,7 +73,7 @@ class NowPane(Pane):
 
 
 def candidate_text(status: Status, width: int) -> Text:
-    """The candidate's waiting reason in at most two lines of `width` cells; empty without one."""
+    """Returns the reason why the candidate waits, in at most two lines of `width` cells; empty without one."""
     candidate = status.aliases.get("candidate")
     if candidate is None or not status.candidate_waits_for:
         return Text()
@@ -169,7 +169,7 @@ def events_with(events: Sequence[Numbered], wanted: str) -> list[Numbered]:
 
 
 def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
-    """Lists events in the given order; `wanted` is the filter that they passed."""
+    """Lists events of the daemon in the given order; `wanted` is the filter that they passed."""
     if not events:
         return plain("No event matches." if wanted else "No event yet.", DIM)
     text = Text()
@@ -184,7 +184,7 @@ def events_text(events: Sequence[Numbered], wanted: str = "") -> Text:
 
 
 def whole_size(count: float) -> str:
-    """Formats bytes without a fraction, for a narrow box."""
+    """Formats a number of bytes with a unit and without a fraction, for a narrow box."""
     number, unit = size(count).split()
     return f"{float(number):.0f} {unit}"
 

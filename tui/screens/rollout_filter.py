@@ -15,7 +15,7 @@ _PURPOSES = {one.value: one for one in Purpose}
 
 
 def read_filter(text: str) -> RolloutFilter | str:
-    """Returns the filter, or a message that says what to correct."""
+    """Parses the typed filter of the list of rollouts; returns a message that says what to correct if it is invalid."""
     given: dict[str, object] = {}
     for word in text.split():
         name, equals, value = word.partition("=")

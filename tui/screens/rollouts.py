@@ -35,7 +35,7 @@ def row(view: RolloutView) -> Row:
 
 
 def counted(statuses: Sequence[ToolStatus]) -> Text:
-    """Formats the number of calls as `3`, or as `3 1✗` if one failed."""
+    """Formats a rollout's number of tool calls as `3`, or as `3 1✗` if one failed."""
     failed = sum(status.failed for status in statuses)
     text = Text(str(len(statuses)))
     if failed:

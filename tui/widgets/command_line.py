@@ -31,7 +31,7 @@ class TypedCommand:
 
 
 def completed(names: Sequence[str], typed: str) -> tuple[str, str]:
-    """Completes `typed` to the longest common prefix of the matching names, with a sentence that lists them if
+    """Completes a typed command to the longest common prefix of the matching names, with a sentence that lists them if
     several."""
     fitting = [name for name in names if typed and name.startswith(typed.lower())]
     if not fitting:
@@ -46,7 +46,7 @@ def may_be(typed: str, names: Sequence[str]) -> str:
 
 
 def find_command(commands: Sequence[TypedCommand], typed: str) -> tuple[TypedCommand, str] | str:
-    """Returns the command and its argument, or an error message. A unique prefix of the name suffices."""
+    """Returns the typed command and its argument, or an error message. A unique prefix of the name suffices."""
     name, _, rest = typed.strip().partition(" ")
     fitting = [one for one in commands if one.name == name] or [one for one in commands if one.name.startswith(name)]
     if len(fitting) == 1 and name:
@@ -57,7 +57,7 @@ def find_command(commands: Sequence[TypedCommand], typed: str) -> tuple[TypedCom
 
 
 class CommandInput(Input):
-    """Input with tab completion; several matches are announced with `Undecided`."""
+    """Input for commands with tab completion; several matches are announced with `Undecided`."""
 
     names: Sequence[str] = ()
 
@@ -67,7 +67,7 @@ class CommandInput(Input):
     ]
 
     class Undecided(Message):
-        """The completed text is a prefix of several names."""
+        """Message that the completed text is a prefix of several command names."""
 
         def __init__(self, why: str) -> None:
             super().__init__()
@@ -92,7 +92,7 @@ class CommandInput(Input):
 
 
 class CommandLine(Horizontal):
-    """The input line at the bottom; hidden until opened."""
+    """Line at the bottom for commands and filters; hidden until opened."""
 
     class Entered(Message):
         def __init__(self, sign: str, typed: str) -> None:
@@ -101,7 +101,7 @@ class CommandLine(Horizontal):
             self.typed = typed
 
     class Left(Message):
-        """The line was left without a command."""
+        """Message that the command line was left without a command."""
 
     def __init__(self) -> None:
         super().__init__(id="command-line")
@@ -126,12 +126,12 @@ class CommandLine(Horizontal):
         typed.focus()
 
     def close(self) -> None:
-        """Hides the line; no key reaches it while closed."""
+        """Hides the command line; no key reaches it while closed."""
         self.query_one(CommandInput).can_focus = False
         self.remove_class("-open")
 
     def enter(self, typed: str) -> None:
-        """Closes the line and posts its text before the program processes the next key."""
+        """Closes the command line and posts its text before the program processes the next key."""
         self.close()
         self.app.post_message(self.Entered(self.sign, typed))
 

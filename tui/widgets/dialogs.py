@@ -61,7 +61,7 @@ class Dialog(ModalScreen[str | None]):
             place.display = bool(text)
 
     def attempt(self, act: Callable[[], str]) -> None:
-        """Runs `act` in a thread; `act` returns the sentence that closes the dialog."""
+        """Runs `act` in a thread, unless one is running. `act` returns the sentence that closes the dialog."""
         if not self.working:
             self.working = True
             self.tell(plain("working …", DIM))
@@ -82,7 +82,7 @@ class Dialog(ModalScreen[str | None]):
 
 
 class DialogBox(Vertical):
-    """A box as high as its content, at most the screen; the scrolling text takes the height that the other parts
+    """Dialog frame as high as its content, at most the screen; its scrolling text takes the height that the other parts
     leave."""
 
     @property
@@ -91,7 +91,7 @@ class DialogBox(Vertical):
         return False
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Returns the height with the whole text, for which the layout counts only its minimum."""
+        """Returns the dialog's height with its whole text, for which the layout counts only the minimum."""
         whole = self.query_one("#dialog-body").get_content_height(container, viewport, width)
         return self.arrange(Size(width, 0)).total_region.height + max(0, whole - LEAST_LINES)
 
@@ -111,7 +111,7 @@ class NameInput(Input):
         return self.value.strip().lower() == self._asked.lower()
 
     def restricted(self) -> None:
-        """Hides the input after a key that cannot occur in the name."""
+        """Shows the input as dots after a key that cannot occur in the requested name."""
         super().restricted()
         self._strange = True
         self._hide()
@@ -131,12 +131,10 @@ class NameInput(Input):
 
 
 class TypedConfirmation(Dialog):
-    """Runs `act` after the first characters of `name` were typed, and the passphrase of `key` if given.
-
+    """Dialog that runs `act` after a person typed the first characters of `name`, and the passphrase of `key` if given.
     `act` gets the passphrase, empty without `key`. `to` says what the confirmation does; `kind` is the common prefix of
     such names, which is not typed. Enter always moves from the digits to the passphrase, right or wrong: the next text
-    typed belongs into a hidden line.
-    """
+    typed belongs into a hidden line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,pagedown", "read(1)", "read on", key_display="↑ ↓", priority=True),
@@ -185,7 +183,7 @@ class TypedConfirmation(Dialog):
         return self.query_one("#dialog-typed", NameInput)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Enables the scroll keys only if the text does not fit."""
+        """Enables the scroll keys only if the dialog's text does not fit."""
         if action == "read":
             body = self.query_one_optional("#dialog-body", VerticalScroll)
             return body is not None and body.show_vertical_scrollbar
@@ -219,7 +217,7 @@ class TypedConfirmation(Dialog):
 
 
 class SubmitDialog(Dialog):
-    """Asks for a question and a predicate over its answer; no known answer is needed."""
+    """Dialog that submits a job: a question, and a predicate over its answer; no known answer is needed."""
 
     def __init__(self, submit: Callable[[SubmitJob], str]) -> None:
         super().__init__()
@@ -268,7 +266,7 @@ class SubmitDialog(Dialog):
 
 
 class ReadingScreen(Dialog):
-    """Shows one text on the whole screen."""
+    """Dialog that shows one text on the whole screen."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "leave", "back")]
 

@@ -21,7 +21,7 @@ class EventFeed:
         self._known: tuple[Numbered, ...] = ()
 
     def read(self, client: ApiClient, status: Status) -> tuple[Numbered, ...]:
-        """Returns the newest events in ascending order. Raises ApiError."""
+        """Fetches the daemon's new events; returns the newest, old and new, in ascending order. Raises ApiError."""
         if status.data != self._data or (self._known and status.last_event < self._known[-1][0]):
             self._known, self._data = (), status.data
         after = max(self._known[-1][0] if self._known else 0, status.last_event - self._most)

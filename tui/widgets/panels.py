@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 
 class PlainText(Static):
-    """Text without markup, redrawn only when it changed."""
+    """Widget that shows text without markup and redraws it only when it changed."""
 
     def __init__(self, text: str = "", *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
         super().__init__(Text(text), id=id, classes=classes, markup=False)
@@ -45,12 +45,12 @@ class PlainText(Static):
             self.draw()
 
     def draw(self) -> None:
-        """Redraws the text in the current theme."""
+        """Redraws the widget's text in the current theme."""
         self.update(self.text)
 
 
 class TopLine(PlainText):
-    """Models in service, the candidate, the worker's state and the next cycle."""
+    """Line at the top with the models in service, the candidate, the worker's state and the next cycle."""
 
     def show_status(self, status: Status, *, read_only: bool, now: datetime) -> None:
         text = Text()
@@ -94,7 +94,7 @@ def doing(status: Status) -> Text:
 
 
 class ViewLine(PlainText):
-    """Lists the screens with their number keys; a click opens one."""
+    """Bar of the screens with their number keys; a click opens one."""
 
     class Clicked(Message):
         def __init__(self, name: str) -> None:
@@ -107,7 +107,7 @@ class ViewLine(PlainText):
         self._places: list[tuple[int, int, str]] = []
 
     def show_current(self, name: str) -> None:
-        """Highlights the current screen; uses brief titles if the full ones do not fit."""
+        """Highlights the current screen in the bar of screens; uses brief titles if the full ones do not fit."""
         width = self.app.size.width
         long = sum(len(f" {view.key} {view.title} ") for view in self._views) <= width
         text = Text()
@@ -175,7 +175,7 @@ class RecordTable(DataTable[Text]):
                 self.move_cursor(row=keys.index(selected), animate=False)
 
     def fit(self, room: int) -> None:
-        """Narrows the last column to the available room, or widens it again."""
+        """Narrows the table's last column to the available room, or widens it again."""
         column = next(reversed(self.columns.values()), None)
         width = last_width(self.table.columns, room)
         if column is not None and column.width != width:
@@ -184,7 +184,7 @@ class RecordTable(DataTable[Text]):
             self.draw()
 
     def draw(self) -> None:
-        """Redraws the table in the current theme."""
+        """Redraws the table of records in the current theme."""
         self._clear_caches()
         self.refresh()
 
@@ -196,20 +196,20 @@ def _in_one_line(cell: Text) -> Text:
 
 
 class Detail(VerticalScroll):
-    """Scrolling text."""
+    """Scrolling text that describes the selected record."""
 
     def compose(self) -> ComposeResult:
         yield PlainText(classes="detail-text")
 
     def show_detail(self, text: Text, *, moved: bool) -> None:
-        """Shows a text; `moved` means that the record changed, so scroll to the top."""
+        """Shows a record's text; `moved` means that the record changed, so scroll to the top."""
         self.query_one(".detail-text", PlainText).show(text)
         if moved:
             self.scroll_home(animate=False)
 
 
 class Absent(Vertical):
-    """The page shown while the daemon does not answer."""
+    """Page shown while the daemon does not answer."""
 
     def compose(self) -> ComposeResult:
         yield PlainText("Asking the daemon …", id="absent-text")

@@ -19,7 +19,7 @@ NONE_YET = "No cycle yet: `assay cycle start` begins one, or the schedule does."
 
 
 def cycle_text(status: Status, events: Sequence[Numbered], width: int) -> Text:
-    """Returns at most three lines of at most `width` cells."""
+    """Describes the current cycle's phases, progress and figures in at most three lines of at most `width` cells."""
     cycle = status.cycle
     if cycle is None:
         return plain(NONE_YET, DIM)
@@ -39,7 +39,7 @@ def cycle_text(status: Status, events: Sequence[Numbered], width: int) -> Text:
 
 
 def _events_of(events: Sequence[Numbered], cycle: Cycle) -> list[Event]:
-    """Returns the events since the cycle began; only one cycle runs at a time."""
+    """Returns the events since a cycle began; only one cycle runs at a time."""
     return [event for _, event in events if event.created >= cycle.created]
 
 
@@ -86,7 +86,7 @@ def _spent(cycle: Cycle, width: int) -> Text:
 
 
 def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
-    """Success, tool errors and speed of the newest training step, and success over all steps so far."""
+    """Shows success, tool errors and speed of the newest training step, and success over all steps so far."""
     figures = status.step_metrics
     if not figures:
         shares = [event.figures["success"] for event in events if "success" in event.figures]
@@ -109,7 +109,7 @@ def _figures(status: Status, events: Sequence[Event], width: int) -> Text:
 
 
 def rate(one_second: float) -> str:
-    """Formats a rate, with one decimal below 10."""
+    """Formats a number per second, with one decimal below 10."""
     return f"{one_second:,.0f}" if one_second >= 10 else f"{one_second:.1f}"
 
 

@@ -32,5 +32,5 @@ JOB_STATES = {
 
 
 def signed(sign: tuple[str, str]) -> Text:
-    """Returns a sign in its colour."""
+    """Returns a status sign as text in its colour."""
     return Text().append(*sign)

@@ -30,7 +30,8 @@ SCROLLBAR = 1
 
 
 class TablePane(Pane):
-    """A screen over `TABLE`. Subclasses implement `page`, and `detail_question` if a record needs more."""
+    """Screen with the table `TABLE` and a text about the selected record. Subclasses implement `page`, and
+    `detail_question` if a record needs more."""
 
     TABLE: ClassVar[Table]
     PAGED: ClassVar[bool] = True
@@ -76,23 +77,23 @@ class TablePane(Pane):
 
     # what subclasses say
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[Any]:
-        """Returns up to `PAGE` records, newest first, older than `before`. Raises ApiError."""
+        """Reads up to `PAGE` of the table's records, newest first, older than `before`. Raises ApiError."""
         raise LookupError(before)
 
     def page_key(self) -> object:
-        """Returns everything beside its position that identifies a page, such as a filter."""
+        """Returns everything beside its position that identifies a page of the table, such as a filter."""
         return ""
 
     def detail_question(self, key: str) -> ApiQuestion | None:
-        """Returns the question that fetches more about the selected record; None if its row suffices."""
+        """Returns the question to the daemon for more about the selected record; None if its row suffices."""
         return None
 
     def detail(self, record: Any, status: Status, more: Any) -> Text:
-        """Describes a record; `more` is the answer to `detail_question`, or None."""
+        """Describes a record as text; `more` is the answer to `detail_question`, or None."""
         return self.TABLE.detail(record, status)
 
     def line(self, status: Status) -> Text:
-        """Text above the table."""
+        """Returns the text above the table."""
         return plain("")
 
     # what happens
@@ -102,7 +103,7 @@ class TablePane(Pane):
 
     @property
     def selected(self) -> Any:
-        """The record under the cursor."""
+        """Record under the table's cursor, or None."""
         key = self.table.selected
         return next((one for one, row in zip(*self._rows, strict=True) if row.key == key), None)
 
@@ -125,7 +126,7 @@ class TablePane(Pane):
         self.show_records()
 
     def show_records(self) -> None:
-        """Shows the records that match the filter."""
+        """Shows those records of the page in the table that match the filter."""
         assert self._status is not None
         if self._records is not self._rows[0]:
             self._rows = self._records, [self.TABLE.row(one) for one in self._records]
@@ -143,7 +144,7 @@ class TablePane(Pane):
 
     @property
     def filters_rows(self) -> bool:
-        """True if the filter applies to the rows of the page; False if the daemon applies it."""
+        """True if the filter is applied here, to the rows of the page; False if the daemon applies it."""
         return True
 
     def _show_line(self) -> None:

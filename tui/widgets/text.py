@@ -23,7 +23,7 @@ def plain(text: str, style: str = "", *, limit: int = 0, lines: bool = False) ->
 
 
 def markup_safe(text: str) -> str:
-    """Returns text from any source for a border title, in which Textual interprets markup."""
+    """Escapes text from any source for a border title, in which Textual interprets markup."""
     return plain(text, limit=60).plain.replace("[", "(").replace("\\", "/")
 
 
@@ -64,7 +64,7 @@ def clock(moment: str) -> str:
 
 
 def size(count: float) -> str:
-    """Formats bytes with a binary unit."""
+    """Formats a number of bytes with a binary unit."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:
             return f"{count:.0f} {unit}" if unit in ("B", "KiB") else f"{count:.1f} {unit}"

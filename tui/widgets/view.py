@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # loaded with the first answer
 
 @dataclass(frozen=True)
 class ApiQuestion:
-    """One read of the control API. Questions with the same key share one answer."""
+    """One read of the daemon's control API for a screen. Questions with the same key share one answer."""
 
     key: Hashable
     read: Callable[[ApiClient, Status], Any] = field(compare=False)
@@ -37,23 +37,23 @@ Answers = Mapping[str, Any]
 
 
 class Host(Protocol):
-    """Interface of the program for its panes."""
+    """Interface of the program for its screens."""
 
     client: Callable[[], ApiClient]
     read_only: bool
 
     def ask(self) -> None:
-        """Announces that the pane's questions changed."""
+        """Announces that a screen's questions to the daemon changed."""
 
     def say(self, text: str) -> None:
-        """Shows a sentence for some seconds."""
+        """Shows a sentence as a notification for some seconds."""
 
     def put(self, dialog: Any) -> None:
         """Opens a dialog, or shows the given sentence instead."""
 
 
 class Pane(Vertical):
-    """One screen; created when first opened, then kept."""
+    """Base class of a screen's content; created when first opened, then kept."""
 
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
     """The screen's own keys and their effect, for the help."""
@@ -73,19 +73,19 @@ class Pane(Vertical):
         return super().check_action(action, parameters)
 
     def questions(self) -> Mapping[str, ApiQuestion]:
-        """Returns the current questions by name."""
+        """Returns the screen's current questions to the daemon, by name."""
         return {}
 
     def show(self, status: Status, answers: Answers) -> None:
-        """Shows the known answers; called whenever one was read."""
+        """Shows the daemon's answers known so far; called whenever one was read."""
 
     def filter_by(self, text: str) -> str:
-        """Shows only matching content. Returns an error message, or an empty text."""
+        """Shows only the screen's content that matches the filter text. Returns an error message, or an empty text."""
         self.filtered_by = text.strip()
         return ""
 
     def focus_first(self) -> None:
-        """Focuses the first focusable widget; called when the screen opens."""
+        """Focuses the screen's first focusable widget; called when the screen opens."""
         for widget in self.query("*"):
             if widget.focusable:
                 widget.focus(scroll_visible=False)
@@ -94,7 +94,7 @@ class Pane(Vertical):
 
 @dataclass(frozen=True)
 class View:
-    """One row of the table of screens."""
+    """Entry in the table of screens."""
 
     name: str
     """Name typed after `:`."""
