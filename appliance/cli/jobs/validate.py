@@ -78,8 +78,8 @@ def validate(
         signer=signer,
     )
     public = f"{own.path}.pub"
-    job = api.validate(detail.job.id, ValidationEnvelope(envelope=envelope.decode("ascii")))
-    _show_signed(job, detail.bundle, public, as_json=as_json)
+    validated = api.validate(detail.job.id, ValidationEnvelope(envelope=envelope.decode("ascii")))
+    _show_signed(validated, detail.bundle, public, as_json=as_json)
 
 
 def _require_open(job: Job) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 
 from pydantic import BaseModel, TypeAdapter
@@ -135,7 +135,7 @@ async def _unforeseen(request: Request, error: Exception) -> Response:
     return _json(failure, 500)
 
 
-def _json(answer: Answer, status: int) -> Response:
+def _json(answer: BaseModel | Sequence[BaseModel] | Mapping[str, str | None], status: int) -> Response:
     if isinstance(answer, BaseModel):
         content = answer.model_dump_json()
     elif isinstance(answer, Mapping):
