@@ -5,7 +5,7 @@ answer, and ApiError with the daemon's message, hint and exit code on refusal. `
 handler for each endpoint, by name.
 """
 # mypy: disable-error-code="empty-body"
-# ruff: noqa: A002, F401 - path parameters have the names of the wire; annotations name modules of packages
+# ruff: noqa: A002 - path parameters have the names of the wire
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
     import curriculum.own.taskset
     import policies.contract.decision
     import policies.contract.keys
-    from appliance import client, records
-    from curriculum import certification, own
-    from policies import contract
+
+    client, records = appliance.client, appliance.records
+    certification, own = curriculum.certification, curriculum.own
+    contract = policies.contract
 else:
     client, records = Package("appliance.client"), Package("appliance.records")
     certification, own = Package("curriculum.certification"), Package("curriculum.own")

@@ -45,7 +45,7 @@ class Package:
         return importlib.import_module(f"{self._name}.{module}")
 
 
-class Place(Enum):
+class SentIn(Enum):
     PATH = "path"
     QUERY = "query"
     FILTER = "filter"
@@ -55,7 +55,7 @@ class Place(Enum):
 @dataclass(frozen=True)
 class Parameter:
     name: str
-    place: Place
+    place: SentIn
     type: Any
     """Type without None."""
     default: Any
@@ -100,7 +100,7 @@ class Endpoint:
     @property
     def body(self) -> Any:
         """Type of the body: a model, `bytes`, or None."""
-        return next((one.type for one in self.parameters if one.place is Place.BODY), None)
+        return next((one.type for one in self.parameters if one.place is SentIn.BODY), None)
 
     def sent_by(self, client: ApiConnection, given: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
         """Sends one request and returns the answer, validated."""
@@ -112,12 +112,12 @@ class Endpoint:
         body, headers = (b"{}", JSON) if self.method == "POST" else (None, None)
         for one in self.parameters:
             value = call.arguments[one.name]
-            if one.place is Place.QUERY and value is not None:
+            if one.place is SentIn.QUERY and value is not None:
                 query[one.name] = str(value)
-            elif one.place is Place.FILTER and value is not None:
+            elif one.place is SentIn.FILTER and value is not None:
                 fields = value.model_dump(mode="json", exclude_none=True)
                 query |= {name: str(field) for name, field in fields.items()}
-            elif one.place is Place.BODY:
+            elif one.place is SentIn.BODY:
                 raw = one.type is bytes
                 body = value if raw else (one.type() if value is None else value).model_dump_json().encode()
                 headers = BYTES if raw else JSON
@@ -138,11 +138,11 @@ class Endpoint:
         if NoneType in get_args(kind):
             (kind,) = (one for one in get_args(kind) if one is not NoneType)
         if in_path:
-            place = Place.PATH
+            place = SentIn.PATH
         elif self.method == "POST":
-            place = Place.BODY
+            place = SentIn.BODY
         else:
-            place = Place.QUERY if kind in (str, int) else Place.FILTER
+            place = SentIn.QUERY if kind in (str, int) else SentIn.FILTER
         return Parameter(declared.name, place, kind, declared.default)
 
 

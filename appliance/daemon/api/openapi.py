@@ -14,7 +14,7 @@ from pydantic.json_schema import models_json_schema
 
 from appliance import __version__
 from appliance.client.connection import Failure
-from appliance.client.endpoints import SEGMENT, Endpoint, Parameter, Place
+from appliance.client.endpoints import SEGMENT, Endpoint, Parameter, SentIn
 from appliance.daemon.api.requests import MAX_LIMIT
 
 REF = "#/components/schemas/{model}"
@@ -108,9 +108,9 @@ def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
 
 def _parameters(one: Parameter) -> list[dict[str, Any]]:
     """Returns the path and query parameters that an endpoint's parameter stands for."""
-    if one.place is Place.BODY:
+    if one.place is SentIn.BODY:
         return []
-    if one.place is Place.FILTER:
+    if one.place is SentIn.FILTER:
         _, schemas = models_json_schema([(one.type, "validation")], ref_template="{model}")
         fields = schemas["$defs"][one.type.__name__]["properties"]
         listed = {name: _inlined(field, schemas["$defs"]) for name, field in fields.items()}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from appliance.client.endpoints import Endpoint, Parameter, Place
+from appliance.client.endpoints import Endpoint, Parameter, SentIn
 from appliance.daemon.contract.errors import RequestError
 
 MAX_LIMIT = 1000
@@ -35,9 +35,9 @@ def query_names(endpoint: Endpoint) -> list[str]:
     """Returns the names of the allowed query parameters."""
     names: list[str] = []
     for one in endpoint.parameters:
-        if one.place is Place.FILTER:
+        if one.place is SentIn.FILTER:
             names += one.type.model_fields
-        elif one.place is Place.QUERY:
+        elif one.place is SentIn.QUERY:
             names.append(one.name)
     return names
 
@@ -64,12 +64,12 @@ def utf8(text: str) -> bytes:
 
 
 def _argument(one: Parameter, path: Mapping[str, str], query: Mapping[str, str], body: bytes) -> Any:
-    if one.place is Place.PATH:
+    if one.place is SentIn.PATH:
         return path[one.name]
-    if one.place is Place.BODY:
+    if one.place is SentIn.BODY:
         shape = one.type
         return body if shape is bytes else _validated(shape, lambda: shape.model_validate_json(body or b"{}"), "body")
-    if one.place is Place.FILTER:
+    if one.place is SentIn.FILTER:
         shape, given = one.type, {name: value for name, value in query.items() if name in one.type.model_fields}
         return _validated(shape, lambda: shape.model_validate_strings(given), "query")
     text = query.get(one.name)

@@ -21,7 +21,7 @@ from starlette.types import Message
 
 from appliance.client.api_client import ApiClient
 from appliance.client.connection import ApiConnection
-from appliance.client.endpoints import Place, endpoints_of
+from appliance.client.endpoints import SentIn, endpoints_of
 from appliance.client.failures import ApiError
 from appliance.client.messages import NumberedEvent
 from appliance.config.configuration import Settings
@@ -212,7 +212,7 @@ def test_every_endpoint_names_the_types_of_what_goes_in_and_comes_out() -> None:
     for endpoint in endpoints:
         assert endpoint.about.endswith(".")
         assert endpoint.answer is not None
-        assert sum(one.place is Place.BODY for one in endpoint.parameters) <= 1
+        assert sum(one.place is SentIn.BODY for one in endpoint.parameters) <= 1
 
 
 def test_every_endpoint_has_exactly_one_handler_with_its_parameters(core: Core) -> None:
