@@ -3,9 +3,10 @@
   api = ApiClient(socket_path)
   status = api.status()
 
-Open `api_client.py` first, then `messages.py`; `signing.py` and `person_keys.py` sign decisions. All names are exported
-from `appliance.client.exports`, which is loaded on first use of one of them: importing one module of this package loads
-no other. Names needed before the first request are loaded alone.
+Open `api_client.py` first: it is the table of endpoints, which `endpoints.py` reads. `messages.py` has their types;
+`signing.py` and `person_keys.py` sign decisions. All names are exported from `appliance.client.exports`, which is
+loaded on first use of one of them: importing one module of this package loads no other. Names needed before the first
+request are loaded alone.
 """
 
 from __future__ import annotations

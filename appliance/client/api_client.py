@@ -1,249 +1,349 @@
-"""Typed client of the control API over its Unix socket. One request at a time: each thread needs its own client.
+"""The control API: its table of endpoints, which is also the typed client over the Unix socket.
 
-Every method raises DaemonNotRunning or DaemonSilent without an answer, and ApiError with the daemon's message, hint and
-exit code on refusal.
+One request at a time: each thread needs its own client. Every method raises DaemonNotRunning or DaemonSilent without an
+answer, and ApiError with the daemon's message, hint and exit code on refusal. `appliance.daemon.api.handlers` has one
+handler for each endpoint, by name.
 """
+# mypy: disable-error-code="empty-body"
+# ruff: noqa: A002 - path parameters have the names of the wire
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import quote
 
 from appliance.client.connection import ApiConnection
-from appliance.client.messages import (
-    Approved,
-    Backtest,
-    BudgetView,
-    CheckpointView,
-    CycleDetail,
-    JobDetail,
-    Keys,
-    LogPart,
-    ModelComparison,
-    NumberedEvent,
-    OwnTasksetView,
-    PolicyChange,
-    PolicyInForce,
-    PolicyText,
-    Rollback,
-    RolloutDetail,
-    RolloutView,
-    SignedStatement,
-    StartCycle,
-    StartTraining,
-    StoredFile,
-    SubmitJob,
-    ValidationEnvelope,
-)
-from appliance.client.retention import Prune, Pruned
-from appliance.client.screen import AuditLine, CycleCurves, MachineView, ModelLineage
-from appliance.client.status import Status
-from appliance.records.artifacts import Artifact
-from appliance.records.cycles import Cycle
-from appliance.records.evaluations import Evaluation
-from appliance.records.jobs import Job
-from appliance.records.training import ANY_ROLLOUT, PassCount, RolloutFilter
-from policies.contract.decision import Decision
-from policies.contract.keys import KnownKey
+from appliance.client.endpoints import Package, get, post
 
 if TYPE_CHECKING:
-    from curriculum.certification.certificate import Certificate
+    import appliance.client.gateway
+    import appliance.client.messages
+    import appliance.client.nights
+    import appliance.client.own_tasks
+    import appliance.client.retention
+    import appliance.client.screen
+    import appliance.client.status
+    import appliance.records.artifacts
+    import appliance.records.cycles
+    import appliance.records.evaluations
+    import appliance.records.events
+    import appliance.records.jobs
+    import appliance.records.training
+    import curriculum.certification.certificate
+    import curriculum.own.taskset
+    import policies.contract.decision
+    import policies.contract.keys
+
+    client, records = appliance.client, appliance.records
+    certification, own = curriculum.certification, curriculum.own
+    contract = policies.contract
+else:
+    client, records = Package("appliance.client"), Package("appliance.records")
+    certification, own = Package("curriculum.certification"), Package("curriculum.own")
+    contract = Package("policies.contract")
 
 
 class ApiClient(ApiConnection):
     """Client of the control API with one method per request."""
 
-    # what there is
-    def status(self) -> Status:
-        return self.get("/v1/status", Status)
+    # the daemon
+    @get("/metrics")
+    def metrics(self) -> str:
+        """Figures for Prometheus."""
 
-    def cycles(self, limit: int = 20) -> list[Cycle]:
-        """Returns the cycles, newest first."""
-        return self.get("/v1/cycles", list[Cycle], limit=limit)
+    @get("/v1/status")
+    def status(self) -> client.status.Status:
+        """Running and waiting work."""
 
-    def cycle(self, cycle: str) -> CycleDetail:
-        return self.get(f"/v1/cycles/{_part(cycle)}", CycleDetail)
+    @get("/v1/logs/{process}")
+    def log(self, process: str, *, after: int | None = None, limit: int = 100) -> client.messages.LogPart:
+        """Log lines of a child process.
 
-    def pass_counts(self, cycle: str) -> list[PassCount]:
-        """Returns how many of a cycle's rollouts passed, by purpose, taskset and level; takes seconds for large
-        nights."""
-        return self.get(f"/v1/cycles/{_part(cycle)}/passes", list[PassCount])
+        The last lines, or those after a position.
+        """
 
-    def cancel_cycle(self, cycle: str) -> Cycle:
-        """Cancels a cycle and returns it; ApiError with exit code 4 if it has ended otherwise."""
-        return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/cancel", {}, b"{}"), Cycle)
+    @get("/v1/events")
+    def events(self, *, after: int = 0, limit: int = 200) -> list[client.messages.NumberedEvent]:
+        """Events after a number, ascending."""
 
-    def resume_cycle(self, cycle: str) -> Cycle:
-        """Retries a parked cycle and returns it; ApiError with exit code 4 if it is not parked."""
-        return self.read(self.request("POST", f"/v1/cycles/{_part(cycle)}/resume", {}, b"{}"), Cycle)
+    @post("/v1/prune")
+    def prune(self, body: client.retention.Prune) -> client.retention.Pruned:
+        """Drops the tokens of old rollouts."""
 
-    def rollouts(self, where: RolloutFilter = ANY_ROLLOUT, *, limit: int = 50) -> list[RolloutView]:
-        """Returns the rollouts that match a filter, newest first."""
-        given = where.model_dump(mode="json", exclude_none=True)
-        return self.get("/v1/rollouts", list[RolloutView], **given, limit=limit)
+    @post("/v1/shutdown")
+    def shutdown(self) -> dict[str, str | None]:
+        """Stops the daemon; it answers first."""
 
-    def rollout(self, rollout: str) -> RolloutDetail:
-        return self.get(f"/v1/rollouts/{_part(rollout)}", RolloutDetail)
+    # cycles
+    @get("/v1/cycles")
+    def cycles(self, limit: int = 20) -> list[records.cycles.Cycle]:
+        """Cycles, newest first."""
 
-    def log(self, process: str, *, after: int | None = None, limit: int = 100) -> LogPart:
-        """Returns the last lines of the log of a worker, the broker or the gateway, or those after a position."""
-        return self.get(f"/v1/logs/{_part(process)}", LogPart, after=after, limit=limit)
+    @get("/v1/cycles/{id}")
+    def cycle(self, id: str) -> client.messages.CycleDetail:
+        """A cycle with its steps."""
 
+    @get("/v1/cycles/{id}/passes")
+    def pass_counts(self, id: str) -> list[records.training.PassCount]:
+        """Pass counts of its rollouts, by purpose, taskset and level.
+
+        Takes seconds for large nights.
+        """
+
+    @get("/v1/rollouts")
+    def rollouts(
+        self, where: records.training.RolloutFilter | None = None, *, limit: int = 50
+    ) -> list[client.messages.RolloutView]:
+        """Judged rollouts, newest first."""
+
+    @get("/v1/rollouts/{id:path}")
+    def rollout(self, id: str) -> client.messages.RolloutDetail:
+        """A rollout with its conversation as text."""
+
+    @post("/v1/cycles")
+    def start_cycle(self, body: client.messages.StartCycle | None = None) -> records.cycles.Cycle:
+        """Starts a cycle, or resumes the unfinished one."""
+
+    @post("/v1/trainings")
+    def start_training(self, body: client.messages.StartTraining) -> records.cycles.Cycle:
+        """Starts a training in stages.
+
+        ApiError with exit code 4 while another cycle is unfinished.
+        """
+
+    @post("/v1/traces")
+    def put_traces(self, body: bytes) -> client.messages.StoredFile:
+        """Stores conversations for a training stage."""
+
+    @post("/v1/cycles/{id}/cancel")
+    def cancel_cycle(self, id: str) -> records.cycles.Cycle:
+        """Cancels a cycle.
+
+        ApiError with exit code 4 if it has ended otherwise.
+        """
+
+    @post("/v1/cycles/{id}/resume")
+    def resume_cycle(self, id: str) -> records.cycles.Cycle:
+        """Resumes a parked cycle.
+
+        ApiError with exit code 4 if it is not parked.
+        """
+
+    # schedule
+    @get("/v1/schedule")
+    def schedule(self, limit: int = 7) -> client.nights.ScheduleView:
+        """The schedule, and why nights are held."""
+
+    @get("/v1/promotions")
+    def promotions(self, limit: int = 100) -> list[client.nights.PromotionView]:
+        """Promotions with their gains and losses."""
+
+    @post("/v1/schedule/pause")
+    def pause_schedule(self, body: client.nights.PauseSchedule) -> client.nights.ScheduleView:
+        """Pauses nights until a time."""
+
+    @post("/v1/schedule/resume")
+    def resume_schedule(self) -> client.nights.ScheduleView:
+        """Ends the pause of nights."""
+
+    @post("/v1/notices/try")
+    def try_notices(self) -> client.nights.NoticesTried:
+        """Sends a test notice through every channel."""
+
+    # models
+    @get("/v1/checkpoints")
     def checkpoints(
         self, *, cycle: str | None = None, before: str | None = None, limit: int = 100
-    ) -> list[CheckpointView]:
-        """Returns model checkpoints, newest first, with aliases and newest decision; `before` is a digest."""
-        return self.get("/v1/checkpoints", list[CheckpointView], cycle=cycle, before=before, limit=limit)
+    ) -> list[client.messages.CheckpointView]:
+        """Checkpoints with their aliases.
 
-    def lineage(self, checkpoint: str, limit: int = 50) -> ModelLineage:
-        return self.get(f"/v1/checkpoints/{_part(checkpoint)}/lineage", ModelLineage, limit=limit)
-
-    def curves(self, cycle: str) -> CycleCurves:
-        return self.get(f"/v1/cycles/{_part(cycle)}/curves", CycleCurves)
-
-    def machine(self) -> MachineView:
-        return self.get("/v1/machine", MachineView)
-
-    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditLine]:
-        """Returns entries of the audit log below the number `before`, newest first."""
-        return self.get("/v1/audit", list[AuditLine], before=before, limit=limit)
-
-    def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[Decision]:
-        """Returns decisions about candidates, newest first."""
-        return self.get("/v1/decisions", list[Decision], candidate=candidate, limit=limit)
-
-    def evaluation(self, evaluation: str) -> Evaluation:
-        return self.get(f"/v1/evaluations/{_part(evaluation)}", Evaluation)
-
-    def compare(self, a: str, b: str) -> ModelComparison:
-        """Compares two models on the same sealed items. Each is named by an alias, a digest, or a prefix of at least
-        six digits."""
-        return self.get("/v1/models/compare", ModelComparison, a=a, b=b)
-
-    def jobs(self, limit: int = 50) -> list[Job]:
-        """Returns the jobs, newest first."""
-        return self.get("/v1/jobs", list[Job], limit=limit)
-
-    def job(self, job: str) -> JobDetail:
-        return self.get(f"/v1/jobs/{_part(job)}", JobDetail)
-
-    def artifacts(self, limit: int = 50) -> list[Artifact]:
-        return self.get("/v1/artifacts", list[Artifact], limit=limit)
-
-    def events(self, *, after: int = 0, limit: int = 200) -> list[NumberedEvent]:
-        """Returns the daemon's events after the given number, ascending."""
-        return self.get("/v1/events", list[NumberedEvent], after=after, limit=limit)
-
-    # what a person can do
-    def start_cycle(self, request: StartCycle | None = None) -> Cycle:
-        """Starts a cycle now and returns it; if one is unfinished, returns that one instead."""
-        return self.post("/v1/cycles", request or StartCycle(), Cycle)
-
-    def start_training(self, request: StartTraining) -> Cycle:
-        """Starts a training in stages and returns its cycle; ApiError with exit code 4 while another cycle is
-        unfinished."""
-        return self.post("/v1/trainings", request, Cycle)
-
-    def put_traces(self, content: bytes) -> StoredFile:
-        """Uploads a file of conversations for a training stage."""
-        headers = {"content-type": "application/octet-stream"}
-        return self.read(self.request("POST", "/v1/traces", {}, content, headers), StoredFile)
-
-    def put_certificate(self, certificate: Certificate) -> Certificate:
-        """Records a taskset's certification report, signed, in the audit log."""
-        return self.post("/v1/certificates", certificate, type(certificate))
-
-    def submit(self, request: SubmitJob) -> Job:
-        return self.post("/v1/jobs", request, Job)
-
-    def put_file(self, content: bytes) -> StoredFile:
-        """Uploads a file for a job."""
-        headers = {"content-type": "application/octet-stream"}
-        return self.read(self.request("POST", "/v1/files", {}, content, headers), StoredFile)
-
-    def add_taskset(self, content: bytes) -> OwnTasksetView:
-        """Stores the owner's problems as a taskset; `content` is an `OwnContent` as JSON."""
-        return self.read(self.request("POST", "/v1/tasksets", {}, content), OwnTasksetView)
-
-    def remove_taskset(self, name: str) -> OwnTasksetView:
-        """Removes a taskset of the owner's problems; ApiError with exit code 4 while a cycle uses it."""
-        return self.read(self.request("POST", f"/v1/tasksets/{_part(name)}/remove", {}, b"{}"), OwnTasksetView)
-
-    def cancel(self, job: str) -> Job:
-        """Cancels a job and returns it; ApiError with exit code 4 if it has ended otherwise."""
-        return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/cancel", {}, b"{}"), Job)
-
-    def resume(self, job: str) -> Job:
-        """Retries a parked job and returns it; ApiError with exit code 4 if it is not parked."""
-        return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/resume", {}, b"{}"), Job)
-
-    def retry(self, job: str) -> Job:
-        """Submits a new job with the same question and the next seed, and returns it."""
-        return self.read(self.request("POST", f"/v1/jobs/{_part(job)}/retry", {}, b"{}"), Job)
-
-    def judge(self, verdict: Literal["approve", "reject"], candidate: str, envelope: bytes) -> Approved:
-        """Records a person's decision about a candidate. An approval puts the candidate into service if the policy
-        permits; otherwise ApiError with exit code 4. `envelope` is a signed statement from `appliance.client.signing`.
+        Newest first; `before` is a digest.
         """
-        return self.post(f"/v1/models/{_part(candidate)}/{verdict}", _signed(envelope), Approved)
 
-    def evaluate(self, model: str) -> Cycle:
-        """Starts a cycle that evaluates a model anew beside the champion. ApiError with exit code 4 while a cycle is
-        unfinished."""
-        return self.read(self.request("POST", f"/v1/models/{_part(model)}/evaluate", {}, b"{}"), Cycle)
+    @get("/v1/decisions")
+    def decisions(self, *, candidate: str | None = None, limit: int = 20) -> list[contract.decision.Decision]:
+        """Decisions, newest first."""
 
-    def open_validations(self, limit: int = 50) -> list[Job]:
-        """Returns jobs whose check no person has validated yet, newest first."""
-        return self.get("/v1/validations", list[Job], limit=limit)
+    @get("/v1/evaluations/{id}")
+    def evaluation(self, id: str) -> records.evaluations.Evaluation:
+        """An evaluation, item by item."""
 
-    def validate(self, job: str, envelope: bytes) -> Job:
-        """Records a person's signed validation of a job's check (see `appliance.client.signing`); returns the job with
-        it."""
-        statement = ValidationEnvelope(envelope=envelope.decode("ascii"))
-        return self.post(f"/v1/jobs/{_part(job)}/validation", statement, Job)
+    @get("/v1/models/compare")
+    def compare(self, a: str, b: str) -> client.messages.ModelComparison:
+        """Compares two models on the same sealed questions.
 
-    def prune(self, request: Prune) -> Pruned:
-        """Drops the tokens of old training rollouts, or reports what would be dropped."""
-        return self.post("/v1/prune", request, Pruned)
+        Each is an alias, a digest, or a prefix of at least six digits.
+        """
 
-    def rollback(self, person: str, reason: str = "", *, going: str = "") -> dict[str, str | None]:
-        """Takes the model `going`, or by default the one next in line, out of service; returns the aliases."""
-        asked = Rollback(person=person, reason=reason, going=going)
-        return self.post("/v1/models/rollback", asked, dict[str, str | None])
+    @post("/v1/models/{digest}/approve")
+    def approve(self, digest: str, body: client.messages.SignedStatement) -> client.messages.Approved:
+        """Records a person's approval.
 
-    def keys(self) -> Keys:
-        """Returns the persons' keys known to the daemon, and the policy's rules for signing."""
-        return self.get("/v1/keys", Keys)
+        The candidate goes into service if the policy permits; otherwise ApiError with exit code 4.
+        """
 
-    def change_key(self, envelope: bytes) -> KnownKey:
-        """Admits or revokes a person's key by a signed statement; returns the key."""
-        return self.post("/v1/keys", _signed(envelope), KnownKey)
+    @post("/v1/models/{digest}/reject")
+    def reject(self, digest: str, body: client.messages.SignedStatement) -> client.messages.Approved:
+        """Records a person's rejection."""
 
-    def policy(self) -> PolicyInForce:
-        return self.get("/v1/policy", PolicyInForce)
+    @post("/v1/models/{digest}/evaluate")
+    def evaluate(self, digest: str) -> records.cycles.Cycle:
+        """Evaluates a model against the champion again.
 
-    def budget(self) -> BudgetView:
-        """Returns the state of the quarter's promotion budget under the policy in force."""
-        return self.get("/v1/policy/budget", BudgetView)
+        ApiError with exit code 4 while a cycle is unfinished.
+        """
 
-    def backtest(self, content: bytes = b"") -> Backtest:
-        """Returns what past decisions would be under this policy file, or under the policy in force if it is empty."""
-        return self.post("/v1/policy/backtest", PolicyText(content=content.decode()), Backtest)
+    @post("/v1/models/rollback")
+    def rollback(self, body: client.messages.Rollback) -> dict[str, str | None]:
+        """Puts the previous champion back.
 
-    def change_policy(self, content: bytes, envelope: bytes) -> PolicyInForce:
-        """Puts a signed policy file into force."""
-        change = PolicyChange(content=content.decode(), envelope=envelope.decode("ascii"))
-        return self.post("/v1/policy", change, PolicyInForce)
+        Returns the aliases.
+        """
 
-    def shutdown(self) -> None:
-        """Asks the daemon to stop; returns before it has stopped."""
-        self.request("POST", "/v1/shutdown", {}, b"{}")
+    # governance
+    @get("/v1/keys")
+    def keys(self) -> client.messages.Keys:
+        """Known keys."""
 
+    @get("/v1/policy")
+    def policy(self) -> client.messages.PolicyInForce:
+        """The policy in force."""
 
-def _signed(envelope: bytes) -> SignedStatement:
-    return SignedStatement(envelope=envelope.decode("ascii"))
+    @get("/v1/policy/budget")
+    def budget(self) -> client.messages.BudgetView:
+        """Budget of the quarter."""
 
+    @post("/v1/keys")
+    def change_key(self, body: client.messages.SignedStatement) -> contract.keys.KnownKey:
+        """Admits or revokes a key."""
 
-def _part(name: str) -> str:
-    """Quotes one path segment of a URL, so that user input cannot reach another route."""
-    return quote(name, safe="")
+    @post("/v1/policy")
+    def change_policy(self, body: client.messages.PolicyChange) -> client.messages.PolicyInForce:
+        """Puts a signed policy into force."""
+
+    @post("/v1/policy/backtest")
+    def backtest(self, body: client.messages.PolicyText) -> client.messages.Backtest:
+        """Decisions that a policy would have made."""
+
+    # jobs
+    @get("/v1/jobs")
+    def jobs(self, limit: int = 50) -> list[records.jobs.Job]:
+        """Newest first."""
+
+    @get("/v1/jobs/{id}")
+    def job(self, id: str) -> client.messages.JobDetail:
+        """A job with its bundle."""
+
+    @get("/v1/validations")
+    def open_validations(self, limit: int = 50) -> list[records.jobs.Job]:
+        """Jobs whose check nobody has validated."""
+
+    @get("/v1/artifacts")
+    def artifacts(self, limit: int = 50) -> list[records.artifacts.Artifact]:
+        """Newest first."""
+
+    @post("/v1/jobs")
+    def submit(self, body: client.messages.SubmitJob) -> records.jobs.Job:
+        """Submits a job."""
+
+    @post("/v1/jobs/{id}/cancel")
+    def cancel(self, id: str) -> records.jobs.Job:
+        """Cancels a job.
+
+        ApiError with exit code 4 if it has ended otherwise.
+        """
+
+    @post("/v1/jobs/{id}/resume")
+    def resume(self, id: str) -> records.jobs.Job:
+        """Resumes a parked job.
+
+        ApiError with exit code 4 if it is not parked.
+        """
+
+    @post("/v1/jobs/{id}/retry")
+    def retry(self, id: str) -> records.jobs.Job:
+        """Retries a job with the next seed."""
+
+    @post("/v1/jobs/{id}/validation")
+    def validate(self, id: str, body: client.messages.ValidationEnvelope) -> records.jobs.Job:
+        """Records a person's statement on its check."""
+
+    @post("/v1/files")
+    def put_file(self, body: bytes) -> client.messages.StoredFile:
+        """Stores a file for a job."""
+
+    # curriculum
+    @post("/v1/certificates")
+    def put_certificate(self, body: certification.certificate.Certificate) -> certification.certificate.Certificate:
+        """Signs a certification's report into the audit log."""
+
+    @get("/v1/own/candidates")
+    def candidates(self) -> list[client.own_tasks.TaskCandidate]:
+        """Verified work that may become tasks."""
+
+    @post("/v1/own/collected")
+    def collect(self, body: client.own_tasks.CollectedRows) -> client.messages.OwnTasksetView:
+        """Adds checked candidates, by key, to own/jobs or own/sessions."""
+
+    @post("/v1/tasksets")
+    def add_taskset(self, body: own.taskset.OwnContent) -> client.messages.OwnTasksetView:
+        """Adds a taskset of the owner."""
+
+    @post("/v1/tasksets/{name:path}/remove")
+    def remove_taskset(self, name: str) -> client.messages.OwnTasksetView:
+        """Removes a taskset of the owner.
+
+        ApiError with exit code 4 while a cycle uses it.
+        """
+
+    # gateway
+    @get("/v1/gateway/tokens")
+    def tokens(self) -> list[client.gateway.TokenView]:
+        """Tokens of the gateway."""
+
+    @get("/v1/gateway/sessions")
+    def sessions(self, limit: int = 50) -> list[client.gateway.SessionRow]:
+        """Stored sessions, newest first."""
+
+    @get("/v1/gateway/sessions/{id}")
+    def session(self, id: str) -> client.gateway.SessionDetail:
+        """A stored session."""
+
+    @post("/v1/gateway/tokens")
+    def new_token(self, body: client.gateway.NewToken) -> client.gateway.MadeToken:
+        """Creates a token; its secret is shown only once."""
+
+    @post("/v1/gateway/tokens/{name}/revoke")
+    def revoke_token(self, name: str) -> client.gateway.TokenView:
+        """Revokes a token."""
+
+    @post("/v1/gateway/sessions/{id}/delete")
+    def delete_session(self, id: str) -> client.gateway.DeletedSessions:
+        """Deletes a session, or `all`."""
+
+    # screens
+    @get("/v1/machine")
+    def machine(self) -> client.screen.MachineView:
+        """Processors, memory, GPUs and processes."""
+
+    @get("/v1/cycles/{id}/curves")
+    def curves(self, id: str) -> client.screen.CycleCurves:
+        """Figures of a cycle, step by step."""
+
+    @get("/v1/checkpoints/{id}/lineage")
+    def lineage(self, id: str, limit: int = 50) -> client.screen.ModelLineage:
+        """A checkpoint and what it came from."""
+
+    @get("/v1/audit")
+    def audit(
+        self, where: client.screen.AuditBefore | None = None, *, limit: int = 100
+    ) -> list[client.screen.AuditLine]:
+        """Entries of the audit log, newest first."""
+
+    @get("/v1/events/stream", streams=True)
+    def event_stream(self, *, after: int | None = None) -> records.events.Event:
+        """Events as they come, as server-sent events; `Last-Event-ID` or `after` resumes."""
+
+    def judge(self, verdict: Literal["approve", "reject"], candidate: str, envelope: bytes) -> client.messages.Approved:
+        """Sends a signed statement from `appliance.client.signing` to `approve` or `reject`."""
+        statement = client.messages.SignedStatement.of(envelope)
+        return self.approve(candidate, statement) if verdict == "approve" else self.reject(candidate, statement)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlencode
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
 from appliance.system.lock_owner import owner_of
@@ -36,18 +36,11 @@ class Failure(FrozenModel):
 
 
 class ApiConnection:
-    """Transport of all control API calls, over the daemon's Unix socket. `shape` is the required type of the answer."""
+    """Transport of all control API calls."""
 
     def __init__(self, socket_path: Path, *, timeout_seconds: float = 10.0) -> None:
         self._socket_path = socket_path
         self._timeout_seconds = timeout_seconds
-
-    def get(self, path: str, shape: type[T], **query: str | int | None) -> T:
-        known = {name: str(value) for name, value in query.items() if value is not None}
-        return self.read(self.request("GET", path, known, None), shape)
-
-    def post(self, path: str, body: BaseModel, shape: type[T]) -> T:
-        return self.read(self.request("POST", path, {}, body.model_dump_json().encode()), shape)
 
     def request(
         self,

@@ -17,6 +17,7 @@ from appliance.client.messages import (
     Keys,
     LogPart,
     PolicyInForce,
+    Rollback,
     RolloutDetail,
     RolloutView,
     StartCycle,
@@ -27,7 +28,7 @@ from appliance.client.messages import (
 from appliance.client.pass_rates import HIGH, LOW, RateLine, block, lines_of, rates_of, zone
 from appliance.client.person_keys import KeyFileError, PersonKey, find_key, keys_folder, login_name, unlock
 from appliance.client.rollback import TAKE_IT_OUT, taking_back
-from appliance.client.screen import AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
+from appliance.client.screen import AuditBefore, AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
 from appliance.client.signing import signed_approval
 from appliance.client.status import CanaryView, Status, WorkerStatus
 from appliance.records.artifacts import MEANING, Artifact

@@ -1,12 +1,9 @@
-"""Messages and client of the gateway's part of the control API: tokens and kept sessions."""
+"""Messages of the gateway's part of the control API: tokens and kept sessions."""
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from pydantic import Field
 
-from appliance.client.connection import ApiConnection
 from appliance.gateway.sessions import KeptSession
 from runtime.model import FrozenModel
 
@@ -63,32 +60,3 @@ class SessionDetail(FrozenModel):
 
 class DeletedSessions(FrozenModel):
     deleted: int
-
-
-class GatewayClient:
-    """Client of the gateway's part of the control API, over any connection."""
-
-    def __init__(self, connection: ApiConnection) -> None:
-        self._api = connection
-
-    def tokens(self) -> list[TokenView]:
-        return self._api.get("/v1/gateway/tokens", list[TokenView])
-
-    def new_token(self, name: str, *, consent: bool) -> MadeToken:
-        return self._api.post("/v1/gateway/tokens", NewToken(name=name, consent=consent), MadeToken)
-
-    def revoke_token(self, name: str) -> TokenView:
-        path = f"/v1/gateway/tokens/{quote(name, safe='')}/revoke"
-        return self._api.read(self._api.request("POST", path, {}, b"{}"), TokenView)
-
-    def sessions(self, limit: int) -> list[SessionRow]:
-        """Returns the kept gateway sessions, newest first."""
-        return self._api.get("/v1/gateway/sessions", list[SessionRow], limit=limit)
-
-    def session(self, name: str) -> SessionDetail:
-        return self._api.get(f"/v1/gateway/sessions/{quote(name, safe='')}", SessionDetail)
-
-    def delete_session(self, name: str) -> DeletedSessions:
-        """Deletes a kept gateway session; the name `all` deletes every session."""
-        path = f"/v1/gateway/sessions/{quote(name, safe='')}/delete"
-        return self._api.read(self._api.request("POST", path, {}, b"{}"), DeletedSessions)

@@ -225,6 +225,10 @@ class SignedStatement(FrozenModel):
     envelope: str = Field(min_length=1, max_length=100_000)
     """DSSE envelope as in `policies.approvals` and `policies.register`."""
 
+    @classmethod
+    def of(cls, envelope: bytes) -> SignedStatement:
+        return cls(envelope=envelope.decode("ascii"))
+
 
 class ValidationEnvelope(FrozenModel):
     envelope: str = Field(min_length=1, max_length=900_000)
@@ -259,6 +263,10 @@ class PolicyChange(FrozenModel):
     content: str = Field(max_length=200_000)
     envelope: str = Field(min_length=1, max_length=100_000)
     """A signed edit (`policies.edits`)."""
+
+    @classmethod
+    def of(cls, content: bytes, envelope: bytes) -> PolicyChange:
+        return cls(content=content.decode(), envelope=envelope.decode("ascii"))
 
 
 class PolicyText(FrozenModel):

@@ -1,10 +1,9 @@
-"""Messages and requests about nights: the schedule, a pause, the promotion history, notices."""
+"""Messages about nights: the schedule, a pause, the promotion history, notices."""
 
 from __future__ import annotations
 
 from pydantic import Field
 
-from appliance.client.connection import ApiConnection
 from appliance.records.nights import Night
 from runtime.model import FrozenModel
 
@@ -68,27 +67,3 @@ class PromotionView(FrozenModel):
 class NoticesTried(FrozenModel):
     failed: dict[str, str]
     """Reason of failure by configured way; empty on success."""
-
-
-def schedule(api: ApiConnection, limit: int = 7) -> ScheduleView:
-    """Returns the schedule with up to `limit` coming and past nights."""
-    return api.get("/v1/schedule", ScheduleView, limit=limit)
-
-
-def pause_schedule(api: ApiConnection, until: str = "") -> ScheduleView:
-    """Pauses all nights until the given time, or indefinitely if it is empty; returns the schedule."""
-    return api.post("/v1/schedule/pause", PauseSchedule(until=until), ScheduleView)
-
-
-def resume_schedule(api: ApiConnection) -> ScheduleView:
-    return api.read(api.request("POST", "/v1/schedule/resume", {}, b"{}"), ScheduleView)
-
-
-def promotions(api: ApiConnection, limit: int = 100) -> list[PromotionView]:
-    """Returns promotions of models, newest first, with gains and losses by taskset."""
-    return api.get("/v1/promotions", list[PromotionView], limit=limit)
-
-
-def try_notices(api: ApiConnection) -> dict[str, str]:
-    """Sends a test notice each configured way; returns the reason of each failure by way, empty on success."""
-    return api.read(api.request("POST", "/v1/notices/try", {}, b"{}"), NoticesTried).failed

@@ -6,8 +6,6 @@ from typing import Literal
 
 from pydantic import Field
 
-from appliance.client.connection import ApiConnection
-from appliance.client.messages import OwnTasksetView
 from curriculum.own.rows import OwnRow
 from runtime.model import FrozenModel
 
@@ -30,13 +28,3 @@ class CollectedRows(FrozenModel):
     keys: tuple[str, ...] = Field(max_length=10_000)
     refused: dict[str, str] = Field(default_factory=dict, max_length=10_000)
     """Reasons by key."""
-
-
-class OwnTasksClient(ApiConnection):
-    """Client of the part of the control API that collects the owner's work as tasks."""
-
-    def candidates(self) -> list[TaskCandidate]:
-        return self.get("/v1/own/candidates", list[TaskCandidate])
-
-    def collect(self, collected: CollectedRows) -> OwnTasksetView:
-        return self.post("/v1/own/collected", collected, OwnTasksetView)

@@ -68,3 +68,10 @@ class AuditLine(FrozenModel):
     at: str
     kind: str
     what: dict[str, JsonValue] = Field(default_factory=dict)
+
+
+class AuditBefore(FrozenModel):
+    """Selects entries of the audit log."""
+
+    before: int | None = Field(default=None, ge=0)
+    """Only entries with a lower number."""

@@ -17,8 +17,7 @@ from textual.widgets import ContentSwitcher, Footer, Input, OptionList
 from tui_records import PASSPHRASE
 
 from appliance.cli.demo.sessions import made_up_sessions
-from appliance.client import ApiError
-from appliance.client.gateway import GatewayClient
+from appliance.client import ApiError, Rollback
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
@@ -519,7 +518,7 @@ async def test_read_only_nothing_can_be_asked_for_that_changes_anything(applianc
         await until(pilot, lambda: "read-only" in top(pilot)[:20])  # in sight on 80 columns, whatever stands behind it
         await until(pilot, lambda: not {"approve", "submit"} & {one.name for one in app_of(pilot).commands()})
         with pytest.raises(ApiError, match="read-only"):
-            app_of(pilot).client().rollback("ada")
+            app_of(pilot).client().rollback(Rollback(person="ada"))
 
 
 # hostile text
@@ -760,7 +759,7 @@ async def test_read_only_no_session_is_deleted(appliance: Appliance) -> None:
         await pilot.press("x")
         await until(pilot, lambda: len(pilot.app.screen_stack) == 1)
         with pytest.raises(ApiError, match="read-only"):
-            GatewayClient(app_of(pilot).client()).delete_session(newest.id)
+            app_of(pilot).client().delete_session(newest.id)
     assert len(KeptSessions(appliance.data).names()) == 5
 
 

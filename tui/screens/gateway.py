@@ -12,7 +12,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, Outcome, Status, explain_check
-from appliance.client.gateway import GatewayClient, SessionDetail, SessionRow, becomes_task
+from appliance.client.gateway import SessionDetail, SessionRow, becomes_task
 from tui.widgets.dialogs import TypedConfirmation
 from tui.widgets.signs import VERDICTS, signed
 from tui.widgets.table import Row, Table
@@ -87,10 +87,10 @@ class GatewayPane(TablePane):
     KEYS = (*TablePane.KEYS[:3], ("x", "delete the selected session"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[SessionRow]:
-        return GatewayClient(client).sessions(PAGE)
+        return client.sessions(PAGE)
 
     def detail_question(self, key: str) -> ApiQuestion:
-        return ApiQuestion(("session", key), lambda client, _: GatewayClient(client).session(key), seconds=5.0)
+        return ApiQuestion(("session", key), lambda client, _: client.session(key), seconds=5.0)
 
     def detail(self, record: Any, status: Status, more: Any) -> Text:
         return detail(record, status, more)
@@ -106,7 +106,7 @@ class GatewayPane(TablePane):
             return
 
         def act(_passphrase: str) -> str:
-            GatewayClient(self.host.client()).delete_session(one.id)
+            self.host.client().delete_session(one.id)
             return f"{one.id} is deleted."
 
         body = plain(

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 from rich.text import Text
 from textual.binding import Binding, BindingType
 
-from appliance.client import ApiClient, ApiError, AuditLine, BudgetView, Keys, PolicyInForce, Status
+from appliance.client import ApiClient, ApiError, AuditBefore, AuditLine, BudgetView, Keys, PolicyInForce, Status
 from tui.widgets.dialogs import ReadingScreen
 from tui.widgets.table import Row, Table
 from tui.widgets.table_pane import PAGE, TablePane
@@ -126,7 +126,7 @@ class GovernancePane(TablePane):
     KEYS = (*TablePane.KEYS, ("f", "show the policy file, the keys and the quarter's budget"))
 
     def page(self, client: ApiClient, status: Status, before: str | None) -> Sequence[AuditLine]:
-        return client.audit(before=None if before is None else int(before), limit=PAGE)
+        return client.audit(AuditBefore(before=None if before is None else int(before)), limit=PAGE)
 
     def questions(self) -> dict[str, ApiQuestion]:
         return {**super().questions(), "rules": ApiQuestion("rules", _read_rules, seconds=5.0)}

@@ -14,6 +14,7 @@ from appliance.client import (
     TAKE_IT_OUT,
     ApiClient,
     KeyFileError,
+    Rollback,
     Status,
     SubmitJob,
     find_key,
@@ -76,7 +77,7 @@ def rolling_back(status: Status, client: Client) -> Dialog | str:
         heading, done = "Take the champion out of service", f"{short(taken.back)} is in service again."
 
     def act(_passphrase: str) -> str:
-        client().rollback(login_name(), "from the terminal program", going=taken.going)
+        client().rollback(Rollback(person=login_name(), reason="from the terminal program", going=taken.going))
         return done
 
     body = plain("\n".join(taken.effects), lines=True)

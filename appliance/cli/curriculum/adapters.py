@@ -187,7 +187,7 @@ def add(
     if kept and not dry_run:
         source, known = source_of(name, place.name if given else chosen, package, None if given else batch or 0)
         content = OwnContent(name=named, licence=licence or known, source=source, added="", rows=kept)
-        keeper.add_taskset(content.model_dump_json().encode())
+        keeper.add_taskset(content)
     use = how_to_train(settings_of(context, data), f"own/{named}")
     show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)

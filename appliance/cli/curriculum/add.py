@@ -99,7 +99,7 @@ def add(
         from curriculum.own.taskset import OwnContent
 
         content = OwnContent(name=named, licence=licence, source=source or place.name, added="", rows=kept)
-        keeper.add_taskset(content.model_dump_json().encode())
+        keeper.add_taskset(content)
     use = how_to_train(settings_of(context, data), f"own/{named}")
     show_added(named, kept, refused, use=use, dry_run=dry_run, as_json=as_json)
     raise typer.Exit(ExitCode.OK if kept else ExitCode.FAILED_VERDICT)

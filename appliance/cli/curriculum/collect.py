@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, socket_of
+from appliance.cli.shell.options import Data, Json, client_of
 from appliance.cli.show.printing import show_json, show_line, show_progress
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def collect(context: typer.Context, data: Data = None, as_json: Json = False) ->
 
     Exit code 0 also if there was nothing to collect, 4 while a cycle uses the tasksets.
     """
-    from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows, OwnTasksClient
+    from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows
 
-    api = OwnTasksClient(socket_of(context, data))
+    api = client_of(context, data)
     found = api.candidates()
     refused: dict[str, tuple[str, str]] = {}
     kept = _checked(context, data, found, refused) if found else []

@@ -14,6 +14,7 @@ from appliance.cli.shell.options import Data, Json, client_of
 from appliance.cli.shell.person import MoreSignersError, PassphraseFile, SigningOptions, passphrase, sent
 from appliance.cli.show.printing import show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
+from appliance.client.messages import SignedStatement
 from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
 from appliance.client.signing import admission, revocation
 from policies.contract.keys import KeyStatement
@@ -111,7 +112,7 @@ def revoke(
         show_fields([("person", gone.person), ("fingerprint", gone.fingerprint)])
     signs.confirmed(f"revoke this key of {gone.person} permanently", gone.fingerprint.removeprefix("SHA256:"))
     signer = signs.signer(own)
-    changed = api.change_key(revocation(gone.person, PublicKey(gone.key), reason, signer))
+    changed = api.change_key(SignedStatement.of(revocation(gone.person, PublicKey(gone.key), reason, signer)))
     show_json(changed) if as_json else show_line(f"{changed.fingerprint} of {changed.person} is revoked")
 
 
@@ -127,7 +128,7 @@ class _Offer(NamedTuple):
         """Sends a key's signed admission to the daemon, and shows the result. If more people must sign, writes it to
         the file for them."""
         try:
-            admitted = sent(api.change_key, envelope, file)
+            admitted = sent(lambda signed: api.change_key(SignedStatement.of(signed)), envelope, file)
         except MoreSignersError as error:
             said = [f"not known yet: {error}", f"another person runs: assay key admit {file}"]
             self._replace(path=file).show(said, known=False)

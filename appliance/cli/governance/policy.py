@@ -58,13 +58,15 @@ def backtest(context: typer.Context, file: FileOrInForce = None, data: Data = No
 
     Example: assay policy backtest policy.toml
     """
+    from appliance.client.messages import PolicyText
+
     content = b""
     if file is not None:
         from appliance.settings.policy_files import parse_policy
 
         content, name = read_content(file)
         parse_policy(content, name)
-    found = client_of(context, data).backtest(content)
+    found = client_of(context, data).backtest(PolicyText(content=content.decode()))
     if as_json:
         show_json(found)
         return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ from appliance.cli.shell.options import Data, Json, client_of, data_of
 from appliance.cli.shell.person import MoreSignersError, SigningOptions, sent
 from appliance.cli.show.printing import show_fields, show_json, show_line
 from appliance.client import ApiError, PolicyInForce
+from appliance.client.messages import PolicyChange
 from appliance.client.signing import policy_edit
 from appliance.settings.policy_files import parse_policy
 from policies.policy import read_content
@@ -58,7 +58,7 @@ def sign(
     before = beside.read_bytes() if beside.exists() else None
     envelope = policy_edit(digest, in_force, signer, before)
     try:
-        sent(partial(api.change_policy, content), envelope, beside)
+        sent(lambda signed: api.change_policy(PolicyChange.of(content, signed)), envelope, beside)
     except MoreSignersError as error:
         raise ApiError(
             f"not in force yet: {error}",

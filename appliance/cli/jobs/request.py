@@ -159,17 +159,10 @@ class JobFields(FrozenModel):
         if question is None:
             raise UsageError("question: missing", hint="add --question TEXT, or `question` to the file")
         files = JobContents(folder, self.file, made)
-        submission = SubmitJob(
-            question=question,
-            spec=spec,
-            files=files.records,
-            attempts=self.attempts,
-            seed=self.seed,
-            priority=self.priority,
-            deadline=deadline_of(self.deadline, now),
-            budget_seconds=self.budget,
-        )
-        return PreparedRequest(submission, files.contents)
+        given: dict[str, Any] = {name: getattr(self, name) for name in SubmitJob.model_fields if hasattr(self, name)}
+        given |= {"question": question, "spec": spec, "files": files.records}
+        given |= {"deadline": deadline_of(self.deadline, now), "budget_seconds": self.budget}
+        return PreparedRequest(SubmitJob(**given), files.contents)
 
     def _require_used(self, ways: list[str]) -> None:
         """Raises UsageError for an option of a kind of check that the job does not select."""

@@ -17,6 +17,7 @@ from appliance.cli.shell.options import Data, Json, Limit, client_of
 from appliance.cli.shell.person import SigningOptions
 from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records, show_table
 from appliance.client import ApiError, Job, JobDetail
+from appliance.client.messages import ValidationEnvelope
 from appliance.client.signing import signed_validation
 from appliance.jobs.content import content_of, not_asked
 from policies.validation import Page, ShownExample
@@ -77,7 +78,8 @@ def validate(
         signer=signer,
     )
     public = f"{own.path}.pub"
-    _show_signed(api.validate(detail.job.id, envelope), detail.bundle, public, as_json=as_json)
+    validated = api.validate(detail.job.id, ValidationEnvelope(envelope=envelope.decode("ascii")))
+    _show_signed(validated, detail.bundle, public, as_json=as_json)
 
 
 def _require_open(job: Job) -> None:

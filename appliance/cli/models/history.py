@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from appliance.cli.models.report import new_folder, write_pictures
-from appliance.cli.shell.options import Data, Json, Limit, connection_of
+from appliance.cli.shell.options import Data, Json, Limit, client_of
 from appliance.cli.show.printing import short, show_json, show_line, show_table
 
 BLOCK, WIDTH = "█", 20
@@ -27,9 +27,7 @@ def history(
 
     Example: assay model history --out history
     """
-    from appliance.client.nights import promotions
-
-    found = promotions(connection_of(context, data), limit)
+    found = client_of(context, data).promotions(limit)
     if as_json:
         show_json(found)
         return

@@ -14,6 +14,7 @@ from appliance.cli.shell.options import Data, Json, Person, client_of
 from appliance.cli.shell.person import SigningOptions, confirm
 from appliance.cli.show.printing import short, show_fields, show_json, show_line
 from appliance.client import ApiClient, ApiError, Decision
+from appliance.client.messages import Rollback
 from appliance.client.person_keys import login_name
 from appliance.client.rollback import QUARANTINE, TAKE_IT_OUT, taking_back
 from appliance.client.signing import signed_approval
@@ -97,7 +98,8 @@ def rollback(
             for effect in taken.effects:
                 show_line(effect)
         confirm(TAKE_IT_OUT, taken.going, sure)
-    names = api.rollback(person or login_name(), reason, going="" if taken is None else taken.going)
+    going = "" if taken is None else taken.going
+    names = api.rollback(Rollback(person=person or login_name(), reason=reason, going=going))
     if as_json:
         from appliance.cli.documents.models import AliasesDocument
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import MOST_SEED, Data, Json, client_of, settings_of, socket_of
+from appliance.cli.shell.options import MOST_SEED, Data, Json, client_of, settings_of
 
 if TYPE_CHECKING:
     from appliance.client import Status
@@ -54,10 +54,8 @@ def status(context: typer.Context, data: Data = None, as_json: Json = False) -> 
     Example: assay status --json
     """
     from appliance.cli.show.printing import show_json
-    from appliance.client.connection import ApiConnection
-    from appliance.client.status import Status
 
-    found = ApiConnection(socket_of(context, data)).get("/v1/status", Status)
+    found = client_of(context, data).status()
     if as_json:
         show_json(found)
     else:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from appliance.cli.shell.noted_signals import STOPS, noted
-from appliance.cli.shell.options import Data, Json, Limit, client_of, settings_of, socket_of
+from appliance.cli.shell.options import Data, Json, Limit, client_of, settings_of
 from appliance.cli.show.printing import short_time, show_fields, show_json, show_line, show_records
 from appliance.text.printable import printable
-
-if TYPE_CHECKING:
-    from appliance.client.gateway import GatewayClient
 
 A_SESSION = "Id, as listed by `gateway sessions ls`, or its first digits (6 or more)."
 MOST = 1000
@@ -102,7 +99,9 @@ def new(
 
     Example: assay gateway token new editor --consent
     """
-    made = _client(context, data).new_token(name, consent=consent)
+    from appliance.client.gateway import NewToken
+
+    made = client_of(context, data).new_token(NewToken(name=name, consent=consent))
     if as_json:
         show_json(made)
     else:
@@ -116,7 +115,7 @@ def new(
 def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """List the tokens."""
     show_records(
-        _client(context, data).tokens(),
+        client_of(context, data).tokens(),
         ("name", "consent", "made", "revoked"),
         lambda one: (one.name, "yes" if one.consent else "no", one.created[:19], (one.revoked or "")[:19]),
         empty="no token: make one with `assay gateway token new NAME`",
@@ -136,7 +135,7 @@ def revoke(
 
     Example: assay gateway token revoke editor
     """
-    revoked = _client(context, data).revoke_token(name)
+    revoked = client_of(context, data).revoke_token(name)
     show_json(revoked) if as_json else show_line(f"the token {revoked.name} is revoked")
 
 
@@ -146,7 +145,7 @@ def sessions_ls(context: typer.Context, limit: Limit = 50, data: Data = None, as
     from appliance.client.gateway import becomes_task
 
     show_records(
-        _client(context, data).sessions(limit),
+        client_of(context, data).sessions(limit),
         ("session", "token", "newest turn", "turns", "tokens", "verdict", "becomes a task"),
         lambda one: (
             *(one.id, one.token, one.updated[:19], one.turns, one.tokens),
@@ -171,7 +170,7 @@ def sessions_show(
     """
     from appliance.client.gateway import becomes_task
 
-    found = _client(context, data).session(name)
+    found = client_of(context, data).session(name)
     if as_json:
         show_json(found)
         return
@@ -211,7 +210,7 @@ def sessions_delete(
         raise UsageError("give either a session or --all", "list sessions with `assay gateway sessions ls`")
     if every and not yes:
         _be_sure(context, data, as_json)
-    deleted = _client(context, data).delete_session(name or "all")
+    deleted = client_of(context, data).delete_session(name or "all")
     show_json(deleted) if as_json else show_line(f"deleted: {deleted.deleted}")
 
 
@@ -221,7 +220,7 @@ def _be_sure(context: typer.Context, data: Path | None, as_json: bool) -> None:
 
     if as_json or not sys.stdin.isatty():
         raise UsageError("cannot ask for confirmation without a terminal", "add --yes to delete all sessions")
-    count = len(_client(context, data).sessions(MOST))
+    count = len(client_of(context, data).sessions(MOST))
     typer.echo(f"Delete {count}{' or more' if count == MOST else ''} sessions permanently? [y/N] ", nl=False, err=True)
     if input().strip().lower() not in ("y", "yes"):
         raise UsageError("nothing was deleted", "list sessions with `assay gateway sessions ls`")
@@ -232,10 +231,3 @@ def _tell_when_off(context: typer.Context, data: Path | None) -> None:
     gateway = client_of(context, data).status().gateway
     if gateway is not None and not gateway.answers:
         typer.echo(f"the gateway: {gateway.summary}", err=True)
-
-
-def _client(context: typer.Context, data: Path | None) -> GatewayClient:
-    from appliance.client.connection import ApiConnection
-    from appliance.client.gateway import GatewayClient
-
-    return GatewayClient(ApiConnection(socket_of(context, data)))

@@ -10,7 +10,6 @@ import typer
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
-    from appliance.client.connection import ApiConnection
     from appliance.config.configuration import Settings
     from appliance.settings.client_config import ClientSettings
     from appliance.settings.config_layers import Layer
@@ -89,13 +88,6 @@ def client_of(context: typer.Context, data: Path | None) -> ApiClient:
     from appliance.client.api_client import ApiClient
 
     return ApiClient(socket_of(context, data))
-
-
-def connection_of(context: typer.Context, data: Path | None) -> ApiConnection:
-    """Returns a bare connection to the control API, for commands that do not need the client's messages."""
-    from appliance.client.connection import ApiConnection
-
-    return ApiConnection(socket_of(context, data))
 
 
 def _layers(context: typer.Context, data: Path | None) -> list[Layer]:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, connection_of
+from appliance.cli.shell.options import Data, Json, client_of
 from appliance.cli.show.printing import short_cycle, show_fields, show_json, show_line, show_table
 from appliance.errors import ExitCode, UsageError
 
@@ -26,9 +26,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the next and the last nights, in the schedule's time zone."""
-    from appliance.client.nights import schedule
-
-    found = schedule(connection_of(context, data), limit)
+    found = client_of(context, data).schedule(limit)
     show_json(found) if as_json else _show(found)
 
 
@@ -47,10 +45,10 @@ def pause(
     Example: assay schedule pause --until 3d
     """
     from appliance.cli.jobs.request import deadline_of
-    from appliance.client.nights import pause_schedule
+    from appliance.client.nights import PauseSchedule
 
     moment = deadline_of(until, datetime.now().astimezone(), "the end of the pause")
-    found = pause_schedule(connection_of(context, data), moment or "")
+    found = client_of(context, data).pause_schedule(PauseSchedule(until=moment or ""))
     if as_json:
         show_json(found)
     else:
@@ -64,9 +62,7 @@ def pause(
 @app.command("resume")
 def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """End the pause."""
-    from appliance.client.nights import resume_schedule
-
-    found = resume_schedule(connection_of(context, data))
+    found = client_of(context, data).resume_schedule()
     if as_json:
         show_json(found)
     else:
@@ -78,9 +74,7 @@ def resume(context: typer.Context, data: Data = None, as_json: Json = False) -> 
 def notify(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
     """Send a test notice each way that `[report]` configures. Exit code 0 if all arrived, 2 if none is configured, 5 if
     one failed."""
-    from appliance.client.nights import try_notices
-
-    failed = try_notices(connection_of(context, data))
+    failed = client_of(context, data).try_notices().failed
     if not failed:
         raise UsageError("[report] configures no notices", "see docs/nights.md, Notices, for examples")
     if as_json:

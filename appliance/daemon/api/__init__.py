@@ -1,5 +1,5 @@
-"""The control API: one module of routes per subject, `requests.py` for parsing, `app.py` to assemble them.
+"""The control API: `appliance.client.api_client` declares the endpoints, `handlers.py` answers them by name.
 
-Open `app.py` first. `openapi.py` describes the routes, `event_stream.py` is the only streaming one, `metrics.py` serves
-Prometheus. Handlers only translate: the work is in `daemon.service`, `daemon.governance` and `daemon.views`.
+Open `handlers.py` first. `app.py` assembles the server, `requests.py` reads requests by the table, `openapi.py`
+describes it, `event_stream.py` is the only streaming endpoint, `metrics.py` serves Prometheus.
 """

@@ -2,11 +2,12 @@
 
 Invariants: every response is JSON except `/metrics` and the event stream, every error is a `Failure` with message, hint
 and exit code; a request is fully validated before anything happens; handlers run outside the event loop, so a slow one
-delays nobody. Each subject has a module of routes and a line in `api_routes`.
+delays nobody. Every endpoint of `appliance.client.api_client` has exactly one handler.
 """
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -19,94 +20,66 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from appliance.client.api_client import ApiClient
 from appliance.client.connection import Failure
-from appliance.daemon.api.event_stream import STREAM, EventStream
+from appliance.client.endpoints import Endpoint, endpoints_of
+from appliance.daemon.api.event_stream import EventStream
+from appliance.daemon.api.handlers import LARGER_BODIES, MAX_BODY_BYTES, WAKING, Answer, Handler, handlers
 from appliance.daemon.api.metrics import CONTENT_TYPE
 from appliance.daemon.api.openapi import document
-from appliance.daemon.api.requests import ApiRequest, ApiRoute, Handler, MetricsText
-from appliance.daemon.api.routes_curriculum import curriculum_routes
-from appliance.daemon.api.routes_cycles import cycle_routes
-from appliance.daemon.api.routes_gateway import gateway_routes
-from appliance.daemon.api.routes_governance import governance_routes
-from appliance.daemon.api.routes_jobs import job_routes
-from appliance.daemon.api.routes_models import model_routes
-from appliance.daemon.api.routes_nights import night_routes
-from appliance.daemon.api.routes_screen import screen_routes
-from appliance.daemon.api.routes_service import service_routes
+from appliance.daemon.api.requests import arguments
 from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
 
 HTTP_STATUS = {2: 400, 4: 409, 5: 500}
 """HTTP status by the exit code that a command then returns."""
-WAKING = (
-    *("/v1/cycles", "/v1/trainings", "/v1/jobs", "/v1/jobs/{id}/retry"),
-    *("/v1/cycles/{id}/resume", "/v1/jobs/{id}/resume"),
-    *("/v1/models/{digest}/approve", "/v1/models/{digest}/evaluate"),
-    *("/v1/schedule/pause", "/v1/schedule/resume"),
-)
-"""POST routes that may create work."""
 
 Aliases = TypeAdapter(dict[str, str | None])
-
-
-def api_routes(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[], None]) -> list[ApiRoute]:
-    """Returns all routes except the event stream and the OpenAPI document."""
-    return [
-        *service_routes(core, next_cycle, stop),
-        *cycle_routes(core),
-        *night_routes(core),
-        *model_routes(core),
-        *governance_routes(core),
-        *job_routes(core),
-        *curriculum_routes(core),
-        *gateway_routes(core),
-        *screen_routes(core),
-    ]
 
 
 def make_app(
     core: Core, *, wake: Callable[[], None], next_cycle: Callable[[], str | None], stop: Callable[[], None]
 ) -> Starlette:
     """Builds the app. `wake` is called when there may be new work, `stop` when a client shuts the daemon down."""
-    listed = api_routes(core, next_cycle, stop)
+    endpoints = endpoints_of(ApiClient)
     stream = EventStream(core.ledger)
-    described = cache(lambda: json.dumps(document([*listed, STREAM])))
-    routes = [
-        Route("/v1/openapi.json", partial(_described, described), methods=["GET"]),
-        Route(STREAM.path, stream.endpoint, methods=["GET"]),
-    ]
-    for route in listed:
-        wakes = route.method == "POST" and route.path in WAKING
-        handler = _waking(_handler(route), wake) if wakes else _handler(route)
-        routes.append(Route(route.path, _endpoint(handler, route.most), methods=[route.method]))
+    described = cache(lambda: json.dumps(document(endpoints.values())))
+    routes = [Route("/v1/openapi.json", partial(_described, described), methods=["GET"])]
+    routes += [Route(one.path, stream.endpoint, methods=["GET"]) for one in endpoints.values() if one.streams]
+    for endpoint, handler in bound(endpoints, handlers(core, next_cycle, stop)):
+        known = _waking(handler, wake) if endpoint.name in WAKING else handler
+        most = LARGER_BODIES.get(endpoint.name, MAX_BODY_BYTES)
+        routes.append(Route(endpoint.path, _endpoint(endpoint, known, most), methods=[endpoint.method]))
     app = Starlette(routes=routes, exception_handlers={HTTPException: _no_such_route, Exception: _unforeseen})
     app.router.redirect_slashes = False
     return app
 
 
-def _handler(route: ApiRoute) -> Handler:
-    def handle(asked: ApiRequest) -> object:
-        asked.require_known(route.asked_with)
-        return route.handler(asked)
-
-    return handle  # type: ignore[return-value]
+def bound(endpoints: Mapping[str, Endpoint], known: Mapping[str, Handler]) -> list[tuple[Endpoint, Handler]]:
+    """Pairs endpoints and handlers. Raises TypeError for a missing or surplus handler, or one with other parameters."""
+    answered = {name for name, one in endpoints.items() if not one.streams}
+    if unmatched := (answered ^ known.keys()) | ((WAKING | LARGER_BODIES.keys()) - answered):
+        raise TypeError(f"not both an endpoint and a handler: {', '.join(sorted(unmatched))}")
+    for name in answered:
+        inspect.signature(known[name]).bind(*endpoints[name].parameters)
+    return [(endpoints[name], handler) for name, handler in known.items()]
 
 
 def _waking(handler: Handler, wake: Callable[[], None]) -> Handler:
-    def handle(asked: ApiRequest) -> object:
-        answer = handler(asked)
+    def handle(*given: object) -> Answer:
+        answer = handler(*given)
         wake()
         return answer
 
-    return handle  # type: ignore[return-value]
+    return handle
 
 
 async def _described(text: Callable[[], str], _: Request) -> Response:
     return Response(await run_in_threadpool(text), media_type="application/json")
 
 
-def _endpoint(handler: Handler, most: int) -> Callable[[Request], object]:
-    async def endpoint(request: Request) -> Response:
+def _endpoint(endpoint: Endpoint, handler: Handler, most: int) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
         body = bytearray()
         announced = request.headers.get("content-length", "")
         if announced.isdigit() and int(announced) > most:
@@ -115,22 +88,23 @@ def _endpoint(handler: Handler, most: int) -> Callable[[Request], object]:
             body += part
             if len(body) > most:
                 return _json(_too_large(most), 413)
-        asked = ApiRequest(request.path_params, request.query_params, bytes(body))
-        return await run_in_threadpool(_answer, handler, asked)
+        return await run_in_threadpool(
+            _answer, endpoint, handler, request.path_params, request.query_params, bytes(body)
+        )
 
-    return endpoint
+    return answer
 
 
 def _too_large(most: int) -> Failure:
     return Failure(message=f"the request is larger than {most} bytes", hint="send less", exit_code=2)
 
 
-def _answer(handler: Handler, asked: ApiRequest) -> Response:
+def _answer(
+    endpoint: Endpoint, handler: Handler, path: Mapping[str, str], query: Mapping[str, str], body: bytes
+) -> Response:
     try:
-        answer = handler(asked)
-        if isinstance(answer, MetricsText):
-            return Response(answer.text, media_type=CONTENT_TYPE)
-        return _json(answer, 200)
+        answer = handler(*arguments(endpoint, path, query, body))
+        return Response(answer, media_type=CONTENT_TYPE) if isinstance(answer, str) else _json(answer, 200)
     except Exception as error:
         hint = getattr(error, "hint", None)
         if not isinstance(hint, str):

@@ -18,11 +18,10 @@ from starlette.types import Receive, Scope, Send
 
 from appliance.client.connection import Failure
 from appliance.client.messages import NumberedEvent
-from appliance.daemon.api.requests import ApiRequest, ApiRoute
+from appliance.daemon.api.requests import number
 from appliance.daemon.contract.errors import RequestError
 from appliance.daemon.views import ledger_views as views
 from appliance.ledger.ledger import Ledger
-from appliance.records.events import Event
 from appliance.system.slow_readers import STALL_SECONDS, TimedStream
 
 POLL_SECONDS = 0.5
@@ -49,9 +48,9 @@ class EventStream:
         A number beyond the newest event also starts now: it comes from another ledger, such as one before a backup was
         restored.
         """
-        asked = ApiRequest({}, {**request.query_params, **_resumed(request)}, b"")
+        text = request.headers.get("last-event-id", request.query_params.get("after"))
         try:
-            after = asked.optional_number("after")
+            after = None if text is None else number("after", text, 0)
         except RequestError as error:
             return _refused(Failure(message=str(error), hint=error.hint, exit_code=2), 400)
         newest = await run_in_threadpool(self._ledger.newest_event)
@@ -99,25 +98,5 @@ class _Stream(TimedStream):
             self._owner.open -= 1
 
 
-def _resumed(request: Request) -> dict[str, str]:
-    last = request.headers.get("last-event-id")
-    return {} if last is None else {"after": last}
-
-
 def _refused(failure: Failure, status: int) -> Response:
     return Response(failure.model_dump_json(), status_code=status, media_type="application/json")
-
-
-def _never(asked: ApiRequest) -> Event:
-    raise RequestError("this route is a stream", hint="read it as server-sent events")
-
-
-STREAM = ApiRoute(
-    "GET",
-    "/v1/events/stream",
-    _never,
-    Event,
-    "Events as they come, as server-sent events; `Last-Event-ID` or `after` resumes.",
-    query=("after",),
-    streams=True,
-)

@@ -1,12 +1,12 @@
-"""Generates the OpenAPI 3.1 document of the control API from its routes and their messages. Pure.
+"""Generates the OpenAPI 3.1 document of the control API from the table of endpoints. Pure.
 
-Invariants: every route is included, with the types of its handler's answer.
+Invariants: every endpoint is included, with the types of its body and answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -14,24 +14,23 @@ from pydantic.json_schema import models_json_schema
 
 from appliance import __version__
 from appliance.client.connection import Failure
-from appliance.daemon.api.requests import MAX_LIMIT, ApiRoute, MetricsText
+from appliance.client.endpoints import SEGMENT, Endpoint, Parameter, SentIn
+from appliance.daemon.api.requests import MAX_LIMIT
 
 REF = "#/components/schemas/{model}"
-NUMBERS = {"limit": {"type": "integer", "minimum": 0, "maximum": MAX_LIMIT}, "after": {"type": "integer", "minimum": 0}}
-LAST_SEEN = {"name": "Last-Event-ID", "in": "header", "required": False, "schema": NUMBERS["after"]}
-_PARAMETER = re.compile(r"\{(\w+)(?::path)?\}")
+NUMBER = {"type": "integer", "minimum": 0}
+LAST_SEEN = {"name": "Last-Event-ID", "in": "header", "required": False, "schema": NUMBER}
 
 
-def document(routes: Iterable[ApiRoute]) -> dict[str, Any]:
+def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """Returns the document as plain JSON data."""
-    listed = list(routes)
-    answers = {route.answer for route in listed if route.answer is not MetricsText} | {Failure}
-    bodies = {route.body for route in listed if route.body not in (None, bytes)}
+    listed = list(endpoints)
+    answers = {one.answer for one in listed if one.answer is not str} | {Failure}
+    bodies = {one.body for one in listed if one.body not in (None, bytes)}
     schemas, defined = _schemas(answers, bodies)
     paths: dict[str, Any] = {}
-    for route in listed:
-        path = _PARAMETER.sub(r"{\1}", route.path)
-        paths.setdefault(path, {})[route.method.lower()] = _operation(route, schemas)
+    for one in listed:
+        paths.setdefault(SEGMENT.sub(r"{\1}", one.path), {})[one.method.lower()] = _operation(one, schemas)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -75,52 +74,51 @@ def _renamed(value: Any, suffix: str) -> Any:
     return [_renamed(one, suffix) for one in value] if isinstance(value, list) else value
 
 
-def _operation(route: ApiRoute, schemas: dict[Any, Any]) -> dict[str, Any]:
-    said = "Success."
-    if route.answer is MetricsText:
+def _operation(endpoint: Endpoint, schemas: dict[Any, Any]) -> dict[str, Any]:
+    success = "Success."
+    if endpoint.answer is str:
         content: dict[str, Any] = {"text/plain": {"schema": {"type": "string"}}}
-    elif route.streams:
-        said = f"Server-sent events: `id` is the event's number, `data` the event as {route.answer.__name__}."
+    elif endpoint.streams:
+        event = endpoint.answer.__name__
+        success = f"Server-sent events: `id` is the event's number, `data` the event as {event}."
         content = {"text/event-stream": {"schema": {"type": "string"}}}
     else:
-        content = {"application/json": {"schema": schemas["serialization", route.answer]}}
+        content = {"application/json": {"schema": schemas["serialization", endpoint.answer]}}
     failure = {"application/json": {"schema": schemas["serialization", Failure]}}
-    named = route.method.lower() + _PARAMETER.sub(r"by_\1", route.path)
-    made: dict[str, Any] = {
-        "operationId": re.sub(r"\W+", "_", named),
-        "summary": route.about,
+    operation: dict[str, Any] = {
+        "operationId": re.sub(r"\W+", "_", endpoint.method.lower() + SEGMENT.sub(r"by_\1", endpoint.path)),
+        "summary": endpoint.about,
         "responses": {
-            "200": {"description": said, "content": content},
+            "200": {"description": success, "content": content},
             "default": {"description": "Reason of the refusal, with a hint.", "content": failure},
         },
     }
-    if parameters := [*_in_path(route.path), *_in_query(route), *([LAST_SEEN] if route.streams else [])]:
-        made["parameters"] = parameters
-    if route.body is bytes:
-        made["requestBody"] = {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
-    elif route.body is not None:
-        schema = schemas["validation", route.body]
-        made["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
-    return made
+    parameters = [schema for one in endpoint.parameters for schema in _parameters(one)]
+    if endpoint.streams:
+        parameters.append(LAST_SEEN)
+    if parameters:
+        operation["parameters"] = parameters
+    if endpoint.body is bytes:
+        operation["requestBody"] = {"required": True, "content": {"application/octet-stream": {"schema": {}}}}
+    elif endpoint.body is not None:
+        schema = schemas["validation", endpoint.body]
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return operation
 
 
-def _in_path(path: str) -> list[dict[str, Any]]:
-    names = _PARAMETER.findall(path)
-    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
-
-
-def _in_query(route: ApiRoute) -> list[dict[str, Any]]:
-    if isinstance(route.query, Sequence):
-        listed = {name: NUMBERS.get(name, {"type": "string"}) for name in route.query}
-    else:
-        _, made = models_json_schema([(route.query, "validation")], ref_template="{model}")
-        defined = made["$defs"]
-        shape = defined[route.query.__name__]
-        listed = {name: _inlined(one, defined) for name, one in shape["properties"].items()} | {
-            "limit": NUMBERS["limit"]
-        }
-    needed = route.needs_query
-    return [{"name": name, "in": "query", "required": needed, "schema": schema} for name, schema in listed.items()]
+def _parameters(one: Parameter) -> list[dict[str, Any]]:
+    """Returns the path and query parameters that an endpoint's parameter stands for."""
+    if one.place is SentIn.BODY:
+        return []
+    if one.place is SentIn.FILTER:
+        _, schemas = models_json_schema([(one.type, "validation")], ref_template="{model}")
+        fields = schemas["$defs"][one.type.__name__]["properties"]
+        listed = {name: _inlined(field, schemas["$defs"]) for name, field in fields.items()}
+        return [{"name": name, "in": "query", "required": False, "schema": field} for name, field in listed.items()]
+    schema: dict[str, Any] = {"type": "string"}
+    if one.type is int:
+        schema = {**NUMBER, "maximum": MAX_LIMIT} if one.name == "limit" else NUMBER
+    return [{"name": one.name, "in": one.place.value, "required": one.required, "schema": schema}]
 
 
 def _inlined(value: Any, defined: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 
 from appliance.client.messages import StoredFile, SubmitJob
 from appliance.config.configuration import Settings
@@ -90,22 +91,13 @@ class JobQueue:
                 hint="`assay curriculum try` works on such a task; docs/jobs.md has the checks that jobs take",
             )
         now = self.now()
-        job = Job(
-            id=name or f"job-{secrets.token_hex(6)}",
-            question=wanted.question,
-            spec=wanted.spec,
-            files=self._checked(wanted.files),
-            attempts=wanted.attempts if wanted.attempts is not None else self.settings.jobs.attempts,
-            seed=wanted.seed,
-            priority=wanted.priority,
-            deadline=self._in_time(wanted.deadline),
-            budget_seconds=wanted.budget_seconds,
-            solvers_done=not solvers,
-            state=JobState.QUEUED,
-            created=now,
-            updated=now,
-        )
-        return self._queue(job)
+        given: dict[str, Any] = {field: getattr(wanted, field) for field in SubmitJob.model_fields}
+        given["files"] = self._checked(wanted.files)
+        given["attempts"] = wanted.attempts if wanted.attempts is not None else self.settings.jobs.attempts
+        given["deadline"] = self._in_time(wanted.deadline)
+        identity = name or f"job-{secrets.token_hex(6)}"
+        state = JobState.QUEUED
+        return self._queue(Job(**given, id=identity, solvers_done=not solvers, state=state, created=now, updated=now))
 
     def cancel(self, name: str) -> Job:
         """Cancels a job and returns it; a worker on it stops within a second.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.client.connection import ApiConnection
+from appliance.client.api_client import ApiClient
 from appliance.client.failures import DaemonNotRunning
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.lock import DataLockedError, data_lock, require_unlocked
@@ -79,13 +79,13 @@ def test_a_demonstration_is_named_by_the_lock_and_by_whoever_asks_for_the_daemon
         with pytest.raises(DataLockedError, match=r"a demonstration .*pid") as locked, data_lock(tmp_path):
             pass
         with pytest.raises(DaemonNotRunning, match="a demonstration") as silent:
-            ApiConnection(tmp_path / "run" / "assay.sock").get("/v1/status", dict)
+            ApiClient(tmp_path / "run" / "assay.sock").status()
     for caught in (locked, silent):
         assert "wait until it ends" in caught.value.hint
         assert "use it" not in caught.value.hint
         assert "start it" not in caught.value.hint
     with pytest.raises(DaemonNotRunning) as silent:
-        ApiConnection(tmp_path / "run" / "assay.sock").get("/v1/status", dict)
+        ApiClient(tmp_path / "run" / "assay.sock").status()
     assert "start it with `assay serve`" in silent.value.hint
 
 

@@ -19,12 +19,15 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 from starlette.types import Message
 
+from appliance.client.api_client import ApiClient
 from appliance.client.connection import ApiConnection
+from appliance.client.endpoints import SentIn, endpoints_of
 from appliance.client.failures import ApiError
 from appliance.client.messages import NumberedEvent
 from appliance.config.configuration import Settings
-from appliance.daemon.api.app import api_routes
-from appliance.daemon.api.event_stream import MOST_STREAMS, STREAM, EventStream, framed
+from appliance.daemon.api.app import bound
+from appliance.daemon.api.event_stream import MOST_STREAMS, EventStream, framed
+from appliance.daemon.api.handlers import handlers
 from appliance.daemon.api.openapi import document
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.listening import listen
@@ -201,17 +204,30 @@ def test_the_openapi_document_is_valid_and_has_every_route(standing) -> None:
             assert not said.startswith("no GET"), path
 
 
-def test_every_route_names_the_types_of_what_goes_in_and_comes_out(core: Core) -> None:
-    routes = api_routes(core, lambda: None, lambda: None)
-    told = document(routes)
-    assert len({(one.method, one.path) for one in routes}) == len(routes)
-    assert sum(len(one) for one in told["paths"].values()) == len(routes)
-    for route in routes:
-        assert route.about.endswith(".")
+def test_every_endpoint_names_the_types_of_what_goes_in_and_comes_out() -> None:
+    endpoints = endpoints_of(ApiClient).values()
+    told = document(endpoints)
+    assert len({(one.method, one.path) for one in endpoints}) == len(endpoints)
+    assert sum(len(one) for one in told["paths"].values()) == len(endpoints)
+    for endpoint in endpoints:
+        assert endpoint.about.endswith(".")
+        assert endpoint.answer is not None
+        assert sum(one.place is SentIn.BODY for one in endpoint.parameters) <= 1
 
 
-def test_the_document_says_what_a_query_needs_and_what_a_stream_is(core: Core) -> None:
-    told = document([*api_routes(core, lambda: None, lambda: None), STREAM])
+def test_every_endpoint_has_exactly_one_handler_with_its_parameters(core: Core) -> None:
+    endpoints, known = endpoints_of(ApiClient), handlers(core, lambda: None, lambda: None)
+    assert len(bound(endpoints, known)) == len(endpoints) - 1, "the event stream has none"
+    with pytest.raises(TypeError, match="both an endpoint and a handler: retry"):
+        bound(endpoints, {name: one for name, one in known.items() if name != "retry"})
+    with pytest.raises(TypeError, match="both an endpoint and a handler: surplus"):
+        bound(endpoints, {**known, "surplus": known["retry"]})
+    with pytest.raises(TypeError):
+        bound(endpoints, {**known, "retry": known["jobs"], "jobs": known["machine"]})
+
+
+def test_the_document_says_what_a_query_needs_and_what_a_stream_is() -> None:
+    told = document(endpoints_of(ApiClient).values())
 
     def parameters(path: str) -> dict[str, tuple[bool, object]]:
         found = told["paths"][path]["get"]["parameters"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.client.screen import GpuUse
-from appliance.daemon.api.routes_screen import CHUNK, lines_from_the_end
+from appliance.daemon.api.screen_views import CHUNK, lines_from_the_end
 from appliance.daemon.machine.usage import MachineWatch, cpu_ticks, gpu_uses, memory_bytes
 
 

@@ -11,7 +11,7 @@ import pytest
 from daemon_kit import dispatched, until
 
 from appliance.config.configuration import Settings
-from appliance.daemon.api.routes_nights import schedule_view, until_time
+from appliance.daemon.api.schedule_view import schedule_view, until_time
 from appliance.daemon.contract.errors import BrokenError, RequestError
 from appliance.daemon.coordination.core import Core
 from appliance.nights.idle import MachineSnapshot

@@ -22,6 +22,7 @@ from appliance.client import (
     DaemonSilent,
     JobState,
     PredicateSpec,
+    Rollback,
     StartCycle,
     SubmitJob,
 )
@@ -201,7 +202,7 @@ def test_every_refusal_is_a_message_a_hint_and_an_exit_code(standing) -> None:
             api.job(name)
         assert met.value.exit_code == 2
     with pytest.raises(ApiError, match="no earlier champion") as met:
-        api.rollback("ada")
+        api.rollback(Rollback(person="ada"))
     assert (met.value.exit_code, met.value.refusal) == (4, None)
 
 

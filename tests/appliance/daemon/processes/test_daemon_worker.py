@@ -14,7 +14,7 @@ from daemon_kit import attempts, submit, until
 
 from appliance.client.messages import LogPart
 from appliance.config.configuration import Settings
-from appliance.daemon.api.routes_screen import ScreenViews
+from appliance.daemon.api.screen_views import ScreenViews
 from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.child_log import ChildLog, log_part

@@ -15,6 +15,7 @@ import typer
 from appliance.cli.main import app
 from appliance.cli.shell.person import SigningOptions
 from appliance.client import SPEC, ApiError, SubmitJob
+from appliance.client.messages import SignedStatement
 from appliance.client.person_keys import WrongPassphraseError, make_key
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
@@ -98,7 +99,7 @@ def test_a_second_person_is_admitted_by_the_first_and_revoked_by_anybody(start, 
     assert (waiting.returncode, "not known yet" in waiting.stdout) == (0, True), waiting.stderr
     file = next((data.parent / "config").rglob("bob.admission"))
     with pytest.raises(ApiError) as met:
-        api.change_key(file.read_bytes())
+        api.change_key(SignedStatement.of(file.read_bytes()))
     assert met.value.refusal is Refusal.SIGNERS
     several = person("key", "admit", str(file))
     assert (several.returncode, "--as NAME" in several.stderr) == (2, True)

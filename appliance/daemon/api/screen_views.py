@@ -1,4 +1,4 @@
-"""API routes that only the screens of `assay tui` use: machine, curves, lineage, pages of the audit log.
+"""Read models that only the screens of `assay tui` use: machine, curves, lineage, pages of the audit log.
 
 Invariants: read-only, and only the shown part is read: a page costs the same however much is on record.
 """
@@ -9,11 +9,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import Field
-
-from appliance.client.screen import AuditLine, CycleCurves, MachineView, ModelLineage
+from appliance.client.screen import AuditBefore, AuditLine, CycleCurves, MachineView, ModelLineage
 from appliance.config.places import broker_socket
-from appliance.daemon.api.requests import ApiRoute, get
 from appliance.daemon.contract.errors import BrokenError, NotThereError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.machine.usage import MachineWatch
@@ -21,18 +18,10 @@ from appliance.daemon.views.curves import step_figures
 from appliance.daemon.views.ledger_views import checkpoint_views_of, cycle_named
 from appliance.records.checkpoints import Checkpoint
 from policies import audit
-from runtime.model import FrozenModel
 
 CHUNK = 1 << 16
 MOST_BYTES = 20_000
 """Largest log entry sent with its content, in bytes."""
-
-
-class AuditBefore(FrozenModel):
-    """Selects entries of the audit log."""
-
-    before: int | None = Field(default=None, ge=0)
-    """Only entries with a lower number."""
 
 
 class ScreenViews:
@@ -63,8 +52,9 @@ class ScreenViews:
             raise NotThereError(f"no such checkpoint: {name!r}", hint="`assay model ls` lists them")
         return ModelLineage(models=tuple(checkpoint_views_of(ledger, models)), cut=found is not None)
 
-    def audit(self, before: int | None, limit: int) -> list[AuditLine]:
+    def audit(self, where: AuditBefore, limit: int) -> list[AuditLine]:
         """Returns log entries, newest first. Raises BrokenError for an unreadable log."""
+        before = where.before
         entries: list[AuditLine] = []
         skip = 0
         for line in lines_from_the_end(self._core.ledger.audit.path):
@@ -100,30 +90,3 @@ def lines_from_the_end(path: Path) -> Iterator[bytes]:
             yield from (line for line in reversed(whole) if line)
         if rest and not first:
             yield rest
-
-
-def screen_routes(core: Core) -> list[ApiRoute]:
-    screen = ScreenViews(core)
-    return [
-        get("/v1/machine", MachineView, lambda asked: screen.machine(), "Processors, memory, GPUs and processes."),
-        get(
-            "/v1/cycles/{id}/curves",
-            CycleCurves,
-            lambda asked: screen.curves(asked.path["id"]),
-            "Figures of a cycle, step by step.",
-        ),
-        get(
-            "/v1/checkpoints/{id}/lineage",
-            ModelLineage,
-            lambda asked: screen.lineage(asked.path["id"], asked.limit(50)),
-            "A checkpoint and what it came from.",
-            ("limit",),
-        ),
-        get(
-            "/v1/audit",
-            list[AuditLine],
-            lambda asked: screen.audit(asked.filter(AuditBefore).before, asked.limit(100)),
-            "Entries of the audit log, newest first.",
-            AuditBefore,
-        ),
-    ]

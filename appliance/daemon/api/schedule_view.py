@@ -1,53 +1,16 @@
-"""API routes of the schedule, promotions and notices."""
+"""View of the schedule, and the end of a pause."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from appliance.client.nights import ComingNight, NoticesTried, PauseSchedule, PromotionView, ScheduleView
-from appliance.daemon.api.requests import ApiRequest, ApiRoute, get, post
+from appliance.client.nights import ComingNight, ScheduleView
 from appliance.daemon.contract.errors import RequestError
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.governance.promotions import promotions
-from appliance.daemon.nights.notices import Notice
 from appliance.nights.calendar import zone_name
 from appliance.nights.idle import unknown
 
 LONGEST_PAUSE = timedelta(days=36_500)
-TRIAL = Notice("Assay: test notice", "This is a test: notices of ended nights look like this.\n", {"trial": True})
-
-
-def night_routes(core: Core) -> list[ApiRoute]:
-    def pause(asked: ApiRequest) -> ScheduleView:
-        core.nights.book.pause(until_time(asked.body(PauseSchedule).until, core.now()))
-        return schedule_view(core, 7)
-
-    def resume(asked: ApiRequest) -> ScheduleView:
-        core.nights.book.resume()
-        return schedule_view(core, 7)
-
-    def try_notices(asked: ApiRequest) -> NoticesTried:
-        return NoticesTried(failed=core.notices.try_all(TRIAL))
-
-    return [
-        get(
-            "/v1/schedule",
-            ScheduleView,
-            lambda asked: schedule_view(core, asked.limit(7)),
-            "The schedule, and why nights are held.",
-            ("limit",),
-        ),
-        get(
-            "/v1/promotions",
-            list[PromotionView],
-            lambda asked: promotions(core.ledger, core.trust.policies.of, limit=asked.limit(100)),
-            "Promotions with their gains and losses.",
-            ("limit",),
-        ),
-        post("/v1/schedule/pause", ScheduleView, pause, "Pauses nights until a time.", PauseSchedule),
-        post("/v1/schedule/resume", ScheduleView, resume, "Ends the pause of nights."),
-        post("/v1/notices/try", NoticesTried, try_notices, "Sends a test notice through every channel."),
-    ]
 
 
 def schedule_view(core: Core, limit: int) -> ScheduleView:
