@@ -229,10 +229,10 @@ def test_a_file_that_no_reader_can_hold_is_refused_with_its_name(places: Places,
 def test_a_file_without_an_end_is_refused_and_not_waited_for(places: Places) -> None:
     file = places.etc / "config.toml"
     os.mkfifo(file)
-    assert "no regular file" in str(places.error())
+    assert "not a regular file" in str(places.error())
     file.unlink()
     file.symlink_to("/dev/zero")
-    assert "no regular file" in str(places.error())
+    assert "not a regular file" in str(places.error())
     file.unlink()
     file.write_bytes(b"#" * ((1 << 20) + 1))
     assert "larger than 1048576 bytes" in str(places.error())

@@ -102,8 +102,8 @@ def test_a_plan_says_what_engines_need_and_what_vllm_is_given() -> None:
 
     share = share_of(settings(ASLEEP), SMALL, ways_of(Recipe(training=ADAPTER)))
     assert said(ASLEEP).endswith(f"% of a GPU, vLLM gets {100 * share:.0f} %")
-    assert said(VllmSettings(memory_share=0.3)).endswith("vLLM is given 30 %")
-    assert said(VllmSettings(), machine=FOUR).endswith("vLLM is given 92 %")
+    assert said(VllmSettings(memory_share=0.3)).endswith("vLLM gets 30 %")
+    assert said(VllmSettings(), machine=FOUR).endswith("vLLM gets 92 %")
     assert said(VllmSettings(), engine="torch", machine=LAPTOP).endswith("% of the memory")
     assert "but vLLM needs at least" in said(VllmSettings(), llama(8.0))
 

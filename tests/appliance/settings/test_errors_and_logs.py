@@ -60,7 +60,7 @@ def test_every_typed_error_keeps_its_words_and_gets_its_exit_code(error: Excepti
 
 
 @pytest.mark.parametrize(
-    ("number", "hint"), [(errno.ENOSPC, "free some space"), (errno.EACCES, "right"), (errno.EROFS, "--data")]
+    ("number", "hint"), [(errno.ENOSPC, "free some space"), (errno.EACCES, "access"), (errno.EROFS, "--data")]
 )
 def test_what_the_system_says_comes_with_what_to_do(number: int, hint: str) -> None:
     explained = explain(OSError(number, "as the system says it", "/some/file"))

@@ -79,7 +79,7 @@ def test_a_folder_that_was_named_and_is_not_there_is_said_to_be_missing(tmp_path
 
 
 def test_a_taskset_without_a_rollout_is_said_with_those_that_have_some() -> None:
-    assert _nothing(None, "linaer", Purpose.TRAIN, ["gcd", "linear"]).endswith("those are of gcd, linear")
+    assert _nothing(None, "linaer", Purpose.TRAIN, ["gcd", "linear"]).endswith("known: gcd, linear")
 
 
 def test_a_policy_says_whose_approval_counts(tmp_path) -> None:

@@ -228,7 +228,7 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "message", "hint"),
     [
-        (("steps = 4", "stepz = 4"), "there is no key training.stepz", "training.steps"),
+        (("steps = 4", "stepz = 4"), "unknown key training.stepz", "training.steps"),
         (
             ('kind = "rl"\nadvance', 'kind = "sft"\nadvance'),
             "unknown key advance_at in a stage of kind sft",
@@ -238,15 +238,15 @@ def test_the_engine_of_a_model_that_scores_is_planned_with(tmp_path: Path) -> No
         (('kind = "rl"\nadvance', "kind = []\nadvance"), "invalid kind []", "sft, rl, distil"),
         (("steps = 4", "gradient_norm = inf"), "gradient_norm = inf", "correct"),
         (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "\\u0000"'), "x00 cannot be read", "correct file"),
-        (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "no regular file", "correct file"),
+        (('kind = "rl"\nadvance_at = 0.5', 'kind = "sft"\nfile = "/dev/zero"'), "not a regular file", "correct file"),
         (("advance_at = 0.5", 'advance_at = "soon"'), "advance_at = 'soon'", "correct advance_at"),
         (("advance_at = 0.5", 'optimizer = "keep"'), 'stage 1 (one): optimizer = "keep" needs a stage', ""),
         (("max_tokens = 120", "max_tokens = 64"), "budgets grow", "docs/training.md"),
         (("steps = 4", "steps = 4.5"), "training.steps", "correct"),
         (('name = "two"', 'name = "one"'), "two stages are named 'one'", ""),
         (('objective = "gspo"', 'objective = "luck"'), "unknown objective 'luck'", ""),
-        (("[stages.agent]", "[stages.agents]"), "there is no key agents", "did you mean agent?"),
-        (("max_tokens = 120", "zzz = 120"), "there is no key agent.zzz", "use one of its keys: concurrent"),
+        (("[stages.agent]", "[stages.agents]"), "unknown key agents", "did you mean agent?"),
+        (("max_tokens = 120", "zzz = 120"), "unknown key agent.zzz", "use one of its keys: concurrent"),
         (("[training]", "[training]\nkeep = 17"), "training.keep = 17: only 16 are sampled", "correct training.keep"),
         (("[training]", "[training]\nrollouts_per_task = 4"), "training.keep = 8: only 4 are sampled", ""),
         (('tasks = "unsolved"', 'tasks = "solved"'), "tasks = 'solved'", ""),

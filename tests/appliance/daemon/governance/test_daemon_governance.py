@@ -159,7 +159,7 @@ def test_a_word_on_another_decision_than_the_newest_has_no_effect(core) -> None:
     champion = core.ledger.alias("champion")
     candidate = put_decided(core, champion, b"better")
     stale = newest(core, candidate).model_copy(update={"reason": "it is the best that there ever was"})
-    with pytest.raises(RefusedByPolicyError, match="another decision: there is a newer"):
+    with pytest.raises(RefusedByPolicyError, match="another decision: a newer decision"):
         core.governance.approve(candidate, approval_envelope(core, stale))
     assert people.refusals(core) == ["another decision"]
     assert core.ledger.approvals(candidate=candidate) == []
@@ -194,7 +194,7 @@ def test_a_rejected_candidate_is_out_and_stays_out_until_the_same_person_approve
     rejected = reject(core, "candidate")
     assert rejected.decision.outcome is DecisionOutcome.REJECT
     assert rejected.aliases == {"champion": champion, "candidate": None, "previous": None, "canary": None}
-    with pytest.raises(NotThereError, match="no candidate"):
+    with pytest.raises(NotThereError, match="the alias candidate is not set"):
         approve(core, "candidate", "bob")
     with pytest.raises(RefusedByPolicyError, match="approval"):
         approve(core, candidate, "bob")

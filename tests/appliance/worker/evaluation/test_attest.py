@@ -76,6 +76,6 @@ def test_it_is_shown_and_checked_at_the_command_line(made, tmp_path) -> None:
     changed = run(made.manifest[:8], "--model", str(folder))
     load_or_make(tmp_path, "daemon")
     other = run(made.manifest[:8], "--key", str(public_file(tmp_path, "daemon")))
-    for failed, message in ((changed, "does not hold"), (other, "signature"), (run("feedbeef"), "0 attestations")):
+    for failed, message in ((changed, "is invalid"), (other, "signature"), (run("feedbeef"), "0 attestations")):
         assert isinstance(failed.exception, AssayError)
         assert message in str(failed.exception)
