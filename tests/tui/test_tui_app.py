@@ -728,7 +728,7 @@ async def test_a_kept_session_is_read_and_deleted_when_its_name_was_typed(applia
         await shown(pilot, "0")
         await until(pilot, lambda: len(cells(pilot)) == 5)
         assert [row.rpartition(" | ")[2][:17] for row in cells(pilot)] == [
-            "rule 2 of gateway",
+            "it matches rule 2",
             "a task is one que",
             "✓ yes",
             "it has no verdict",

@@ -26,7 +26,10 @@ def serve(context: typer.Context, data: Data = None) -> None:
 
 
 def broker(context: typer.Context, data: Data = None) -> None:
-    """Run the broker alone, as root, for a daemon without root's rights (see docs/operate.md)."""
+    """Run the broker alone, as root.
+
+    For a daemon without root's rights (see docs/operate.md).
+    """
     from appliance.config.places import broker_folder, broker_settings, broker_socket
     from appliance.daemon.processes.broker_process import command
     from appliance.daemon.processes.privileges import user_account

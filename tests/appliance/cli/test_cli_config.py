@@ -30,7 +30,7 @@ def test_a_key_is_explained_with_its_value_and_where_that_comes_from(tmp_path: P
     lines = dict(line.split(maxsplit=1) for line in shown.stdout.splitlines())
     assert lines == {
         "key": "sandbox.call_seconds",
-        "does": "Wall-clock time of one call, measured on the host; the worker is killed at its end.",
+        "purpose": "Wall-clock time of one call, measured on the host; the worker is killed at its end.",
         "type": "number, above 0, at most 1000000000",
         "unit": "seconds",
         "default": "2.0",

@@ -19,7 +19,7 @@ def test_it_is_shown_or_written_as_it_stands_and_no_file_is_replaced(tmp_path: P
     made.write_text("mine")
     refused = run_forked(("policy", "show", "--out", str(made)), environ)
     assert (refused.returncode, made.read_text()) == (2, "mine")
-    assert b"cannot be made: File exists" in refused.stderr
+    assert b"cannot be written: File exists" in refused.stderr
 
 
 def test_what_somebody_put_into_the_file_does_nothing_on_a_terminal(tmp_path: Path) -> None:

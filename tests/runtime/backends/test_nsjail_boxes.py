@@ -239,7 +239,7 @@ def test_what_is_missing_is_said_before_anything_runs(settings: BrokerSettings, 
     here = describe(BackendName.NSJAIL, settings)
     assert here.works, here.problem
     assert here.version
-    assert "own kernel" in here.hint
+    assert "this machine's kernel" in here.hint
 
 
 def test_a_closed_backend_refuses(settings: BrokerSettings, tmp_path: Path) -> None:

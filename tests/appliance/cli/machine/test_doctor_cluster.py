@@ -33,7 +33,7 @@ def test_without_its_token_a_cluster_cannot_be_asked_and_nothing_would_run(tmp_p
     (found,) = lines(tmp_path, **{"cluster.address": "127.0.0.2:26379"})
     assert (found.name, found.grade) == ("cluster", CheckGrade.FAILED)
     assert str(tmp_path / "cluster-token") in found.figure
-    assert "copy the file" in found.advice
+    assert "copy it to the others" in found.advice
 
 
 def test_who_is_there_and_who_is_gone_is_said_with_what_runs_there() -> None:

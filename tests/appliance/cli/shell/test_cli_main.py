@@ -199,7 +199,7 @@ def test_status_loads_nothing_that_its_answer_does_not_hold(tmp_path) -> None:
         check=False,
     )
     imported = set(result.stdout.split())
-    assert "appliance.client.status" in imported
+    assert "appliance.client.connection" in imported
     unwanted = {
         "rich",
         "cryptography",

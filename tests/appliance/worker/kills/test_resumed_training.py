@@ -94,4 +94,4 @@ def test_a_pass_that_was_halved_is_told_once_with_the_key_to_lower(
     train(context)
     warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
     (said,) = [text for text in warnings if "memory" in text]
-    assert "lower training.micro_batch," in said
+    assert "lower training.micro_batch so that" in said
