@@ -421,7 +421,7 @@ async def test_a_command_is_completed_and_a_wrong_one_is_said(appliance: Applian
         await pilot.press("tab", "enter")
         await until(pilot, lambda: app.current.name == "checkpoints" and app.pane.is_mounted)
         await pilot.press("colon", *"fly", "enter")
-        await until(pilot, lambda: any("no command 'fly'" in notice.message for notice in app._notifications))
+        await until(pilot, lambda: any("Unknown command 'fly'" in notice.message for notice in app._notifications))
         await pilot.press("colon", *"4", "escape", "4")
         await until(pilot, lambda: app.current.name == "rollouts")
         await pilot.press("colon", *"rollouts fail", "enter")

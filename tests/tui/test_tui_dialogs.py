@@ -310,8 +310,8 @@ async def test_a_night_that_there_is_not_has_no_key(appliance: Appliance) -> Non
         appliance.core.ledger.put_cycle(made.cycle(id=f"night-{name}"))
     async with open_app(appliance).run_test(size=(80, 24)) as pilot:
         await shown(pilot, "2")
-        nights = {"night before", "next night"}
-        await until(pilot, lambda: keys(pilot) & nights == {"night before"})
+        nights = {"previous night", "next night"}
+        await until(pilot, lambda: keys(pilot) & nights == {"previous night"})
         await pilot.press("p")
         await until(pilot, lambda: keys(pilot) & nights == {"next night"})
 

@@ -340,7 +340,7 @@ ATTACKS: dict[str, tuple[Attack, str]] = {
         "does not know of it|lacks|alias|another|damaged|not a ledger|disk",
     ),
     "an old copy of the whole folder": (old_folder, "cut off|another file|cannot be found|disk"),
-    "another key, and a log that it signed": (another_key, "head in .* another one|bytes instead"),
+    "another key, and a log that it signed": (another_key, "head in .* key was replaced|bytes instead"),
     "the machine's keys exchanged": (new_keys, "signature|head in"),
     "the trainer's key exchanged": (trainers_key, "begun with other keys|attestation"),
     "the policy in force exchanged": (lenient_policy, "differed from the signed policy"),

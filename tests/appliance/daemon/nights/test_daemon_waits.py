@@ -136,7 +136,7 @@ def test_jobs_fail_at_once_where_our_own_broker_has_not_what_the_policy_wants(da
     with core(data) as running:
         job = running.jobs.submit(SubmitJob(question="q", spec=SPEC))
         running.supervisor.run_jobs()
-        assert "has no gvisor" in running.ledger.job(job.id).reason
+        assert "lacks gvisor" in running.ledger.job(job.id).reason
         assert running.ledger.job(job.id).state is JobState.FAILED
 
 

@@ -170,7 +170,7 @@ def test_a_secret_is_a_file_or_a_credential_of_one_line(tmp_path, secret) -> Non
             read_secret(str(tmp_path / "bad"))
     with pytest.raises(NoticeError, match="cannot be read"):
         read_secret(str(Path(tmp_path) / "none"))
-    with pytest.raises(NoticeError, match="no credential ntfy"):
+    with pytest.raises(NoticeError, match="no such credential: ntfy"):
         read_secret("ntfy", {})
 
 

@@ -79,7 +79,7 @@ def test_a_server_and_its_tasks_become_a_certified_taskset(start, assay, folder:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "mcp", "none.jsonl", "--package", "ledger_server"), "there is no none.jsonl"),
+        (("add", "mcp", "none.jsonl", "--package", "ledger_server"), "no such file or folder: none.jsonl"),
         (("add", "mcp", "ledger_server"), "no package is named"),
         (("add", "mcp", "ledger_server", "--package", "../x"), "invalid setup"),
         (("add", "mcp", "ledger_server", "--package", "never_installed"), "is not installed"),

@@ -130,7 +130,7 @@ def test_harbor_folders_are_added_with_what_their_solutions_leave(
     ("arguments", "said"),
     [
         (("add", "/etc/hostname"), "ends with"),
-        (("add", "/no/such.jsonl"), "there is no"),
+        (("add", "/no/such.jsonl"), "no such file or folder"),
         (("add", "{folder}"), "no file of problems"),
         (("add", "{folder}", "--kind", "magic"), "unknown kind"),
         (("add", "{folder}", "--name", "A B"), "invalid taskset name"),
