@@ -19,6 +19,8 @@ from forked_commands import ForkedCommand
 
 from appliance.client import ApiClient, DaemonNotRunning
 
+sys.path.append(str(Path(__file__).parent / "governance"))  # tests of other folders take what is built there
+
 
 @pytest.fixture
 def data() -> Iterator[Path]:

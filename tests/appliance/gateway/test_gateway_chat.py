@@ -182,7 +182,7 @@ def test_a_limit_of_tokens_counts_the_one_that_ends_the_turn(gateway, short: int
 
 def test_an_unknown_model_a_missing_one_and_one_that_changed_are_said(gateway) -> None:
     with gateway.client() as client:
-        with pytest.raises(openai.NotFoundError, match="ask for 'champion'"):
+        with pytest.raises(openai.NotFoundError, match="use 'champion'"):
             client.chat.completions.create(model="gpt-5", messages=[{"role": "user", "content": "x"}])
         model, gateway.model = gateway.model, None
         try:

@@ -175,7 +175,7 @@ def test_sessions_are_collected_checked_and_never_twice(standing, ask) -> None:
     ran = ask("curriculum", "collect", "--json")
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout) == {"taken": {f"session gs-{'a' * 16}": "own/sessions"}, "refused": []}
-    assert "nothing new" in ask("curriculum", "collect").stdout
+    assert "no new passing verdict" in ask("curriculum", "collect").stdout
     shown = {one["id"][3]: one for one in json.loads(ask("gateway", "sessions", "ls", "--json").stdout)}
     assert (shown["a"]["task_of"], shown["a"]["no_task"], shown["b"]["task_of"]) == ("own/sessions", "", "")
     assert "is one of own/sessions" in ask("gateway", "sessions", "show", f"gs-{'a' * 16}").stdout

@@ -100,7 +100,7 @@ def test_an_unfinished_cycle_waits_over_a_restart_and_takes_the_recipe_that_was_
         running.cycles.start("night", scheduled=True)
         (cycle,) = running.ledger.cycles()
         assert running.cycles.run(cycle.id).state is CycleState.RUNNING
-        assert "it reads 100 tokens" in status_of(running).worker.waits_for
+        assert "it supports 100 tokens" in status_of(running).worker.waits_for
     with core(data, **{"recipe.agent.max_tokens": 90}) as running:
         assert running.cycles.run(cycle.id).state is CycleState.DONE
         plan = running.ledger.cycle(cycle.id).plan
@@ -174,7 +174,7 @@ def test_doctor_serve_status_and_cycle_start_say_the_same(data, model, start, as
 def test_a_conversation_longer_than_the_model_in_service_reads_is_a_fault_of_the_configuration(data, model) -> None:
     with core(data, **{"recipe.agent.max_tokens": 300}) as running:
         put_in_service(running, "c" * 64, model)
-        with pytest.raises(ConfigError, match=r"in service cannot be asked: it reads 256 tokens, and recipe\.agent"):
+        with pytest.raises(ConfigError, match=r"in service cannot be used: it supports 256 tokens, but recipe\.agent"):
             running.cycles.start("night")
         assert "cannot be used" in status_of(running).cycles_wait_for
         shutil.rmtree(data / "models" / ("c" * 64))

@@ -167,5 +167,5 @@ def test_pass_rates_are_asked_of_the_daemon(standing, ask) -> None:
     api = standing.ready()
     empty = ask("curriculum", "stats")
     assert (empty.returncode, "assay cycle start" in empty.stdout) == (0, True)
-    with pytest.raises(ApiError, match="no cycle"):
+    with pytest.raises(ApiError, match="no such cycle"):
         api.pass_counts("night-x")

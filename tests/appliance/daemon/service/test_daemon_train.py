@@ -121,7 +121,7 @@ def test_what_the_daemon_cannot_train_is_refused_before_it_is_on_record(standing
         ([{"name": "x"}], "kind"),
         ([{"name": "x", "kind": "rl", "recipe": {"training": {"steps": -1}}}], "steps"),
         ([{"name": "x", "kind": "sft", "recipe": {}, "data": "file", "file": "0" * 64}], "were not sent"),
-        ([{"name": "x", "kind": "distil", "recipe": {}, "scored_by": "champion"}], "no model champion"),
+        ([{"name": "x", "kind": "distil", "recipe": {}, "scored_by": "champion"}], "no such model: champion"),
     ):
         with pytest.raises(ApiError, match=word) as refused:
             api.start_training(StartTraining(name="r", digest="0" * 64, stages=tuple(stages)))
@@ -142,7 +142,7 @@ def test_a_model_that_reads_other_tokens_is_refused_before_a_training_begins(dat
     wanted = StartTraining(name="r", digest="0" * 64, stages=(scored,))
     with Core(Settings(data=data, model=ModelSettings(path=FIXTURE))) as core:
         core.ledger.put_checkpoint(known)
-        with pytest.raises(RequestError, match="another tokenizer"):
+        with pytest.raises(RequestError, match="a different tokenizer"):
             core.cycles.train(wanted)
         assert core.ledger.cycles() == []
         core.ledger.set_aliases({CHAMPION: scorer}, "a test", known.created)
