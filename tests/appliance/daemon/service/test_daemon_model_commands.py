@@ -73,7 +73,7 @@ def test_a_candidate_is_looked_at_approved_in_service_and_taken_back(start, assa
     newest = json.loads(assay("model", "show", candidate, "--json").stdout)[0]
     assert newest["outcome"] == "promote"
     stale = person("model", "approve", candidate, "--decision", digest)
-    assert (stale.returncode, f"newer decision about {candidate[:12]} than {digest[:12]}" in stale.stderr) == (4, True)
+    assert (stale.returncode, "a newer decision about" in stale.stderr) == (4, True)
     again = person(
         "model", "approve", candidate[:8], "--decision", assay("model", "show", candidate).stdout.split()[-1]
     )
@@ -135,7 +135,7 @@ def test_an_edited_policy_takes_effect_with_a_signature(start, assay, person, da
     assert json.loads(assay("status", "--json").stdout)["policy"] == before
     wrong = person("policy", "sign", "--confirm", "whatever")
     assert (wrong.returncode, "+min_gain = 2.0" in wrong.stdout) == (2, True), wrong.stderr
-    digest = next(line.split()[-1] for line in wrong.stdout.splitlines() if line.startswith("to be"))
+    digest = next(line.split()[-1] for line in wrong.stdout.splitlines() if line.startswith("new"))
     signed = person("policy", "sign", "--confirm", digest)
     assert (signed.returncode, "is in force" in signed.stdout) == (0, True), signed.stderr
     assert json.loads(assay("status", "--json").stdout)["policy"] == digest
@@ -151,7 +151,7 @@ def test_a_log_is_verified_without_the_daemon_and_its_first_bad_entry_named(assa
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:2], *lines[3:]]))
     bad = assay("audit", "verify")
-    assert (bad.returncode, "entry 2 is the first bad one" in bad.stdout) == (1, True), bad.stderr
+    assert (bad.returncode, "first bad entry: 2:" in bad.stdout) == (1, True), bad.stderr
 
 
 def test_a_model_without_a_decision_is_shown_as_such(start, assay, models) -> None:
