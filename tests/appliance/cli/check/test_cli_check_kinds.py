@@ -193,7 +193,7 @@ def test_a_judge_that_is_none_or_reads_too_little_is_said(checked, tmp_path) -> 
     assert (result.returncode, "supports only 256 tokens" in result.stderr) == (2, True), result.stderr
     result = checked("checklist", "--spec", spec, "--submission", text, "--judge", tmp_path / "none")
     assert result.returncode == 2
-    assert "no model folder" in result.stderr
+    assert "no such model folder" in result.stderr
     assert "--judge names" in result.stderr
 
 

@@ -45,7 +45,7 @@ def test_the_tools_of_a_world_are_called_by_name_and_the_world_gives_the_answer(
     assert (shown.returncode, "fail (unfinished)" in shown.stdout) == (1, True)
     assert "level 1 of 3" in shown.stdout
     assert "refused: act has no argument `action`" in shown.stdout
-    for said in ("unknown tool 'fly'", "no JSON", "no Python", "the answer is the state of the world"):
+    for said in ("unknown tool 'fly'", "invalid JSON", "no Python", "the answer is the state of the world"):
         assert said in shown.stderr, said
 
 
