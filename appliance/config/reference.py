@@ -111,7 +111,7 @@ def explained(wanted: str) -> list[ConfigKey]:
     near = [name for name in known if name.split(".")[-1] == wanted.split(".")[-1]]
     near += difflib.get_close_matches(wanted, known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(dict.fromkeys(near))}?" if near else "`assay config show` lists all keys"
-    raise ConfigError(f"there is no key {wanted}", hint=hint)
+    raise ConfigError(f"unknown key {wanted}", hint=hint)
 
 
 def page() -> str:

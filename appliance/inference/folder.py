@@ -124,7 +124,8 @@ def _settings(files: ModelFiles, name: str) -> dict[str, Any]:
 
 
 def _weights(files: ModelFiles, name: str) -> Mapping[str, torch.Tensor]:
-    """Reads the weights from a model's files, copied once, so that training cannot change the files."""
+    """Reads the weights from a model's files, copied once, so that training cannot change the files. Raises ModelError
+    for missing or broken safetensors files."""
     shards = sorted(file for file in files if file.endswith(".safetensors") and file != "training.safetensors")
     if not shards:
         raise ModelError(

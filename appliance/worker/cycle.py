@@ -263,8 +263,8 @@ class CycleRun:
         return made
 
     def _evaluate(self, candidate: Checkpoint, champion: Checkpoint, setup: CycleSetup) -> None:
-        """Evaluates each model sampled and greedy, then takes the policy's other measurements. A champion that is its
-        own candidate is evaluated once."""
+        """Evaluates each model sampled and greedy, takes the policy's other measurements, and stores the evaluation in
+        the ledger. Does nothing if it is stored already. A champion that is its own candidate is evaluated once."""
         name = f"{self._cycle.id}.evaluation"
         if self._ledger.evaluation(name) is not None:
             return

@@ -107,8 +107,8 @@ def _refuse_needless(puzzle: Puzzle, values: Mapping[str, int], checker: SpecChe
 
 
 def _require(checker: SpecChecker, pairs: list[tuple[Spec, str]], reason: Reason, detail: str) -> None:
-    """Checks all (spec, answer) pairs. Raises RefusedProposal, with `reason`, if one fails, or if one is not
-    settled."""
+    """Checks all (spec, answer) pairs. Raises RefusedProposal with `reason` and `detail` if one fails, or with
+    `Reason.UNPROVED` if one is not settled."""
     for verdict in map(_decided, checker.check_many(pairs)):
         if verdict.ground in (Ground.UNKNOWN, Ground.TIMEOUT, Ground.MEMORY):
             raise RefusedProposal(Reason.UNPROVED, "not settled within the effort that is given")

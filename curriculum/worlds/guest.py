@@ -94,7 +94,7 @@ def submission() -> str:
 
 
 def digest() -> str:
-    """Hashes the files in its folder and the plain data that the names of its module hold."""
+    """Returns the SHA-256 of the working folder's files and of the plain data in the world module's variables."""
     found = hashlib.sha256()
     for folder, folders, names in os.walk("."):
         folders.sort()

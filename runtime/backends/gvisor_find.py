@@ -36,7 +36,7 @@ def find_runsc(path: str | None = None) -> Path:
 
 
 def runsc_version(runsc: Path) -> str:
-    """Asks gVisor's program runsc for its version. Raises RefusedError if it does not start."""
+    """Asks gVisor's program runsc for its version. Raises RefusedError if it does not start or fails."""
     try:
         answer = subprocess.run([runsc, "--version"], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.SubprocessError) as error:

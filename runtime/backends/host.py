@@ -114,7 +114,8 @@ class SandboxHost:
         return future
 
     def close(self) -> None:
-        """Releases what all backends share, after their own close; on the reactor's thread, or after it stopped."""
+        """Stops the threads and programs that all backends share, and deletes this host's state folder. Runs after the
+        backends' own close, on the reactor's thread or after it stopped."""
         self._threads.shutdown()
         if self._tools is not None:
             self._tools.remove()

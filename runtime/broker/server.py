@@ -81,7 +81,8 @@ class Server:
         self._numbers = self._leaving = 0
 
     def connect(self, connection: socket.socket) -> None:
-        """Starts serving a client's connection."""
+        """Starts serving a client's connection, or turns it away with BusyError if there are too many. Closes it if no
+        hello arrives in time."""
         if self._is_full(ClientPeer.of(connection)):
             self.turn_away(connection, BusyError("the broker has too many connections", hint="Close some."))
             return

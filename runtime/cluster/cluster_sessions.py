@@ -267,7 +267,8 @@ class ClusterSessions(ClosesOnExit):
             action()
 
     def _wait_for_hosts(self) -> None:
-        """Waits until every initially listed host has reported its capacity or failed."""
+        """Waits until every initially listed host has reported its capacity or failed, at most `connect_seconds`.
+        Raises the last reported problem, else InfrastructureError, if no host has joined."""
         deadline = time.monotonic() + self._settings.connect_seconds
         with self._lock:
             while not (self._roster.settled or self._roster.barred) and (left := deadline - time.monotonic()) > 0:

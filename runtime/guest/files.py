@@ -197,7 +197,8 @@ class _Listing:
             os.close(folder)
 
     def _names(self, folder: int) -> list[str]:
-        """Returns the names in an open folder, stopping at the limit instead of reading a million of them."""
+        """Returns the names in an open folder. Raises FileAccessError at the first name beyond the limit, without
+        reading the rest."""
         names = []
         with os.scandir(folder) as each:
             for entry in each:

@@ -54,7 +54,7 @@ def _depends(node: ast.AST) -> bool:
 
 
 def _names_an_address(nodes: Sequence[ast.AST]) -> bool:
-    """True if a snippet reads `id` or `hash`, called or not, without binding these names itself."""
+    """True if a snippet calls `id` or `hash`, or reads one of these names without binding it."""
     read: set[str] = set()
     given: set[str] = set()
     for node in nodes:

@@ -64,7 +64,8 @@ def _counting(cycle: Cycle) -> ApiQuestion:
 
 
 def head_text(nights: int, waits: bool) -> Text:
-    """Returns the line above the map: `nights` counts nights with training; `waits` is true until all are counted."""
+    """Returns the line above the map: number of nights, legend of the zones, and a note while `waits`. `nights` counts
+    nights with training; `waits` is true until all are counted."""
     text = plain(f"{nights} night{'' if nights == 1 else 's'}   ")
     for name, (sign, style) in ZONES.items():
         words = {

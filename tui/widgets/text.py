@@ -23,7 +23,8 @@ def plain(text: str, style: str = "", *, limit: int = 0, lines: bool = False) ->
 
 
 def markup_safe(text: str) -> str:
-    """Escapes text from any source for a border title, in which Textual interprets markup."""
+    """Replaces markup characters in a border title, which Textual would interpret: `[` by `(`, a backslash by `/`. Cuts
+    the text to 60 characters."""
     return plain(text, limit=60).plain.replace("[", "(").replace("\\", "/")
 
 

@@ -33,7 +33,7 @@ def is_definition(left: n.Expression, *values: n.Expression) -> bool:
 
 
 def is_segment(node: n.Expression, *values: n.Expression) -> bool:
-    """True for the `AB` of `AB = 5`: adjacent capital letters, which name a length or are a product."""
+    """True for the `AB` of `AB = 5`: a product of single capital letters, equated only to `values` without symbols."""
     letters = isinstance(node, n.Product) and all(
         isinstance(part, n.Symbol) and len(part.name) == 1 and part.name.isupper() for part in node.factors
     )

@@ -94,7 +94,8 @@ def _mathematics(spec: AnswerSpec) -> Iterator[tuple[str, str, str]]:
 
 
 def _forms(value: Fraction, behind: str) -> Iterator[tuple[str, str, str]]:
-    """Yields example answers with the same number in other notations."""
+    """Yields (sort, description, answer) for other notations of the same number. Without an exact decimal, the last is
+    a mutant: the number rounded to two places. `behind` is appended to each answer, such as a unit."""
     sign = "-" if value < 0 else ""
     over, under = abs(value.numerator), value.denominator
     if under != 1:

@@ -94,7 +94,8 @@ def _repetition(document: Document) -> Alarm | None:
 
 
 def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
-    """Returns an alarm for sentences of keywords only, or for keywords as the greater part of a text."""
+    """Returns an alarm for keyword stuffing, or None. Stuffing is a sentence mostly of keywords, a long run of words
+    with keywords but without function words, or a text mostly of keywords."""
     wanted = keywords(spec)
     single = {word for phrase in wanted for word in words(phrase)}
     blocks = document.of(*PROSE)

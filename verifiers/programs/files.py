@@ -65,7 +65,8 @@ def spec_of_table(found: dict[str, Any]) -> ProgramSpec:
 
 
 def _in_literals(example: dict[str, Any], name: str) -> None:
-    """Replaces an example's values that are not text by their Python literals, in place."""
+    """Converts an example's `arguments` list and its `expected` value to Python literals, in place; text stays. Raises
+    SpecError, which begins with `name`."""
     try:
         arguments = example.get("arguments", "")
         if isinstance(arguments, list):

@@ -95,7 +95,8 @@ class Results:
         return file
 
     def _begin(self, about: dict[str, Any]) -> None:
-        """Writes the run's description beside an empty result file; for any other, compares it with the present one."""
+        """Writes the run's description beside an empty result file. For any other file, raises UsageError if its
+        description differs, is missing or cannot be read."""
         place = about_path(self.path)
         if os.fstat(self._file).st_size == 0:
             try:

@@ -51,7 +51,8 @@ def require_known(query: Mapping[str, str], names: list[str]) -> None:
 
 
 def number(name: str, text: str, default: int) -> int:
-    """Parses a whole number from 0 to the largest allowed."""
+    """Parses a numeric query parameter's value. Raises RequestError if `text` is not a whole number from 0 to the
+    parameter's maximum; the hint suggests `default`."""
     high = largest(name)
     if not (text.isascii() and text.isdigit() and len(text) < 19 and int(text) <= high):
         raise RequestError(f"{name}: not a whole number from 0 to {high}", hint=f"write {name}={default}")

@@ -58,8 +58,8 @@ def user_account(name: str | None) -> pwd.struct_passwd:
 
 
 def require_own_folder(data: Path, user: pwd.struct_passwd) -> None:
-    """Raises BrokenError unless the data folder, created if missing, belongs to the user. Without root's rights it
-    could not be written, and the first error would come in the middle of a night."""
+    """Raises BrokenError if the data folder or an entry of it does not belong to the user; root only. Creates a missing
+    folder. The daemon, without root's rights, could not write there, and would fail in the middle of a night."""
     if os.geteuid() != 0:
         return  # without root the kernel decides; it also knows groups and access lists
     if not data.exists():

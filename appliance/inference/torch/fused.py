@@ -174,7 +174,7 @@ class FusedDecoder:
 
     def _read(self, ids: Tensor, join: Join, start: int = 0) -> Tensor:
         """Runs the model's layers on rows `[N, S]` in one pass, at positions from `start`; returns their states `[N, S,
-        hidden]`."""
+        hidden]`. `join` adds each layer's cached keys and values."""
         n, s = ids.shape
         x, turns = F.embedding(ids, self._embedding), self._turns[start : start + s]
         mask = torch.ones(s, start + s, dtype=torch.bool, device=ids.device).tril(start) if start else None

@@ -157,7 +157,8 @@ class SlotCache:
         return (self.bias[row, : self.head] == 0.0).nonzero().squeeze(1)
 
     def begin(self) -> None:
-        """Begins a decoding step: opens slot `head` to all rows. A row without a visible slot would yield NaN."""
+        """Begins a decoding step: compacts the cache if it is full, then opens slot `head` to all rows. A row without a
+        visible slot would yield NaN."""
         if self.head == self.capacity:
             self.gather()
         self.bias[: self.count, self.head] = 0.0

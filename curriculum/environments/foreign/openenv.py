@@ -54,7 +54,8 @@ def serve(listener: socket.socket) -> None:
 
 
 def connection() -> ClientConnection:
-    """The one to the server, which begins when it is first asked."""
+    """Returns the connection to the package's server; the first call forks the server and connects. Raises
+    BrokenServer."""
     if not open_connection:
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]

@@ -44,7 +44,7 @@ def test_a_key_is_explained_with_its_value_and_where_that_comes_from(tmp_path: P
 def test_an_unknown_key_ends_with_2_and_the_nearest_names(tmp_path: Path) -> None:
     shown = explain(tmp_path, "sandbox.call_second")
     assert (shown.returncode, shown.stdout) == (2, "")
-    assert "there is no key sandbox.call_second" in shown.stderr
+    assert "unknown key sandbox.call_second" in shown.stderr
     assert "did you mean sandbox.call_seconds" in shown.stderr
 
 

@@ -41,7 +41,8 @@ def real(terms: Terms, term: Term) -> Term:
 
 
 def alike(terms: Terms, op: str, args: list[Term]) -> list[Term]:
-    """Returns the arguments with one common sort: integers become reals if any argument is real."""
+    """Returns the arguments with one common sort: integers become reals if any argument is real. Raises ClaimError,
+    naming `op`, for other mixtures."""
     if any(each.sort == REAL for each in args):
         args = [real(terms, each) for each in args]
     if len({each.sort for each in args}) != 1:
