@@ -193,7 +193,7 @@ def test_nothing_is_placed_on_a_host_with_another_version_of_the_program(cluster
 @pytest.mark.parametrize(
     ("gpus", "seconds", "said", "hint"),
     [
-        (4, 3.0, "no host of the cluster had 4 GPUs free and began .* within 3 s", "placement.engine_gpus"),
+        (4, 3.0, "no host of the cluster had 4 GPUs free and started .* within 3 s", "placement.engine_gpus"),
         (0, 0.001, "did not start the actor within 0.001 s", "assay cluster status"),
     ],
 )

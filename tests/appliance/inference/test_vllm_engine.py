@@ -206,7 +206,7 @@ def swapped(file: WeightFile) -> None:
 
 
 CASES = {
-    "truncated": "asked to load",
+    "truncated": "failed during load",
     "swapped": "other weights than those of",
     "skipped": "missing or incomplete weights of model.layers.1.mlp.down_proj",
     "nothing taken": "missing or incomplete weights of",
@@ -295,7 +295,7 @@ def test_conversations_go_on_from_their_tokens_when_an_engine_dies_or_hangs(
     sampled = engine.tokens_sampled
     turns = played(engine, requests(ROWS), {200: strike})
     assert len(engine.supervisor.quarantined) == 1
-    said = "no CPU time used for 2 s" if number == signal.SIGSTOP else "asked to step"
+    said = "no CPU time used for 2 s" if number == signal.SIGSTOP else "during step"
     assert said in engine.supervisor.quarantined[0]
     assert engine.tokens_sampled - sampled == sum(len(turn.ids) for _, turn in turns)
     assert furthest(turns, {"a": pushed}) < CLOSE

@@ -127,7 +127,7 @@ def test_a_night_with_an_adapter_goes_on_when_an_engine_dies_and_when_a_push_goe
     assert cycle.state is CycleState.DONE
     assert decision.candidate != decision.champion, "nothing was learned: the night has shown nothing"
     died, misled = engine.supervisor.quarantined
-    assert "asked to step" in died
+    assert "during step" in died
     assert "put the adapter on" in misled
     tried = rollouts_of(ledger)
     assert len(tried) == 2 * 4 * 8
