@@ -937,8 +937,8 @@ for place in head_files(settings, settings.data):
 # --- what comes after -------------------------------------------------------------------------------------------------
 
 reference_pages() {
-    if ! plan "assay docs build: reference pages in docs/reference"; then return 0; fi
-    "$VENV/bin/assay" docs build --out "$ROOT/docs/reference" >&2 || detail "left out: the program works without them"
+    if ! plan "assay docs build: reference pages in $VENV/share/doc/assay"; then return 0; fi
+    "$VENV/bin/assay" docs build --out "$VENV/share/doc/assay" >&2 || detail "left out: the program works without them"
 }
 
 doctor() {

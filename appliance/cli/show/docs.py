@@ -54,11 +54,11 @@ that the daemon must not lose. The daemon is its only writer. Read it with your 
 
 @app.command()
 def build(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("docs/reference"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write to.")] = Path("reference"),
 ) -> None:
     """Write the reference pages: command line, JSON, configuration, ledger and attacks.
 
-    Example: assay docs build --out docs/reference
+    Example: assay docs build --out reference
     """
     from appliance.errors import UsageError
 
