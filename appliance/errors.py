@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 from enum import IntEnum
 
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 
 class ExitCode(IntEnum):

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from common.errors import HintedError
 
-class PolicyError(Exception):
+
+class PolicyError(HintedError):
     """Unusable policy file: the message gives place and reason, `hint` the remedy."""
 
     exit_code = 2
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 def require_known(names: Iterable[str], known: Collection[str], where: str, what: str) -> None:

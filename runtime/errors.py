@@ -22,21 +22,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+from common.errors import HintedError
+
 ErrorName = Literal[
     "bad_request", "missing", "denied", "folder", "too_large", "no_user", "limit", "busy", "refused", "infrastructure"
 ]
 """Wire names of the exception classes."""
-
-
-class HintedError(Exception):
-    """Expected error of any package but `policies`, with a hint and a command's exit code."""
-
-    exit_code = 5
-    """Exit code of a command: 2 for a bad request, 4 for a refusal, 5 for an infrastructure error."""
-
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class SandboxError(HintedError):

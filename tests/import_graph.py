@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "tui", "verifiers")
 
 
 @cache

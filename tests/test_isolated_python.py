@@ -14,7 +14,7 @@ import pytest
 from appliance.daemon.processes.fork_server import FORKSERVER
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "tui", "verifiers")
 SAFE = ("-I", "-P", "*COMMAND", "*sys.orig_argv[1:]")
 """`COMMAND` of verifiers.workers.process begins with -B -P; a program that starts itself again keeps its own flags."""
 PLANTED = [

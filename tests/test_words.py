@@ -12,7 +12,7 @@ import import_graph
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "tui", "verifiers")
 TEXT = {".py", ".md", ".toml", ".sh", ".tcss", ".service", ".json", ""}
 
 

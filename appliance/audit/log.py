@@ -25,10 +25,10 @@ from pydantic import JsonValue
 
 from appliance.audit.kept_heads import MOVED, KeptHeads
 from appliance.system.durable_file import sync_folder
+from common.errors import HintedError
 from policies import audit
 from policies.audit import START, AuditEntry, Head
 from policies.in_force import InForce
-from runtime.errors import HintedError
 
 REPAIR = (
     "`assay audit verify` says what is wrong; restore an earlier copy of the data folder, or begin a new log with "

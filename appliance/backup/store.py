@@ -23,7 +23,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, ValidationError, field_validator
 
 from appliance.system.durable_file import sync_folder, write_new
-from runtime.errors import HintedError
+from common.errors import HintedError
 from runtime.model import FrozenModel
 
 CHUNK = 1 << 20

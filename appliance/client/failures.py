@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from appliance.system.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner
+from common.errors import HintedError
 from policies.refusals import Refusal
-from runtime.errors import HintedError
 
 
 class ApiError(HintedError):

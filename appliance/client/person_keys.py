@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat, load_ssh_private_key
 
 from appliance.system.durable_file import write_private
+from common.errors import HintedError
 from policies.contract.keys import NAME
 from policies.envelopes import PublicKey, Signer
-from runtime.errors import HintedError
 
 
 def login_name() -> str:

@@ -27,7 +27,7 @@ from appliance.rendering.renderer import (
     ToolRequest,
 )
 from appliance.rendering.tools import arguments_of, mark_in
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 MOST_OUTPUT = 100_000
 """Maximum characters of a tool's output stored as text; its tokens are stored whole."""

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 
 from appliance.records.rollouts import Message
 from appliance.system.durable_file import sync_folder, write_new
-from runtime.errors import HintedError
+from common.errors import HintedError
 from runtime.model import FrozenModel
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Verdict

@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from appliance.system.durable_file import replace_file
-from runtime.errors import HintedError
+from common.errors import HintedError
 from runtime.model import FrozenModel
 
 NAME = r"^[a-z0-9][a-z0-9_.-]{0,39}$"

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from appliance.records.rollouts import WeightSpan
-from runtime.errors import HintedError, InfrastructureError
+from common.errors import HintedError
+from runtime.errors import InfrastructureError
 
 ModelFiles = Mapping[str, bytes]
 """Model in memory, by file name: config.json, tokenizer.json, safetensors."""

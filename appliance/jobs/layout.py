@@ -15,7 +15,7 @@ from pydantic import Field
 
 from appliance.records.record import Record
 from appliance.records.rollouts import Role, ToolCall
-from runtime.errors import HintedError
+from common.errors import HintedError
 from verifiers.contract.statement import StatementPart
 
 SCHEMA = 2

@@ -6,7 +6,7 @@ LearningError           input does not fit the state: a step out of order, anoth
 
 from __future__ import annotations
 
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 
 class LearningError(HintedError):

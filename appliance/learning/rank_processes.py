@@ -29,7 +29,8 @@ from appliance.learning.errors import CheckpointError, LearningError, NotFiniteE
 from appliance.system.ending import is_stopped
 from appliance.system.memory_kills import MemoryKills
 from appliance.system.patience import Patience, Wait, effort_of
-from runtime.errors import HintedError, InfrastructureError
+from common.errors import HintedError
+from runtime.errors import InfrastructureError
 
 LOOK_SECONDS = 0.5
 """Seconds between two checks that the ranks are alive."""

@@ -18,8 +18,8 @@ from appliance.records.events import Event
 from appliance.records.jobs import Job, JobPart
 from appliance.records.service import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
+from common.errors import HintedError
 from policies.contract.decision import Decision
-from runtime.errors import HintedError
 
 RENEW_SECONDS = 10.0
 """Interval at which a worker renews its leases, in seconds."""

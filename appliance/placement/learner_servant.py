@@ -13,8 +13,9 @@ from typing import Any
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.rank_processes import RankProcesses
 from appliance.placement.engine_servant import SHARED_MEMORY
+from common.errors import HintedError
 from runtime.cluster import PLAIN
-from runtime.errors import BadRequestError, HintedError
+from runtime.errors import BadRequestError
 
 GIVEN = ("open", "restore", "take_moments")
 """Requests whose folder was copied here before; other folders are written here."""

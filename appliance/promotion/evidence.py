@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Sequence
 
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
+from common.errors import HintedError
 from policies.contract.decision import Decision, DecisionOutcome
 from policies.contract.evidence import (
     Budget,
@@ -26,7 +27,6 @@ from policies.gates import service
 from policies.gates.earlier import is_sound
 from policies.policy import Policy
 from policies.statistics.sequential import quarter_of
-from runtime.errors import HintedError
 
 CHAMPION, PREVIOUS, CANDIDATE, CANARY = "champion", "previous", "candidate", "canary"
 """Names of the aliases: in service, in service before, waiting for a decision, on trial beside the champion."""

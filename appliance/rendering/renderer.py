@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from common.errors import HintedError
 from curriculum.contract.environment import ToolSchema
-from runtime.errors import HintedError
 
 Ids = tuple[int, ...]
 PYTHON = ToolSchema(

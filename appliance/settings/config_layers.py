@@ -17,8 +17,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from appliance.text.printable import printable
+from common.errors import HintedError
 from policies.toml_files import MOST_BYTES, TomlError, beginning, read_toml
-from runtime.errors import HintedError
 
 ETC = Path("/etc/assay")
 FILE = "config.toml"

@@ -18,7 +18,7 @@ from appliance.text.printable import printable
 LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 Level = Literal["debug", "info", "warning", "error"]
 Form = Literal["console", "json"]
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "tui", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "tui", "verifiers")
 
 
 def configure(level: Level = "info", form: Form = "console", stream: TextIO | None = None) -> None:

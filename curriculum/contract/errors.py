@@ -9,7 +9,7 @@ CurriculumError             carries `hint`, a sentence for the person who reads 
 
 from __future__ import annotations
 
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 
 class CurriculumError(HintedError):

@@ -9,7 +9,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "verifiers")
 """Packages that run on a host; the terminal UI does not."""
 INSTALL = "install the same version of Assay on every host"
 

@@ -6,7 +6,7 @@ author of the spec.
 
 from __future__ import annotations
 
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 
 class SpecError(HintedError):

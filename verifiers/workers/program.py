@@ -11,7 +11,7 @@ from verifiers.workers.process import COMMAND, ROOT
 
 NAME = "verifier"
 SYSTEM = tuple(map(Path, ("/usr", "/lib", "/lib64")))
-OURS = ("verifiers", "runtime")
+OURS = ("verifiers", "runtime", "common")
 """Packages of this project that are visible to the worker; the rest of their parent folder is hidden."""
 
 

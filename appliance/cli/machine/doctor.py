@@ -38,8 +38,8 @@ from appliance.settings import policy_files
 from appliance.settings.config_layers import ConfigError
 from appliance.settings.data_schema import START_FRESH, ledger_fault, revision_of
 from appliance.system.lock_owner import owner_of
+from common.errors import HintedError
 from policies.errors import PolicyError
-from runtime.errors import HintedError
 from verifiers.lean import toolchain
 
 if TYPE_CHECKING:

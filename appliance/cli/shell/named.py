@@ -27,7 +27,7 @@ def _from_daemon(names: Callable[[ApiClient], Iterable[str]]) -> Offer:
     def offered(context: typer.Context, incomplete: str) -> list[str]:
         from appliance.cli.shell.options import socket_of
         from appliance.client.api_client import ApiClient
-        from runtime.errors import HintedError
+        from common.errors import HintedError
 
         try:
             found = list(names(ApiClient(socket_of(context, _data(context)), timeout_seconds=SECONDS)))
@@ -61,8 +61,8 @@ def models(api: ApiClient) -> Iterable[str]:
 def tasksets(context: typer.Context, incomplete: str) -> list[str]:
     from appliance.cli.shell.options import data_of
     from appliance.curriculum.own.files import names_in
+    from common.errors import HintedError
     from curriculum.names import taskset_names
-    from runtime.errors import HintedError
 
     try:
         names = [*taskset_names(), *names_in(data_of(context, _data(context)))]

@@ -11,8 +11,8 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 
 from __future__ import annotations
 
+from common.errors import HintedError
 from policies.refusals import Refusal
-from runtime.errors import HintedError
 
 
 class DaemonError(HintedError):

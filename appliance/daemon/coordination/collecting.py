@@ -20,7 +20,7 @@ from appliance.curriculum.own.tasksets import read_own
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.wake_thread import WORK_SECONDS
 from appliance.daemon.service.own_work import SOURCES
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 SECONDS = 900.0
 """Time limit for all checks, in seconds; the rest is left for another night."""

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from runtime.errors import HintedError, InfrastructureError
+from common.errors import HintedError
+from runtime.errors import InfrastructureError
 from runtime.service_manager import credential
 
 if TYPE_CHECKING:

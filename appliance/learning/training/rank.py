@@ -32,7 +32,7 @@ from appliance.learning.training.trainer import Trainer
 from appliance.learning.training.updates import is_out_of_memory
 from appliance.records.training import Group, Judged
 from appliance.system.ending import end_with
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 Answer = dict[str, Any]
 COLLECTIVE_SECONDS = 1800.0

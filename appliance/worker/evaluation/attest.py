@@ -22,7 +22,7 @@ from appliance.records.cycles import Cycle
 from policies.attestation import Lineage, LineageSource, attest
 from policies.envelopes import PublicKey, Signer
 
-PACKAGES = ("appliance", "curriculum", "policies", "runtime", "verifiers")
+PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "verifiers")
 COMPUTE = ("torch", "transformers", "tokenizers", "safetensors")
 
 

@@ -28,10 +28,11 @@ from appliance.records.rollouts import Purpose, RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
+from common.errors import HintedError
 from policies.isolation import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
-from runtime.errors import HintedError, InfrastructureError
+from runtime.errors import InfrastructureError
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions

@@ -28,12 +28,12 @@ from appliance.records.record import Record
 from appliance.system.durable_file import write_new
 from appliance.worker.setup.separation import met_in_results
 from appliance.worker.sft.demonstrations import TOGETHER, PlayedDemonstration, run_calls
+from common.errors import HintedError
 from curriculum.contract.task import Split, Task, TaskMessage
 from curriculum.registry import TASKSETS
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
 from policies.policy import Policy
-from runtime.errors import HintedError
 from runtime.sandbox import SessionPool
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict

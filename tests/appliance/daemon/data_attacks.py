@@ -22,10 +22,10 @@ from appliance.daemon.coordination.core import Core
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger
 from appliance.settings.client_config import AuditSettings
+from common.errors import HintedError
 from policies.attestation import Lineage, attest
 from policies.envelopes import Signer
 from policies.errors import PolicyError
-from runtime.errors import HintedError
 
 NOW = "2026-01-02T04:04:05.000+00:00"
 

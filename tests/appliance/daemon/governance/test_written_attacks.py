@@ -31,9 +31,9 @@ from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError
 from appliance.settings.policy_files import in_force_file
+from common.errors import HintedError
 from policies import audit
 from policies.policy import load
-from runtime.errors import HintedError
 
 Attack = Callable[[Used], object]
 

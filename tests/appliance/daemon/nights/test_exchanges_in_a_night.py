@@ -25,7 +25,7 @@ from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.coordination.dispatcher import Dispatcher
 from appliance.daemon.service.readiness import Readiness
-from runtime.errors import HintedError
+from common.errors import HintedError
 
 WORKER = Path(__file__).parents[4] / "benchmarks" / "scripted_night.py"
 STEPS = 4
