@@ -17,7 +17,7 @@ def test_the_verifiers_install_alone_and_judge(tmp_path: Path) -> None:
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     built = subprocess.run([*pip, "--target", target, PACKAGE], capture_output=True, text=True, timeout=240)
     assert built.returncode == 0, built.stderr
-    assert {path.name for path in target.iterdir() if path.suffix != ".dist-info"} == {"runtime", "verifiers"}
+    assert {path.name for path in target.iterdir() if path.suffix != ".dist-info"} == {"common", "runtime", "verifiers"}
     program = (
         f"import sys, json; sys.path.insert(0, {str(target)!r})\n"
         "from verifiers import AnswerSpec, Checker\n"
