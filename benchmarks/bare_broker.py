@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from runtime.broker import messages
 from runtime.broker import messages as m
-from runtime.broker import packets
 from runtime.guest import wire
 from runtime.profile import Profile
 
@@ -67,7 +67,7 @@ def _talk(connection: socket.socket, workers: list[subprocess.Popen[bytes]]) -> 
                 greeting = m.BrokerWelcome(
                     request=request.request, protocol=m.PROTOCOL, pid=0, backends={"gvisor": "none"}
                 )
-                packets.send(connection, packets.pack(greeting))
+                messages.send(connection, messages.pack(greeting))
             elif isinstance(request, m.Launch) and isinstance(request.wanted, Profile):
                 worker = start_worker(request.wanted)
                 workers.append(worker)
@@ -77,7 +77,7 @@ def _talk(connection: socket.socket, workers: list[subprocess.Popen[bytes]]) -> 
                 name = f"bare-{len(workers)}"
                 launched = m.Launched(request=request.request, box=name, profile=request.wanted)
                 ends = (worker.stdin.fileno(), worker.stdout.fileno())
-                packets.send(connection, packets.pack(launched), ends)
+                messages.send(connection, messages.pack(launched), ends)
             else:
                 print(f"the bare broker does not do {request.kind}", file=sys.stderr)
-                packets.send(connection, packets.pack(m.Done(request=request.request)))
+                messages.send(connection, messages.pack(m.Done(request=request.request)))

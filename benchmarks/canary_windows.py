@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from policies.canary import Counts, log_odds_of_drop
 from policies.contract.rules import ServiceRules
-from policies.statistics.intervals import wilson
+from policies.statistics import wilson
 
 
 class Service(BaseModel):

@@ -401,7 +401,7 @@ def _times(parts: list[dict[str, Any]], found: list[dict[str, Any]], beside: str
 
 
 def _over_questions(parts: list[dict[str, Any]]) -> str:
-    from policies.statistics.intervals import paired_difference
+    from policies.statistics import paired_difference
 
     won, lost, items = (sum(part[name] for part in parts) for name in ("won", "lost", "items"))
     low, high = paired_difference(won, lost, items, alpha=0.05)

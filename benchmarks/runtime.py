@@ -30,8 +30,9 @@ from benchmarks import leftovers
 from benchmarks.bare_broker import bare_broker
 from benchmarks.record import write_run
 from runtime.backends.gvisor import FLAGS
-from runtime.backends.gvisor_find import find_runsc
-from runtime.broker import BrokerClient, private
+from runtime.backends.locate import find_runsc
+from runtime.broker import BrokerClient
+from runtime.broker.client import start_private, wait_for_private
 from runtime.broker_api import Handle
 from runtime.conformance import Violation, bench
 from runtime.conformance.check import answered
@@ -39,7 +40,7 @@ from runtime.errors import SandboxError
 from runtime.reactor import Reactor
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Tier
 from runtime.sessions import Sessions
-from runtime.sessions.profiles import profile
+from runtime.sessions.starts import profile
 from runtime.settings import BrokerSettings, RuntimeSettings
 
 WARMING = 4
@@ -263,7 +264,7 @@ class Bench:
     def hand_over(self) -> dict[str, Any]:
         """From asking the broker for sandboxes that stand ready until their pipes are here, four in a row after some
         idle time: the first finds both processes cold, the others do not. The same through `SessionPool.sandbox`."""
-        reactor, (connection, process) = Reactor(), private.start(self.settings.own)
+        reactor, (connection, process) = Reactor(), start_private(self.settings.own)
         made: Future[BrokerClient] = Future()
         reactor.call(lambda: made.set_result(BrokerClient(reactor, connection)))
         client = made.result()
@@ -295,7 +296,7 @@ class Bench:
                 end(handle)
             time.sleep(2.0)
         reactor.call(client.close)
-        private.wait_for(process)
+        wait_for_private(process)
         reactor.stop()
         for turn in range(self.times(25) + WARMING):
             boxes, taken = [], []

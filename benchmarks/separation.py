@@ -34,10 +34,9 @@ from benchmarks.record import write_run
 from curriculum.contract.task import Split, Task
 from curriculum.registry import TASKSETS
 from curriculum.sealed import draw_task, sealed_set
-from curriculum.separation.index import SeparationIndex, text_of
+from curriculum.separation.index import SeparationIndex, text_of, tokens_of
 from curriculum.separation.rules import FEWEST_TOKENS, Match
-from curriculum.separation.tokens import tokens_of
-from policies.statistics.intervals import wilson
+from policies.statistics import wilson
 
 SLOW = ("program_translation", "program_speed")
 """Tasksets that take longer to draw than the others together; `--short` leaves them out."""

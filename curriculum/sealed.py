@@ -27,9 +27,8 @@ from curriculum.contract.task import Split, Task
 from curriculum.contract.taskset import TaskDraft
 from curriculum.difficulty import Difficulty, Place
 from curriculum.registry import BUILT_IN, CALCULATORS, key_of, stable_random
-from curriculum.separation.index import SeparationIndex
+from curriculum.separation.index import SeparationIndex, TrainedQuestions
 from curriculum.separation.rules import Match
-from curriculum.separation.trained import TrainedQuestions
 
 ATTEMPTS = 2_000
 """Draws for one place in a set or stream before it counts as exhausted."""

@@ -14,10 +14,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from policies.contract.keys import KnownKey
-from policies.contract.times import moment
+from policies.contract.decision import KnownKey, moment
 from policies.envelopes import PREFIX
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 from policies.register import Register
 from policies.statements import SLACK, PersonStatement, open_statement, require_own_name, require_timely
 

@@ -29,7 +29,7 @@ from policies.envelopes import (
     require_signatures,
     sign_envelope,
 )
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 
 IN_TOTO_TYPE = "application/vnd.in-toto+json"
 PROVENANCE = "https://slsa.dev/provenance/v1"

@@ -20,9 +20,8 @@ import math
 from functools import lru_cache
 from typing import Literal
 
-from policies.contract.decision import PolicyRecord
+from policies.contract.decision import PolicyRecord, hours_between
 from policies.contract.rules import ServiceRules
-from policies.contract.times import hours_between
 
 Arm = Literal["champion", "canary"]
 Step = Literal["replay", "share", "passed", "dropped"]

@@ -10,6 +10,11 @@ ran and passed.
 
 Infrastructure errors hold and never quarantine: they say nothing about the candidate, and another evaluation resolves
 them.
+
+Decides if an earlier night may add to the evidence of a later one.
+
+Invariants: a night that a gate blocked for its own decision adds nothing to later ones. Only gates about the evaluation
+itself are asked, each on that night's evidence and as of its time.
 """
 
 from __future__ import annotations
@@ -20,7 +25,8 @@ from typing import Any
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.contract.evidence import Evidence, TakenBack
 from policies.contract.rules import OutcomeRule, PromotionRules
-from policies.gates import service
+from policies.gates import contamination, egress, hacks, integrity, selftest, service
+from policies.gates.gate import AskedGates, Gate, GateContext
 from policies.policy import Policy
 
 FAMILY = "non_regression/"
@@ -136,3 +142,25 @@ def _joined(
     parts = [of_one(finding) for finding in against if finding not in families]
     parts += [of_families(families)] if len(families) > FEW else map(of_one, families)
     return "; ".join(parts)
+
+
+MUST_PASS: tuple[Gate[Any], ...] = (integrity.GATE, selftest.GATE)
+"""Gates without which verdicts may be unreliable or missing."""
+MUST_NOT_FAIL: tuple[Gate[Any], ...] = (contamination.GATE, hacks.GATE, egress.GATE)
+"""Gates whose failure means that unsolved questions may have passed."""
+
+
+def is_sound(night: Evidence, gates: AskedGates) -> bool:
+    """True if an earlier night's evaluation is sound enough that its answers count in later decisions. `night` needs
+    only its own measurements."""
+    context = GateContext(gates, night.evaluated_at)
+    for gate in (*MUST_PASS, *MUST_NOT_FAIL):
+        section = gates.get(gate)
+        if section is None:
+            continue
+        found = gate.judge(night, section, context)
+        findings = found if isinstance(found, tuple) else (found,)
+        outcomes = {one.outcome for one in findings}
+        if GateOutcome.FAILED in outcomes or (gate in MUST_PASS and GateOutcome.UNDECIDED in outcomes):
+            return False
+    return True

@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
     ssh_key_fingerprint,
 )
 
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 
 if TYPE_CHECKING:
     from securesystemslib.dsse import Envelope

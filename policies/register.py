@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import ValidationError
 
-from policies.contract.keys import KeyStatement, KnownKey
+from policies.contract.decision import KeyStatement, KnownKey
 from policies.envelopes import PREFIX, OpenEnvelope, PublicKey, open_envelope, payload_of, require_signatures
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 
 KEY_TYPE = f"{PREFIX}key+json"
 

@@ -26,8 +26,7 @@ from policies.gates.evidence import may_go_on, odds_outcome
 from policies.gates.improvement import gain_outcome
 from policies.gates.non_regression import family_outcome
 from policies.policy import Policy
-from policies.statistics.bootstrap import of_questions
-from policies.statistics.intervals import wilson
+from policies.statistics import of_questions, wilson
 
 if TYPE_CHECKING:
     import numpy as np

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.records.rollouts import Purpose
-from policies.isolation import Use, tier_for
+from policies.permissions import Use, tier_for
 from policies.policy import Policy
 from runtime.sandbox import Priority, Tier
 

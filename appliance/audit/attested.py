@@ -9,7 +9,7 @@ from appliance.audit.log import AuditError
 from appliance.audit.machine_keys import load_key
 from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey
-from policies.refusals import StatementRefused
+from policies.errors import StatementRefused
 
 MOST_BYTES = 1 << 20
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     import curriculum.certification.certificate
     import curriculum.own.taskset
     import policies.contract.decision
-    import policies.contract.keys
 
     client, records = appliance.client, appliance.records
     certification, own = curriculum.certification, curriculum.own

@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.client.failures import ApiError, DaemonNotRunning, DaemonSilent, DaemonUnreachable
 from appliance.system.lock_owner import owner_of
-from policies.refusals import Refusal
+from policies.errors import Refusal
 from runtime.model import FrozenModel
 
 T = TypeVar("T")

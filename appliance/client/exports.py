@@ -40,9 +40,8 @@ from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import PassCount, RolloutFilter
 from appliance.text.printable import printable
-from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
-from policies.contract.keys import KnownKey
-from policies.refusals import StatementRefused
+from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome, KnownKey
+from policies.errors import StatementRefused
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Outcome, Verdict

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from appliance.system.lock_owner import DEMONSTRATION, WAIT_FOR_IT, LockOwner
 from common.errors import HintedError
-from policies.refusals import Refusal
+from policies.errors import Refusal
 
 
 class ApiError(HintedError):

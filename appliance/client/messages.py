@@ -18,8 +18,7 @@ from appliance.records.events import Event
 from appliance.records.jobs import MAX_JOB_FILES, Job, JobFile
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
-from policies.contract.decision import Decision, DecisionOutcome
-from policies.contract.keys import KnownKey
+from policies.contract.decision import Decision, DecisionOutcome, KnownKey
 from runtime.model import FrozenModel
 from runtime.sandbox import Usage
 from verifiers.contract.verdict import Outcome, Verdict
@@ -232,7 +231,7 @@ class SignedStatement(FrozenModel):
 
 class ValidationEnvelope(FrozenModel):
     envelope: str = Field(min_length=1, max_length=900_000)
-    """A signed validation (`policies.validation`) with the page that the person saw."""
+    """A signed validation (`policies.statements`) with the page that the person saw."""
 
 
 class Keys(FrozenModel):
@@ -262,7 +261,7 @@ class PolicyInForce(FrozenModel):
 class PolicyChange(FrozenModel):
     content: str = Field(max_length=200_000)
     envelope: str = Field(min_length=1, max_length=100_000)
-    """A signed edit (`policies.edits`)."""
+    """A signed edit (`policies.statements`)."""
 
     @classmethod
     def of(cls, content: bytes, envelope: bytes) -> PolicyChange:

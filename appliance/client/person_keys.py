@@ -24,7 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PrivateFormat
 
 from appliance.system.durable_file import write_private
 from common.errors import HintedError
-from policies.contract.keys import NAME
+from policies.contract.decision import NAME
 from policies.envelopes import PublicKey, Signer
 
 

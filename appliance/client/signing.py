@@ -11,13 +11,11 @@ from typing import Literal
 from appliance.client.messages import Keys, PolicyInForce
 from appliance.system.clock import utc_now
 from policies.approvals import APPROVAL_TYPE, SignedApproval
-from policies.contract.decision import Decision
-from policies.contract.keys import KeyStatement
-from policies.edits import POLICY_TYPE, PolicyEdit, read_edit
+from policies.contract.decision import Decision, KeyStatement
 from policies.envelopes import PublicKey, Signer, add_signature, canonical, sign_envelope
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 from policies.register import KEY_TYPE
-from policies.validation import VALIDATION_TYPE, Page, SignedValidation
+from policies.statements import POLICY_TYPE, VALIDATION_TYPE, Page, PolicyEdit, SignedValidation, read_edit
 
 
 def signed_approval(

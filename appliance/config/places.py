@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from policies.contract.rules import ResourceRules
 from policies.errors import PolicyError
-from policies.isolation import backend_for, backends_of
+from policies.permissions import backend_for, backends_of
 from runtime.profile import BackendName
 from runtime.sandbox import Limits
 from runtime.settings import BrokerSettings, ClusterSettings, RuntimeSettings

@@ -16,7 +16,7 @@ from appliance.curriculum.kept_files import conversation_tasks, kept_lessons
 from appliance.ledger.ledger import Ledger
 from appliance.records.cycles import Cycle
 from curriculum.contract.task import Task
-from curriculum.separation.trained import TrainedQuestions
+from curriculum.separation.index import TrainedQuestions
 
 MOST_CYCLES = 100_000
 RECORDED = "traces"

@@ -19,7 +19,7 @@ from appliance.jobs.reading import BundleRead, read_bundle
 from appliance.text.printable import printable
 from policies.attestation import VerifiedStatement, sign_statement, verify_statement
 from policies.envelopes import PublicKey, Signer, open_envelope, payload_of
-from policies.refusals import StatementRefused
+from policies.errors import StatementRefused
 
 SEALED = "urn:assay:bundle:2"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from appliance.records.jobs import Job, JobFile, JobState, Validation
 from policies.envelopes import PublicKey, canonical
-from policies.refusals import Refusal, StatementRefused
-from policies.validation import SignedValidation, open_validation, read_validation
+from policies.errors import Refusal, StatementRefused
+from policies.statements import SignedValidation, open_validation, read_validation
 from verifiers.registry.spec import Spec
 
 

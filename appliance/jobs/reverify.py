@@ -18,7 +18,7 @@ from appliance.jobs.layout import LARGEST_MEANING, canonical, strict
 from appliance.jobs.report import BundleReport, NotChecked
 from appliance.records.jobs import JobFile, Validation
 from policies.envelopes import PublicKey
-from policies.refusals import StatementRefused
+from policies.errors import StatementRefused
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict

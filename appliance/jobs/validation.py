@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from appliance.jobs.content import files_in_words
 from appliance.jobs.explain import in_words, question_lines
 from appliance.records.jobs import Job
-from policies.validation import Page, ShownExample
+from policies.statements import Page, ShownExample
 from verifiers.contract.examples import CheckedExample, ExampleInput, ExampleReport
 from verifiers.contract.text import clip_size
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from appliance.ledger.ledger import Ledger
 from appliance.records.evaluations import Evaluation
-from policies.statistics.sequential import quarter_of
+from policies.statistics import quarter_of
 
 FIRST = 128
 """Evaluations in the first read; the number doubles until the start of the quarter is included."""

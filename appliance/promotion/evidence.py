@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
 from common.errors import HintedError
-from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.decision import Decision, DecisionOutcome, moment
 from policies.contract.evidence import (
     Budget,
     CostReport,
@@ -21,12 +21,10 @@ from policies.contract.evidence import (
     RecordedApproval,
     TakenBack,
 )
-from policies.contract.times import moment
-from policies.decide import decide
+from policies.decide import decide, is_sound
 from policies.gates import service
-from policies.gates.earlier import is_sound
 from policies.policy import Policy
-from policies.statistics.sequential import quarter_of
+from policies.statistics import quarter_of
 
 CHAMPION, PREVIOUS, CANDIDATE, CANARY = "champion", "previous", "candidate", "canary"
 """Names of the aliases: in service, in service before, waiting for a decision, on trial beside the champion."""

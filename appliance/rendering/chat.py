@@ -28,7 +28,7 @@ from appliance.rendering.renderer import (
 )
 from appliance.rendering.tools import arguments_of, declared, map_texts, read_call
 from curriculum.contract.environment import ToolSchema
-from curriculum.worlds.arguments import unusable
+from curriculum.worlds.tool_schema import unusable
 
 log = logging.getLogger(__name__)
 

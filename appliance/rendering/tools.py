@@ -14,7 +14,7 @@ from appliance.rendering.renderer import PYTHON, TOOLS, Malformed, RenderingErro
 from curriculum.contract.environment import ToolSchema, tools_in
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS
-from curriculum.worlds.arguments import fault_of, unusable
+from curriculum.worlds.tool_schema import fault_of, unusable
 
 
 def tools_of(task: Task) -> tuple[ToolSchema, ...]:

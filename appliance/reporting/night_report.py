@@ -17,7 +17,7 @@ from appliance.records.evaluations import Evaluation
 from appliance.records.events import Event
 from policies.contract.decision import Decision
 from policies.contract.evidence import PairedItem, pairs
-from policies.statistics.intervals import paired_difference, wilson
+from policies.statistics import paired_difference, wilson
 
 ALPHA = 0.05
 EXAMPLES = 3

@@ -10,10 +10,8 @@ from pathlib import Path
 
 from appliance.settings.data_schema import require_current_policy
 from curriculum.names import NAME, OWN, taskset_names
-from policies.data import require_trainable
 from policies.errors import PolicyError
-from policies.isolation import require_known_families
-from policies.jobs import require_known_checks
+from policies.permissions import require_known_checks, require_known_families, require_trainable
 from policies.policy import Policy, parse, read_content
 from verifiers.registry import KINDS
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from curriculum.contract.environment import Environment
 from curriculum.contract.taskset import TaskDraft
-from curriculum.worlds.arguments import BYTES
+from curriculum.worlds.tool_schema import BYTES
 from curriculum.worlds.world import World
 from runtime.errors import SandboxError
 from runtime.sandbox import SessionPool

@@ -1,5 +1,5 @@
 """An owner's problems as tasksets: rows that were given, each with its check.
 
-`columns.py` reads a row, `rows.py` defines it, `taskset.py` makes tasks of rows. Filters are in `doors.py`, Harbor
-folders in `harbor.py`. Nothing here runs a row's code on the host.
+`columns.py` reads a row, `rows.py` defines it, `taskset.py` makes tasks of rows. Filters and
+Harbor folders are in `harbor.py`. Nothing here runs a row's code on the host.
 """

@@ -14,8 +14,7 @@ from random import Random
 from curriculum.contract.task import Task, asked
 from curriculum.proposing.kind import Provers, SpecChecker, examples_of, prompt
 from curriculum.proposing.labels import Basis, ProposedQuestion, ProvenLabel, ProvenTask, _minted, statement_digest
-from curriculum.proposing.reading import parts
-from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from runtime.errors import InfrastructureError
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict

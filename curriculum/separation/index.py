@@ -1,8 +1,10 @@
-"""Index of evaluation questions (sealed and held-out), which finds copies of them.
+"""Index of evaluation questions (sealed and held-out), which finds copies of them; and its tokens.
 
 Invariants: the same index and the same text give the same match; an index never changes. `curriculum.separation.rules`
 defines a copy. Near-duplicates are found by MinHash with banding (Broder 1997; the library is rensa) and decided on
-rare words, so that a shared form does not make texts alike.
+rare words, so that a shared form does not make texts alike. Tokens are equal for texts that differ in case, blanks,
+punctuation, invisible characters and compatible forms of Unicode; numbers and mathematical signs stay, because they
+are the question.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -33,7 +37,71 @@ from curriculum.separation.rules import (
     Check,
     Match,
 )
-from curriculum.separation.tokens import grams_of, is_number, numbers_in, shortened, tokens_of, without_numbers
+
+GRAM = 8
+"""Tokens per n-gram (GPT-3, 2005.14165, appendix C, uses 13; 8 finds shorter copies)."""
+MOST_TOKENS = 20_000
+"""Tokens read per text; the rest is ignored."""
+NUMBER = "#"
+_TOKEN = re.compile(r"\d+(?:\.\d+)?|[^\W\d_]+|[^\w\s]|_")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PUNCTUATION = frozenset(".,;:!?\"'`´‘’“”…·«»()[]{}$\\_")
+"""Marks that a copy may move, with brackets and LaTeX signs among them."""
+_BEFORE_A_SIGN = frozenset("+-*/^=<>−×÷|~")
+
+
+def tokens_of(text: str) -> tuple[str, ...]:
+    """Returns a text's lower-case words, numbers and signs, in order."""
+    plain = text[: 8 * MOST_TOKENS].casefold()
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", plain).casefold()
+        plain = "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
+    found = _TOKEN.findall(_THOUSANDS.sub("", plain))
+    return tuple(token for token in found if token not in _PUNCTUATION)[:MOST_TOKENS]
+
+
+def without_numbers(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Replaces each run of numbers among the tokens by one mark; a number includes its sign."""
+    found: list[str] = []
+    for place, token in enumerate(tokens):
+        if is_number(token):
+            if not found or found[-1] != NUMBER:
+                found.append(NUMBER)
+        elif not _is_sign(tokens, place):
+            found.append(token)
+    return tuple(found)
+
+
+def _is_sign(tokens: Sequence[str], place: int) -> bool:
+    """True if this + or - is the sign of a number, not an operator."""
+    ahead = tokens[place] in "+-−" and place + 1 < len(tokens) and is_number(tokens[place + 1])
+    return ahead and (place == 0 or tokens[place - 1] in _BEFORE_A_SIGN or tokens[place - 1].isalpha())
+
+
+def is_number(token: str) -> bool:
+    return token[0].isdigit()
+
+
+def numbers_in(tokens: Sequence[str]) -> tuple[str, ...]:
+    return tuple(token for token in tokens if is_number(token))
+
+
+def grams_of(tokens: Sequence[str], size: int = GRAM) -> set[int]:
+    """Returns hashes of all runs of `size` consecutive tokens, valid in this process only."""
+    return {hash(tuple(tokens[place : place + size])) for place in range(len(tokens) - size + 1)}
+
+
+def shortened(tokens: Sequence[str], *, words_only: bool = False) -> set[int]:
+    """Returns hashes of the token sequence, and of it without each one of its tokens. Two texts that differ in one
+    token share a hash, wherever it stands (deletion neighbourhood, as in SymSpell). With `words_only` no number is left
+    out."""
+    whole = tuple(tokens)
+    found = {hash(whole)}
+    for place, token in enumerate(whole):
+        if not (words_only and is_number(token)):
+            found.add(hash(whole[:place] + whole[place + 1 :]))
+    return found
+
 
 PERMUTATIONS, BANDS = 255, 85
 """Texts with Jaccard similarity .4 become candidates with probability .996; with .3, .9; with .1, .08."""
@@ -302,3 +370,24 @@ def _windows(tokens: tuple[str, ...], size: int) -> set[tuple[str, ...]]:
 
 def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+class TrainedQuestions:
+    """Set of tasks trained on before, kept as hashes without their text."""
+
+    def __init__(self, tasks: Iterable[Task] = ()) -> None:
+        self._marks = {mark for task in tasks for mark in _marks_of(task)}
+
+    def meets(self, task: Task) -> bool:
+        """True if a question trained on before has the same numbers and check, and differs in at most one word."""
+        return bool(self._marks) and not self._marks.isdisjoint(_marks_of(task))
+
+
+def _marks_of(task: Task) -> set[int]:
+    """Returns hashes of a task; two tasks one word apart share one. Valid in this process only; none for very short or
+    long tasks."""
+    tokens = tokens_of(text_of(task))
+    if not FEWEST_TOKENS <= len(tokens) <= SHORT:
+        return set()
+    check = check_of(task)
+    return {hash((check, one)) for one in shortened(tokens, words_only=True)}

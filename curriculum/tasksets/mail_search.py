@@ -1,8 +1,8 @@
 """Asks what a mailbox says: in one message, after corrections, over several messages, in sums, and what nobody says.
 
 In the manner of ART-E (OpenPipe, 2025). Invariants: the task's own messages decide the answer, and no other message
-names their subjects (`curriculum.environments.mail.mailbox`). Admitting ignorance fails, but scores more than a wrong
-answer; absence is an answer of its own, which must also name the newest message's date, so it takes a search.
+names their subjects (`curriculum.environments.mail.environment`). Admitting ignorance fails, but scores more than a
+wrong answer; absence is an answer of its own, which must also name the newest message's date, so it takes a search.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from random import Random
 
 from curriculum.contract.topics import Item, TopicTaskset
 from curriculum.environments.mail import phrases
-from curriculum.environments.mail.environment import READ, SEARCH
-from curriculum.environments.mail.mailbox import Mail, day_number, setup_of
-from curriculum.environments.mail.names import COMPANIES, PROJECTS
-from curriculum.environments.mail.phrases import MATTERS, Matter
+from curriculum.environments.mail.environment import READ, SEARCH, Mail, day_number, setup_of
+from curriculum.environments.mail.phrases import COMPANIES, MATTERS, PROJECTS, Matter
 from verifiers.exact.spec import ExactSpec
 
 OTHERS = (400, 800, 1_500, 2_500, 4_000)

@@ -20,12 +20,13 @@ from curriculum.environments.research.chains import (
     end_of,
     giveaways,
     needed_pages,
+    page_id,
+    page_of,
     phrase,
     research_corpus,
     value_of,
 )
 from curriculum.environments.research.graph import EDITIONS
-from curriculum.environments.research.prose import page_id, page_of
 from curriculum.environments.research.relations import COUNT, YEAR
 from curriculum.tasksets.wording import digest, listed
 from verifiers.answers.spec import AnswerSpec

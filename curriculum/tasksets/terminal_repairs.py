@@ -12,21 +12,21 @@ from random import Random
 
 from curriculum.contract.taskset import TaskDraft
 from curriculum.contract.topics import Item, TopicTaskset
+from curriculum.environments.terminal import repairs
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING
-from curriculum.environments.terminal.repairs import data, scripts
-from curriculum.environments.terminal.repairs.repair import Repair, submission_of
+from curriculum.environments.terminal.repairs import Repair, submission_of
 from verifiers.contract.kinds import AnswerForm
 from verifiers.files.spec import FileCondition, FilesSpec
 from verifiers.registry.spec import Spec
 
 TURNS = 20
 FAMILIES: dict[str, Callable[[int, Random], Repair]] = {
-    "shell scripts": scripts.broken_script,
-    "build steps": scripts.wrong_order,
-    "log reports": data.log_report,
-    "table clean-up": data.table_cleanup,
-    "wrong settings": data.wrong_settings,
-    "file modes": data.modes,
+    "shell scripts": repairs.broken_script,
+    "build steps": repairs.wrong_order,
+    "log reports": repairs.log_report,
+    "table clean-up": repairs.table_cleanup,
+    "wrong settings": repairs.wrong_settings,
+    "file modes": repairs.modes,
 }
 
 

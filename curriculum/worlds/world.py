@@ -28,8 +28,8 @@ from typing import Any, TypeVar
 
 from curriculum.contract.environment import Environment, NeedsPackages, NeedsUserland, ToolSchema, tools_in
 from curriculum.contract.errors import CurriculumError
-from curriculum.worlds.arguments import fault_of, printable
 from curriculum.worlds.guest import STATE_BYTES
+from curriculum.worlds.tool_schema import fault_of, printable
 from runtime.errors import InfrastructureError, LimitError
 from runtime.sandbox import CallResult, CallStatus, ClosesOnExit, Priority, Session, SessionPool, Tier, Usage
 

@@ -1,12 +1,14 @@
-"""Decision about a candidate checkpoint, and the gate findings behind it."""
+"""Records of the policy's decisions and keys, and times in ISO 8601. Plain data, no cryptography."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class PolicyRecord(BaseModel):
@@ -67,3 +69,45 @@ class Decision(PolicyRecord):
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$"
+
+
+class KeyStatement(PolicyRecord):
+    """Signed statement that admits or revokes a key."""
+
+    format: Literal["assay-key-1"] = "assay-key-1"
+    action: Literal["admit", "revoke"]
+    person: str = Field(pattern=NAME)
+    key: str
+    """`ssh-ed25519 AAAA...`"""
+    reason: str = Field(default="", max_length=500)
+    at: str
+
+
+class KnownKey(PolicyRecord):
+    person: str
+    key: str
+    fingerprint: str
+    admitted_at: str
+    admitted_by: tuple[str, ...]
+    """Names of persons; empty for the first key, which was trusted on first use."""
+    revoked_at: str = ""
+    revoked_by: str = ""
+    reason: str = ""
+
+    @property
+    def valid(self) -> bool:
+        return not self.revoked_at
+
+
+def moment(text: str) -> datetime:
+    """Parses an ISO 8601 time into UTC. Raises ValueError, OverflowError."""
+    found = datetime.fromisoformat(text)
+    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def hours_between(earlier: str, later: str) -> float:
+    """Returns the hours from `earlier` to `later`, negative if reversed. Raises ValueError for an invalid time."""
+    return (moment(later) - moment(earlier)).total_seconds() / 3600

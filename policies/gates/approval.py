@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from policies.contract.decision import GateFinding
+from policies.contract.decision import GateFinding, hours_between
 from policies.contract.evidence import Evidence
 from policies.contract.rules import Section
-from policies.contract.times import hours_between
 from policies.gates.gate import Gate, GateContext, GateFigure
 
 

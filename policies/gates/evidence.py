@@ -17,7 +17,7 @@ from policies.contract.rules import Section
 from policies.gates import improvement
 from policies.gates.gate import FAILED, PASSED, UNDECIDED, Gate, GateContext, GateFigure
 from policies.gates.improvement import ImprovementRules, gain_outcome
-from policies.statistics.sequential import log_odds, needed
+from policies.statistics import log_odds, needed
 
 FARTHEST = 60
 """Number of future nights searched for sufficient evidence."""

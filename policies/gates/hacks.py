@@ -8,7 +8,7 @@ from policies.contract.decision import GateFinding
 from policies.contract.evidence import Evidence
 from policies.contract.rules import Section
 from policies.gates.gate import Gate, GateContext, GateFigure
-from policies.statistics.intervals import wilson
+from policies.statistics import wilson
 
 
 class HackRules(Section):

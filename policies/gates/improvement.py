@@ -16,8 +16,7 @@ from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import Evidence, PairCounts, PairedItem, all_nights, pairs
 from policies.contract.rules import Section
 from policies.gates.gate import FAILED, PASSED, UNDECIDED, Gate, GateContext, GateFigure, items_to_decide
-from policies.statistics.bootstrap import LEAST_CLUSTERS, of_clusters, of_questions
-from policies.statistics.intervals import mcnemar_mid_p, paired_difference
+from policies.statistics import LEAST_CLUSTERS, mcnemar_mid_p, of_clusters, of_questions, paired_difference
 
 Interval = tuple[float, float] | None
 

@@ -8,7 +8,7 @@ from policies.contract.decision import GateFinding, GateOutcome
 from policies.contract.evidence import Evidence, PairCounts, all_nights, pairs
 from policies.contract.rules import Section
 from policies.gates.gate import FAILED, PASSED, UNDECIDED, Gate, GateContext, GateFigure, items_to_decide
-from policies.statistics.intervals import non_inferiority_bounds
+from policies.statistics import non_inferiority_bounds
 
 
 class NonRegressionRules(Section):

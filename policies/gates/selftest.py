@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from policies.contract.decision import GateFinding
+from policies.contract.decision import GateFinding, hours_between
 from policies.contract.evidence import Evidence, SelfTestReport
 from policies.contract.rules import Section
-from policies.contract.times import hours_between
 from policies.gates.gate import Gate, GateContext, GateFigure
 
 

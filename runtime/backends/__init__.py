@@ -8,10 +8,16 @@ import os
 from typing import NamedTuple
 
 from runtime.backends.cgroups import find_parents, located
-from runtime.backends.gvisor_find import find_runsc, runsc_version
 from runtime.backends.host import require_root
 from runtime.backends.lease import Owner
-from runtime.backends.nsjail_find import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
+from runtime.backends.locate import (
+    find_nsenter,
+    find_nsjail,
+    find_runsc,
+    nsjail_version,
+    require_user_namespaces,
+    runsc_version,
+)
 from runtime.backends.seccomp_policy import policy
 from runtime.errors import SandboxError
 from runtime.profile import BackendName

@@ -26,8 +26,8 @@ from pathlib import Path
 from runtime.backends.backend import Backend
 from runtime.backends.bundle import config
 from runtime.backends.cgroups import ControlGroup
-from runtime.backends.gvisor_find import RUNSC_HINT, digest, find_runsc
 from runtime.backends.host import SandboxHost
+from runtime.backends.locate import RUNSC_HINT, digest, find_runsc
 from runtime.backends.packages import find_set
 from runtime.backends.process_box import HINT, ProcessBox
 from runtime.backends.rootfs import ensure_root, root_folder

@@ -25,10 +25,10 @@ from concurrent.futures import Future
 from functools import partial
 from pathlib import Path
 
-from runtime.backends import nsjail_mounts
+from runtime.backends import nsjail_jail
 from runtime.backends.backend import Backend
 from runtime.backends.host import SandboxHost
-from runtime.backends.nsjail_find import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
+from runtime.backends.locate import find_nsenter, find_nsjail, nsjail_version, require_user_namespaces
 from runtime.backends.nsjail_jail import FOLDER, ROOT, jail
 from runtime.backends.process_box import HINT, ProcessBox
 from runtime.backends.rootfs import ensure_root
@@ -67,7 +67,7 @@ class NsJail(Backend):
         """Descriptors of base mount namespaces, by program name; for the guests' Python by userland flag."""
         if settings.guests:
             self._mounts[False] = self._make_guests(False)
-            os.close(nsjail_mounts.copy(self._mounts[False], [ROOT]))
+            os.close(nsjail_jail.copy(self._mounts[False], [ROOT]))
         self._host_ids = itertools.count(int.from_bytes(os.urandom(4), "little"))
 
     def image_parts(self, profile: Profile) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ class NsJail(Backend):
             return
         try:
             places = [ROOT] if program is None else [FOLDER.format(number) for number in range(len(program.mounts))]
-            box.namespace = nsjail_mounts.copy(base, places)
+            box.namespace = nsjail_jail.copy(base, places)
         except SandboxError as error:
             self._fail(box, str(error), done)
             return
@@ -140,7 +140,7 @@ class NsJail(Backend):
         """Creates the base mount namespace with the guests' root, which is built if missing; returns its descriptor."""
         settings = self._settings
         root = ensure_root(settings.root_dir, settings.python, settings.packages, programs=programs)
-        return nsjail_mounts.make({ROOT: root.resolve()})
+        return nsjail_jail.make({ROOT: root.resolve()})
 
     def _userland_made(
         self, profile: Profile, done: Callable[[ProcessBox | SandboxError], None], finished: Future[int]
@@ -165,7 +165,7 @@ class NsJail(Backend):
         if name not in self._mounts:
             assert program is not None
             folders = {FOLDER.format(number): path for number, path in enumerate(program.mounts)}
-            self._mounts[name] = nsjail_mounts.make(folders)
+            self._mounts[name] = nsjail_jail.make(folders)
         return self._mounts[name]
 
     def _fail(self, box: ProcessBox, why: str, done: Callable[[ProcessBox | SandboxError], None]) -> None:

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from runtime.backends.backend import Backend
 from runtime.backends.lease import Owner
-from runtime.broker import content, manifest
-from runtime.broker.manifest import SnapshotManifest
+from runtime.broker import content
+from runtime.broker.content import SnapshotManifest
 from runtime.broker.store import Background, StoredSnapshot, remove_later
 from runtime.errors import RefusedError
 from runtime.profile import Profile
@@ -183,12 +183,12 @@ class BaseImages:
 
 
 def _is_whole(folder: Path, source: StartSource) -> bool:
-    found = manifest.load(folder) if folder.is_dir() else None
+    found = content.load(folder) if folder.is_dir() else None
     if found is None:
         return False
     if found.parts != source.parts or found.profile != source.profile:
         raise RefusedError("its manifest is of another kind")
-    manifest.verify(folder, found)
+    content.verify(folder, found)
     os.utime(folder)
     return True
 
@@ -197,7 +197,7 @@ def _put(new: Path, target: Path, source: StartSource) -> None:
     found = SnapshotManifest(
         parts=source.parts, profile=source.profile, files=content.read(new / "image"), uid=os.geteuid(), label="golden"
     )
-    manifest.write(new, found)
+    content.write(new, found)
     try:
         new.rename(target)
     except OSError:

@@ -4,6 +4,11 @@ Invariants: nothing blocks; every callback runs exactly once, on the reactor, ev
 with an InfrastructureError, and each held sandbox's request descriptor becomes a broken pipe, so that its guest sees
 the end and the next write here raises BrokenPipeError. Its replies can still be read to their end. A sandbox that
 arrives for a cancelled request is given back.
+
+Starts a private broker: a child process that serves one connection and ends with it.
+
+Invariants: the child serves only its parent's socket, which nobody else can reach; it ends when that socket is closed,
+even if the parent was killed.
 """
 
 from __future__ import annotations
@@ -11,9 +16,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import selectors
 import socket
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,13 +29,14 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
+from runtime.broker import messages
 from runtime.broker import messages as m
-from runtime.broker import packets
 from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination
 from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BoxUsage, Cause, Profile
 from runtime.reactor import Reactor
 from runtime.sandbox import Priority, SnapshotId
+from runtime.settings import BrokerSettings
 
 log = logging.getLogger(__name__)
 GONE_HINT = "See the broker's log or this terminal, then start a new one."
@@ -62,7 +71,7 @@ def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:
-            connection.send(packets.pack(m.ClientHello(request=m.FIRST, protocol=m.PROTOCOL)))
+            connection.send(messages.pack(m.ClientHello(request=m.FIRST, protocol=m.PROTOCOL)))
             data = connection.recv(m.PACKET_BYTES)
             answer = m.ANSWER.validate_json(data) if data else None
         except (OSError, ValidationError) as error:
@@ -169,7 +178,7 @@ class BrokerClient:
             self._reactor.call(partial(answered, self.lost))
             return
         self._waiting[request.request] = answered
-        self._unsent.append(packets.pack(request))
+        self._unsent.append(messages.pack(request))
         if len(self._unsent) == 1:
             self._flush()
 
@@ -177,7 +186,7 @@ class BrokerClient:
         sent = 0
         try:
             for packet in self._unsent:
-                if not packets.send(self._socket, packet):
+                if not messages.send(self._socket, packet):
                     break
                 sent += 1
         except OSError as error:
@@ -195,13 +204,13 @@ class BrokerClient:
             self._flush()
         while self.lost is None:
             try:
-                packet = packets.receive(self._socket)
+                packet = messages.receive(self._socket)
                 if packet is None:
                     return
                 if not packet.data:
                     raise BrokerLostError("the broker has ended", hint=GONE_HINT)
                 answer = m.ANSWER.validate_json(packet.data)
-            except (OSError, packets.PacketError, ValidationError, InfrastructureError) as error:
+            except (OSError, messages.PacketError, ValidationError, InfrastructureError) as error:
                 self._lose(error)
                 return
             self._take(answer, packet.descriptors)
@@ -213,10 +222,10 @@ class BrokerClient:
 
     def _take(self, answer: m.Answer, descriptors: tuple[int, ...]) -> None:
         if not isinstance(answer, m.Launched):
-            packets.close_all(descriptors)
-        elif len(descriptors) != packets.DESCRIPTORS:
-            packets.close_all(descriptors)
-            self._lose(packets.PacketError("sandbox without descriptors"))
+            messages.close_all(descriptors)
+        elif len(descriptors) != messages.DESCRIPTORS:
+            messages.close_all(descriptors)
+            self._lose(messages.PacketError("sandbox without descriptors"))
             return
         else:
             handle = self._handles[answer.box] = Handle(answer.box, answer.profile, *descriptors)
@@ -287,3 +296,51 @@ def _once(done: Callable[[SandboxError | None], None]) -> Answered:
 
 def _itself(answer: A) -> A:
     return answer
+
+
+END_SECONDS = 15.0
+
+
+def start_private(settings: BrokerSettings) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Starts a private broker; returns our end of the connection, and the process for `wait_for_private`.
+
+    Returns immediately; problems with the machine or the settings are reported on the connection. Raises
+    InfrastructureError if no process can be started.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-m", "runtime.broker", "--settings", "-", "--connection", str(theirs.fileno())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,  # ^C is for us: the broker ends with us
+        )
+        assert process.stdin is not None
+        with process.stdin as pipe:
+            pipe.write(settings.model_dump_json().encode())
+    except OSError as error:
+        ours.close()
+        raise InfrastructureError(f"no broker could be started: {error}") from error
+    finally:
+        theirs.close()
+    return ours, process
+
+
+def wait_for_private(process: subprocess.Popen[bytes], seconds: float = END_SECONDS) -> None:
+    """Waits until the broker has ended, after its connection was closed.
+
+    A broker that does not end in time is killed; its keeper kills its sandboxes, and the next start sweeps them.
+    """
+    if process.poll() is None and not _has_ended(process.pid, seconds):
+        log.warning("broker %d did not end within %g s and is killed", process.pid, seconds)
+        process.kill()
+    process.wait()
+
+
+def _has_ended(pid: int, seconds: float) -> bool:
+    """Waits at most `seconds` for a child's end, without the 50 ms polling of `Popen.wait`; True if it ended."""
+    with contextlib.closing(os.fdopen(os.pidfd_open(pid), "rb", buffering=0)) as ended:
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))

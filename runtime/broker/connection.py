@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from runtime.broker import packets
+from runtime.broker import messages
 from runtime.reactor import Reactor
 
 log = logging.getLogger(__name__)
@@ -75,9 +75,9 @@ class ClientConnection:
         """Sends a message with descriptors to the client; drops it on a closed connection."""
         if not self.open:
             return
-        data = packets.pack(message)
+        data = messages.pack(message)
         try:
-            if not self._unsent and packets.send(self._socket, data, descriptors):
+            if not self._unsent and messages.send(self._socket, data, descriptors):
                 return
             self._unsent.append((data, tuple(os.dup(descriptor) for descriptor in descriptors)))
         except ConnectionError:
@@ -110,7 +110,7 @@ class ClientConnection:
         self._reactor.watch(self._socket.fileno(), 0, self._ready)
         self._socket.close()
         for _, descriptors in self._unsent:
-            packets.close_all(descriptors)
+            messages.close_all(descriptors)
         self._unsent.clear()
         self._closed(self)
 
@@ -127,8 +127,8 @@ class ClientConnection:
             if not self.open:
                 return
             try:
-                packet = packets.receive(self._socket)
-            except packets.PacketError as error:
+                packet = messages.receive(self._socket)
+            except messages.PacketError as error:
                 self.close(str(error))
                 return
             except OSError:
@@ -137,7 +137,7 @@ class ClientConnection:
             if packet is None:
                 return
             if packet.descriptors:
-                packets.close_all(packet.descriptors)
+                messages.close_all(packet.descriptors)
                 self.close("client sent descriptors")
             elif not packet.data:
                 self.close()
@@ -148,12 +148,12 @@ class ClientConnection:
         try:
             while self._unsent:
                 data, descriptors = self._unsent[0]
-                if not packets.send(self._socket, data, descriptors):
+                if not messages.send(self._socket, data, descriptors):
                     return
                 self._unsent.popleft()
                 self._unsent_bytes -= len(data)
                 self._progress = time.monotonic()
-                packets.close_all(descriptors)
+                messages.close_all(descriptors)
         except OSError:
             self.close()
             return

@@ -25,16 +25,14 @@ from pydantic import ValidationError
 
 from runtime.backends.backend import Backend
 from runtime.backends.gvisor import GVisor
-from runtime.backends.gvisor_find import find_runsc, runsc_version
 from runtime.backends.host import SandboxHost
+from runtime.backends.locate import find_nsjail, find_runsc, nsjail_version, runsc_version
 from runtime.backends.nsjail import NsJail
-from runtime.backends.nsjail_find import find_nsjail, nsjail_version
 from runtime.backends.sweep import sweep
 from runtime.broker import content
 from runtime.broker.base_images import BaseImages
 from runtime.broker.listening import BrokerListener
-from runtime.broker.messages import PACKET_BYTES, REQUEST, RequestFailed
-from runtime.broker.packets import pack
+from runtime.broker.messages import PACKET_BYTES, REQUEST, RequestFailed, pack
 from runtime.broker.server import Server
 from runtime.broker.store import Store
 from runtime.errors import InfrastructureError, RefusedError, SandboxError

@@ -14,7 +14,7 @@ from runtime.backends.backend import Backend
 from runtime.broker.base_images import StartSource
 from runtime.broker.boxes import Live
 from runtime.broker.connection import ClientConnection
-from runtime.broker.manifest import SnapshotManifest
+from runtime.broker.content import SnapshotManifest
 from runtime.broker.store import Store, StoredSnapshot
 from runtime.broker.warm_pool import WarmPool
 from runtime.errors import BadRequestError, RefusedError, SandboxError

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from runtime.backends.lease import Owner
-from runtime.broker import content, manifest
-from runtime.broker.manifest import SnapshotManifest
+from runtime.broker import content
+from runtime.broker.content import SnapshotManifest
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, SandboxError
 
 log = logging.getLogger(__name__)
@@ -198,7 +198,7 @@ class Store:
             for each in waiting:
                 each(problem)
 
-        self._background(lambda: manifest.verify(snapshot.folder, snapshot.manifest), finished)
+        self._background(lambda: content.verify(snapshot.folder, snapshot.manifest), finished)
 
     def refer(self, snapshot: StoredSnapshot, holder: int) -> None:
         snapshot.holders[holder] = snapshot.holders.get(holder, 0) + 1
@@ -277,7 +277,7 @@ class Store:
             self._remove_if_unowned(folder)
             return
         try:
-            found = manifest.load(folder)
+            found = content.load(folder)
             if found is None:
                 return
             if found.key != folder.name:
@@ -318,9 +318,9 @@ def _describe(pending: PendingSnapshot) -> SnapshotManifest:
     """Reads a frozen snapshot's files, writes their manifest and returns it; on another thread."""
     created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     found = pending.manifest.model_copy(update={"files": content.read(pending.image), "created": created})
-    manifest.write(pending.folder, found)
+    content.write(pending.folder, found)
     if pending.durable:
-        for path in (*pending.image.iterdir(), pending.image, pending.folder / manifest.NAME, pending.folder):
+        for path in (*pending.image.iterdir(), pending.image, pending.folder / content.NAME, pending.folder):
             content.flush(path)
     return found
 

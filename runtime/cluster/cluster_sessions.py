@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from runtime.backends.packages import packages_digest
 from runtime.cluster import messages as m
-from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.link import GatewayLink, Link
+from runtime.cluster.messages import Frame, FrameKind
 from runtime.cluster.placement import Health, HostPlacement
-from runtime.cluster.program import own_digest
 from runtime.cluster.remote import RemoteSandbox, RemoteSession, T
 from runtime.cluster.roster import Answered, Event, HostLost, Roster
+from runtime.cluster.settings import own_digest
 from runtime.errors import BadRequestError, HostLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BackendName, PackageSet
 from runtime.reactor import Reactor

@@ -1,7 +1,7 @@
 """Gateway between a driver and Ray, in a separate process: only this module and `placed_gateway` import Ray.
 
 Ray ends a process whose node dies, takes over its signals and listens on ports, which must not happen to a driver. So
-the driver exchanges frames with this process (`runtime.cluster.frames`). The gateway keeps one actor on each host,
+the driver exchanges frames with this process (`runtime.cluster.messages`). The gateway keeps one actor on each host,
 which ends with it, and forwards packets without reading them. Invariants: packets for a host arrive in order; a host
 whose actor failed is reported once and retried later. Deciding that a host is silent for too long is left to the
 driver.
@@ -26,9 +26,8 @@ from ray.util import list_named_actors
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.broker.messages import WireFailure
-from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
 from runtime.cluster.host_actor import HostActor
-from runtime.cluster.messages import Pulse
+from runtime.cluster.messages import Frame, FrameDecoder, FrameKind, Pulse
 from runtime.cluster.settings import HOST_VARIABLE, HostSettings
 from runtime.cluster.status import ANSWER, HostLine
 from runtime.errors import InfrastructureError, RefusedError, SandboxError

@@ -24,8 +24,7 @@ from pydantic import BaseModel
 from runtime.backends.packages import packages_digest
 from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
-from runtime.cluster.program import INSTALL, own_digest
-from runtime.cluster.settings import HostSettings
+from runtime.cluster.settings import INSTALL, HostSettings, own_digest
 from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
 from runtime.sandbox import Limits, Sandbox, Session, SessionPool, SnapshotId
 

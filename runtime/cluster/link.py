@@ -17,8 +17,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Protocol
 
-from runtime.cluster import listening, token
-from runtime.cluster.frames import Frame, FrameDecoder
+from runtime.cluster import listening
+from runtime.cluster.messages import Frame, FrameDecoder
+from runtime.cluster.settings import QUICK, check_token, ray_environment
 from runtime.errors import SandboxError
 from runtime.reactor import Reactor
 from runtime.settings import ClusterSettings
@@ -34,7 +35,7 @@ def start_gateway(settings: ClusterSettings, descriptor: int, *extra: str) -> li
     return listening.start(
         [sys.executable, "-I", "-m", "runtime.cluster.gateway", str(descriptor), settings.model_dump_json(), *extra],
         ip_address(settings.interface),
-        environ=token.ray_environment(os.environ, settings.token, **token.QUICK),
+        environ=ray_environment(os.environ, settings.token, **QUICK),
         folder=Path("/"),
         output=subprocess.DEVNULL,
         descriptors=(descriptor,),
@@ -58,7 +59,7 @@ class GatewayLink:
     def __init__(self, settings: ClusterSettings, reactor: Reactor) -> None:
         """Creates a link to the hosts through a gateway, not yet started. Raises RefusedError for a bad token."""
         self._settings, self._reactor = settings, reactor
-        token.check(settings.token)
+        check_token(settings.token)
         self._listener: listening.ClusterListener | None = None
         self._channel: socket.socket | None = None
         self._decoder = FrameDecoder()

@@ -3,16 +3,23 @@
 Ray carries them as bytes only, so no class crosses the wire and nothing influenced by a guest is unpickled: guest data
 are strings and base64 inside these messages. A packet that is not a list of these messages ends the connection between
 that driver and that host.
+
+Frames between a driver and its gateway, on one socket: a kind, the host concerned, and a body.
+
+Both ends are ours and trust each other; an unreadable frame is a defect and ends the gateway.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from enum import IntEnum
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from runtime.broker.messages import WireFailure
+from runtime.guest.frames import FrameReader
 from runtime.model import FrozenModel
 from runtime.profile import BackendName, PackageSet
 from runtime.sandbox import HOME, CallResult, ExecResult, FileEntry, Limits, Priority, SnapshotId, Tier, Usage
@@ -47,7 +54,7 @@ class DriverHello(_ClusterMessage):
     """Backend that isolates the driver's code; a host with another one is unusable."""
     limits: Limits
     program: str
-    """Digest of the driver's program (`runtime.cluster.program`)."""
+    """Digest of the driver's program (`runtime.cluster.settings`)."""
     packages: str
     """Digest of the guest packages on the driver's machine; empty for the standard library only."""
 
@@ -177,3 +184,45 @@ def reports(packet: bytes) -> list[Report]:
 
 def packet(messages: Sequence[BaseModel]) -> bytes:
     return b"[" + b",".join(message.model_dump_json().encode() for message in messages) + b"]"
+
+
+HEADER = struct.Struct(">IBH")
+LARGEST = 1 << 30
+
+
+class FrameKind(IntEnum):
+    NODES = 1
+    """From the gateway, once it is in the cluster; the body is the number of hosts."""
+    UP = 2
+    """A host is reachable; the body is its address."""
+    PACKET = 3
+    """Packet in either direction."""
+    DOWN = 4
+    """From the gateway: the host is gone. From the driver: treat it as gone, and retry later."""
+    REFUSED = 5
+    """From the gateway, before it ends: why it is not in the cluster, as a `WireFailure`."""
+
+
+class Frame(NamedTuple):
+    kind: FrameKind
+    host: str = ""
+    body: bytes = b""
+
+    def encoded(self) -> bytes:
+        host = self.host.encode()
+        return HEADER.pack(len(host) + len(self.body), self.kind, len(host)) + host + self.body
+
+
+class FrameDecoder(FrameReader):
+    """Reassembles the frames of a cluster gateway's stream from arbitrary pieces."""
+
+    def __init__(self) -> None:
+        super().__init__(HEADER, LARGEST)
+
+    def accepts(self, header: tuple[Any, ...]) -> bool:
+        """True if a frame's header is acceptable and its host name fits into the frame."""
+        return bool(header[2] <= header[0] <= self.most)
+
+    def frames(self, data: bytes) -> list[Frame]:
+        """Takes bytes received from the gateway; returns the frames they complete. Raises FrameError, or ValueError."""
+        return [Frame(FrameKind(kind), body[:host].decode(), body[host:]) for (_, kind, host), body in self.feed(data)]

@@ -20,9 +20,9 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from runtime.cluster import folder, listening, token
-from runtime.cluster.process_session import ProcessSession
-from runtime.cluster.settings import HOST_VARIABLE, HostSettings
+from runtime.cluster import folder, listening
+from runtime.cluster.folder import ProcessSession
+from runtime.cluster.settings import HOST_VARIABLE, QUICK, HostSettings, make_token, ray_environment
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.extra_packages import install_command
 from runtime.model import FrozenModel
@@ -79,14 +79,14 @@ def _in_cluster(settings: NodeSettings, stop: Shutdown) -> Iterator[subprocess.P
     cannot be confined to one address, InfrastructureError if Ray does not start.
     """
     state_folder = settings.folder
-    environ = token.ray_environment(
+    environ = ray_environment(
         os.environ,
         settings.token,
         **{HOST_VARIABLE: str(state_folder / folder.HOST)},
         RAY_health_check_period_ms="1000",
         RAY_health_check_initial_delay_ms="1000",
         RAY_kill_child_processes_on_worker_exit="false",  # an actor's private broker ends with it, in order
-        **({} if settings.head else token.QUICK),
+        **({} if settings.head else QUICK),
     )
     (state_folder / folder.HOST).write_text(settings.host.model_dump_json(), encoding="utf-8")
     with (state_folder / folder.LOG).open("wb") as output:
@@ -172,7 +172,7 @@ def run_node(settings: NodeSettings, stop: Shutdown, notify: Callable[[str], Non
     try:
         folder.clear(settings.folder)
         if settings.head:
-            token.make(settings.token)
+            make_token(settings.token)
         (settings.folder / folder.NODE).write_text(settings.model_dump_json(), encoding="utf-8")
         _live(settings, stop, notify)
     finally:

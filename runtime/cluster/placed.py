@@ -21,9 +21,9 @@ from typing import Any
 from pydantic import Field
 
 from runtime.broker.messages import WireFailure
-from runtime.cluster import listening, token
-from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
-from runtime.cluster.program import own_digest
+from runtime.cluster import listening
+from runtime.cluster.messages import Frame, FrameDecoder, FrameKind
+from runtime.cluster.settings import QUICK, check_token, own_digest, ray_environment
 from runtime.errors import InfrastructureError
 from runtime.model import FrozenModel
 from runtime.settings import ClusterSettings
@@ -55,7 +55,7 @@ class PlacedChannel:
     def __init__(self, settings: ClusterSettings, placement: PlacementRequest) -> None:
         """Starts an actor on a host of the cluster and connects to it. Raises RefusedError without the token,
         InfrastructureError if no host takes it."""
-        token.check(settings.token)
+        check_token(settings.token)
         self._decoder = FrameDecoder()
         self._frames: list[Frame] = []
         ours, theirs = socket.socketpair()
@@ -67,7 +67,7 @@ class PlacedChannel:
                     settings.model_dump_json(), placement.model_dump_json(),
                 ],
                 ip_address(settings.interface),
-                environ=token.ray_environment(os.environ, settings.token, **token.QUICK),
+                environ=ray_environment(os.environ, settings.token, **QUICK),
                 folder=Path("/"),
                 output=subprocess.DEVNULL,
                 descriptors=(theirs.fileno(),),

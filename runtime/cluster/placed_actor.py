@@ -16,8 +16,7 @@ import re
 from pathlib import Path
 from typing import Any, Protocol
 
-from runtime.cluster.program import own_digest
-from runtime.cluster.settings import HOST_VARIABLE, HostSettings
+from runtime.cluster.settings import HOST_VARIABLE, HostSettings, own_digest
 from runtime.errors import BadRequestError, RefusedError
 
 SERVANT = re.compile(r"appliance(\.[a-z_]+)+:[A-Za-z]+")

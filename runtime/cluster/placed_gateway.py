@@ -25,11 +25,11 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from runtime.broker.messages import WireFailure
-from runtime.cluster.frames import Frame, FrameDecoder, FrameKind
 from runtime.cluster.gateway import CLOSE_SECONDS, ERRORS, NAMESPACE, join, living_nodes, own_job, reason_of
+from runtime.cluster.messages import Frame, FrameDecoder, FrameKind
 from runtime.cluster.placed import PlacementRequest
 from runtime.cluster.placed_actor import LARGEST_PART, PlacedActor
-from runtime.cluster.program import INSTALL
+from runtime.cluster.settings import INSTALL
 from runtime.errors import InfrastructureError
 from runtime.settings import ClusterSettings
 

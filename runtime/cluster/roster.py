@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from runtime.broker.messages import WireFailure
 from runtime.cluster import messages as m
-from runtime.cluster.frames import Frame, FrameKind
+from runtime.cluster.messages import Frame, FrameKind
 from runtime.cluster.placement import HostPlacement
-from runtime.cluster.program import INSTALL
+from runtime.cluster.settings import INSTALL
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.settings import ClusterSettings
 

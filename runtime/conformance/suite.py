@@ -14,21 +14,21 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from runtime.backends.lease import Owner
-from runtime.conformance import containment, files, isolation, leftovers, limits, network, replies, snapshots, state
+from runtime.conformance import containment, files, limits, network, snapshots, state
 from runtime.conformance.check import CheckResult, ConformanceCheck, Subject, examine
 from runtime.profile import BackendName
 from runtime.sandbox import SessionPool
 
 AREAS: dict[str, tuple[ConformanceCheck, ...]] = {
     "state": state.CHECKS,
-    "isolation": isolation.CHECKS,
-    "containment": containment.CHECKS,
+    "isolation": limits.ISOLATION,
+    "containment": containment.CONTAINMENT,
     "network": network.CHECKS,
-    "limits": limits.CHECKS,
-    "files": files.CHECKS,
+    "limits": limits.ENDS,
+    "files": files.FILES,
     "snapshots": snapshots.CHECKS,
-    "replies": replies.CHECKS,
-    "leftovers": leftovers.CHECKS,
+    "replies": files.REPLIES,
+    "leftovers": containment.LEFTOVERS,
 }
 CHECKS = tuple(check for checks in AREAS.values() for check in checks)
 _AREA_OF = {check.name: area for area, checks in AREAS.items() for check in checks}

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from runtime.broker import BrokerClient, connect, private
+from runtime.broker import BrokerClient, connect
+from runtime.broker.client import start_private, wait_for_private
 from runtime.broker_api import Handle, OnReady, SnapshotCopy, Termination, Ticket
 from runtime.errors import BrokerLostError, InfrastructureError, RefusedError, SandboxError
 from runtime.profile import BoxUsage, Cause, Profile
@@ -154,7 +155,7 @@ class BrokerConnection:
             self._opener.join()
             self._reactor.result(lambda: None)  # its result has been handled by then
         if self._process is not None:
-            private.wait_for(self._process)
+            wait_for_private(self._process)
 
     # connecting
 
@@ -186,8 +187,8 @@ class BrokerConnection:
                 ends, process = _await(self._settings.broker, until), None
             else:
                 if self._process is not None:
-                    private.wait_for(self._process)
-                ends, process = private.start(self._settings.own)
+                    wait_for_private(self._process)
+                ends, process = start_private(self._settings.own)
         except SandboxError as error:
             problem = error
             self._reactor.call(lambda: self._opened(problem, None, until))

@@ -29,9 +29,9 @@ from runtime.sessions.outcomes import (
     what_follows,
 )
 from runtime.sessions.ports import Port, PortRequest, Ports
-from runtime.sessions.profiles import joined
 from runtime.sessions.purity import Need
 from runtime.sessions.session_queue import Done, SessionCall, SessionRequest
+from runtime.sessions.starts import joined
 from runtime.sessions.supplies import Supplies, unwritten
 from runtime.sessions.usage_meter import UsageMeter
 

@@ -22,13 +22,11 @@ from runtime.reactor import Reactor
 from runtime.sandbox import NO_FILES, CallResult, CallStatus, ClosesOnExit, Limits, Priority, Session, SnapshotId, Tier
 from runtime.sessions.branches import Seed, new_files
 from runtime.sessions.connection import BrokerConnection
-from runtime.sessions.interpreters import Interpreters
 from runtime.sessions.own_sandbox import OwnSandbox, copy_of
 from runtime.sessions.ports import OnPort, PortRequest
-from runtime.sessions.profiles import PRELOADED
 from runtime.sessions.session import LiveSession
-from runtime.sessions.slots import BUSY_HINT, Slots
-from runtime.sessions.starts import SessionStarts
+from runtime.sessions.slots import BUSY_HINT, Interpreters, Slots
+from runtime.sessions.starts import PRELOADED, SessionStarts
 from runtime.sessions.waiter import Waiter
 from runtime.sessions.worker import Worker
 from runtime.settings import RuntimeSettings

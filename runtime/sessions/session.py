@@ -19,9 +19,9 @@ from runtime.sessions.branches import Seed
 from runtime.sessions.outcomes import not_run
 from runtime.sessions.placement import SessionPlacement
 from runtime.sessions.ports import PortRequest, Ports
-from runtime.sessions.profiles import preload_for
 from runtime.sessions.purity import Need, classify
 from runtime.sessions.session_queue import MAX_FORKS, SessionCall, SessionFork, call_seconds
+from runtime.sessions.starts import preload_for
 from runtime.sessions.usage_meter import UsageMeter
 from runtime.sessions.waiter import awaited
 

@@ -18,7 +18,7 @@ from sympy.parsing.sympy_parser import (
 from tables import table
 
 from curriculum.registry import TASKSETS, make_draft
-from curriculum.tasksets.polynomials import linear, written
+from curriculum.tasksets.exact_arithmetic import linear, written
 
 EACH = 2
 """Questions of each topic, of different levels."""

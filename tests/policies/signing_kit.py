@@ -7,7 +7,7 @@ import hashlib
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from policies.approvals import APPROVAL_TYPE, ApprovalSubject, SignedApproval
-from policies.contract.keys import KeyStatement
+from policies.contract.decision import KeyStatement
 from policies.envelopes import Signer, add_signature, canonical, sign_envelope
 from policies.register import KEY_TYPE, Register
 

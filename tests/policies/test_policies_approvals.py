@@ -23,7 +23,7 @@ from tables import table
 
 from policies.approvals import APPROVAL_TYPE, is_valid_at, read_approval, verify_approval, verify_recorded_approval
 from policies.envelopes import PublicKey, add_signature, canonical, open_envelope, sign_envelope
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 from policies.register import KEY_TYPE
 
 REGISTER = register_of("ada", "bob")

@@ -11,7 +11,7 @@ from signing_kit import digest, signer
 from policies.approvals import APPROVAL_TYPE
 from policies.attestation import IN_TOTO_TYPE, Lineage, LineageSource, attest, verify_attestation
 from policies.envelopes import open_envelope, payload_of, sign_envelope
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 
 KEY = signer("trainer")
 LINEAGE = Lineage(

@@ -14,8 +14,8 @@ from appliance.settings.policy_files import parse_policy
 from curriculum.contract.task import Split
 from curriculum.registry import CALCULATORS
 from curriculum.sealed import TaskStream, ceil_share
-from policies.data import shares_of
 from policies.errors import PolicyError
+from policies.permissions import shares_of
 from policies.policy import load
 
 DEFAULT = (Path(policies.__file__).parent / "default_policy.toml").read_text()

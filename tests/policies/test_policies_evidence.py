@@ -16,9 +16,15 @@ from policies.gates.gate import GateContext
 from policies.gates.improvement import gain_outcome
 from policies.gates.improvement import judge as improvement
 from policies.policy import load
-from policies.statistics.bootstrap import LEAST_CLUSTERS, of_clusters, of_questions
-from policies.statistics.intervals import paired_difference
-from policies.statistics.sequential import log_odds, needed, quarter_of
+from policies.statistics import (
+    LEAST_CLUSTERS,
+    log_odds,
+    needed,
+    of_clusters,
+    of_questions,
+    paired_difference,
+    quarter_of,
+)
 
 RULES = load().gates
 CONTEXT = GateContext(RULES, "2026-01-02T03:00:00+00:00")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from policies.contract.rules import Backend, Tier
-from policies.isolation import ORDER, Use, backend_for, backends_of, require_known_families, tier_for
+from policies.permissions import ORDER, Use, backend_for, backends_of, require_known_families, tier_for
 from policies.policy import Policy, PolicyError, load
 
 PURPOSES = st.sampled_from(["training", "evaluation", "jobs"])

@@ -6,10 +6,10 @@ import pytest
 from signing_kit import LATER, NOW, admission, digest, register_of, revocation, signer
 from tables import table
 
-from policies.edits import POLICY_TYPE, PolicyEdit, verify_edit
 from policies.envelopes import add_signature, canonical, sign_envelope
-from policies.refusals import Refusal, StatementRefused
+from policies.errors import Refusal, StatementRefused
 from policies.register import Register
+from policies.statements import POLICY_TYPE, PolicyEdit, verify_edit
 
 
 def refused(register: Register, envelope: bytes, *, people: int = 1) -> Refusal:

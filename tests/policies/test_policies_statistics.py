@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import table
 
-from policies.statistics.intervals import (
-    mcnemar_exact,
-    mcnemar_mid_p,
-    non_inferiority_bounds,
-    paired_difference,
-    score,
-    wilson,
-)
+from policies.statistics import mcnemar_exact, mcnemar_mid_p, non_inferiority_bounds, paired_difference, score, wilson
 
 
 @st.composite

@@ -11,8 +11,8 @@ from signing_kit import LATER, NOW, admission, digest, register_of, revocation, 
 
 from policies.approvals import APPROVAL_TYPE
 from policies.envelopes import PublicKey, add_signature, canonical, sign_envelope
-from policies.refusals import Refusal, StatementRefused
-from policies.validation import (
+from policies.errors import Refusal, StatementRefused
+from policies.statements import (
     VALIDATION_TYPE,
     Page,
     ShownExample,

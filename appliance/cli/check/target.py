@@ -19,7 +19,7 @@ from appliance.cli.shell.options import settings_of
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode
 from appliance.settings import policy_files
-from policies.isolation import backend_for
+from policies.permissions import backend_for
 from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
 from verifiers import tools

@@ -188,7 +188,7 @@ def let_through(
     from appliance.cli.check.own_rows import ChecksMany, checked
     from appliance.cli.curriculum.catalog import catalog_of
     from curriculum.names import OWN
-    from curriculum.own.doors import not_sealed, not_there, refusal
+    from curriculum.own.harbor import not_sealed, not_there, refusal
     from curriculum.own.taskset import OwnTaskset, forms_in, spread
 
     catalog = catalog_of(context, data)

@@ -66,7 +66,7 @@ def _checked(
     from appliance.cli.curriculum.add import sealed_questions
     from appliance.cli.curriculum.catalog import catalog_of
     from curriculum.names import OWN
-    from curriculum.own.doors import not_sealed, refusal
+    from curriculum.own.harbor import not_sealed, refusal
     from curriculum.own.taskset import forms_in
     from verifiers.registry import kind_of
 

@@ -65,7 +65,7 @@ def export(
     from appliance.cli.curriculum.catalog import catalog_of, levels_of, viewable
     from curriculum.contract.errors import ExhaustedError
     from curriculum.contract.task import Split
-    from curriculum.environments.terminal.harbor.export import write
+    from curriculum.environments.terminal.harbor.folder import write
     from curriculum.seeds import seeds
     from curriculum.summary import training_drafts
 

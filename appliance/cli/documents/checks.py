@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from policies.validation import Page
+from policies.statements import Page
 from runtime.model import FrozenModel
 from verifiers.checklists.assess import ListAssessment
 from verifiers.contract.verdict import Ground, Outcome

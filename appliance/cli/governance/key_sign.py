@@ -17,9 +17,9 @@ from appliance.client import ApiClient, ApiError, DaemonNotRunning, DaemonSilent
 from appliance.client.messages import SignedStatement
 from appliance.client.person_keys import SHORTEST, KeyFileError, keys_folder, login_name, make_key, unlock
 from appliance.client.signing import admission, revocation
-from policies.contract.keys import KeyStatement
+from policies.contract.decision import KeyStatement
 from policies.envelopes import PublicKey, add_signature, open_envelope, payload_of
-from policies.refusals import StatementRefused
+from policies.errors import StatementRefused
 from policies.register import KEY_TYPE
 
 SUFFIX = ".admission"

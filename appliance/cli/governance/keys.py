@@ -11,7 +11,7 @@ from appliance.cli.shell.options import Data, Json, client_of
 from appliance.cli.show.printing import show_fields, show_json, show_table
 from appliance.client.api_client import ApiClient
 from appliance.client.failures import ApiError
-from policies.contract.keys import KnownKey
+from policies.contract.decision import KnownKey
 
 Whose = Annotated[str, typer.Argument(help="A person, or the first characters of a fingerprint.")]
 

@@ -15,7 +15,7 @@ from policies.contract.rules import DataRules, ServiceRules
 from policies.gates import evidence, improvement
 from policies.gates.evidence import odds
 from policies.policy import Policy, read_content
-from policies.statistics.sequential import needed
+from policies.statistics import needed
 
 PolicyFile = Annotated[
     Path | None, typer.Argument(help="Policy file (default: policy.toml in the data folder, else the policy in force).")

@@ -15,7 +15,7 @@ from appliance.errors import AssayError, ExitCode, UsageError
 from appliance.models.export_model import recorded_alias
 from policies.attestation import MANIFEST, verify_attestation
 from policies.envelopes import PublicKey
-from policies.refusals import StatementRefused
+from policies.errors import StatementRefused
 
 
 def provenance(

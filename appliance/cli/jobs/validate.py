@@ -20,7 +20,7 @@ from appliance.client import ApiError, Job, JobDetail
 from appliance.client.messages import ValidationEnvelope
 from appliance.client.signing import signed_validation
 from appliance.jobs.content import content_of, not_asked
-from policies.validation import Page, ShownExample
+from policies.statements import Page, ShownExample
 from verifiers.registry import kind_of
 
 

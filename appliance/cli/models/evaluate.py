@@ -73,7 +73,7 @@ def evaluate(
     from appliance.system.clock import utc_now
     from appliance.system.durable_file import replace_file
     from curriculum.registry import domain_of, taskset_named
-    from policies.isolation import backend_for
+    from policies.permissions import backend_for
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 

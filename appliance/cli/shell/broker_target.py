@@ -17,7 +17,7 @@ from appliance.cli.shell.options import settings_of
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode, UsageError
 from policies.errors import PolicyError
-from policies.isolation import backend_for, backends_of
+from policies.permissions import backend_for, backends_of
 from runtime.profile import BackendName
 from runtime.settings import RuntimeSettings
 

@@ -17,7 +17,7 @@ from appliance.client.person_keys import KeyFileError, PersonKey, WrongPassphras
 from appliance.client.ssh_agent import agent_signer
 from appliance.text.printable import printable
 from policies.envelopes import Signer
-from policies.refusals import Refusal
+from policies.errors import Refusal
 from runtime.model import FrozenModel
 
 T = TypeVar("T")

@@ -76,7 +76,7 @@ def warm_start(
     from curriculum.registry import taskset_named
     from curriculum.sealed import TaskStream
     from curriculum.separation.index import SeparationIndex
-    from policies.isolation import backend_for
+    from policies.permissions import backend_for
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 

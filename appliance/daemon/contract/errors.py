@@ -12,7 +12,7 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 from __future__ import annotations
 
 from common.errors import HintedError
-from policies.refusals import Refusal
+from policies.errors import Refusal
 
 
 class DaemonError(HintedError):

@@ -40,9 +40,8 @@ from appliance.promotion.evidence import (
 from appliance.records.evaluations import Approval, Evaluation
 from appliance.records.jobs import Job, JobState
 from policies.approvals import ApprovalSubject
-from policies.contract.decision import Decision, DecisionOutcome
+from policies.contract.decision import Decision, DecisionOutcome, moment
 from policies.contract.evidence import TakenBack
-from policies.contract.times import moment
 
 CHANGED = "changed checkpoint"
 """Name of the refusal, in the log, of a folder that differs from what was decided on."""

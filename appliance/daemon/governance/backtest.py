@@ -19,7 +19,7 @@ from policies.gates import evidence as evidence_gate
 from policies.gates import improvement
 from policies.gates.evidence import nights_to_go, odds
 from policies.policy import Policy
-from policies.statistics.sequential import log_odds, needed, quarter_of
+from policies.statistics import log_odds, needed, quarter_of
 
 MOST = 100_000
 """Maximum records of a kind: all there are."""

@@ -30,14 +30,13 @@ from policies.approvals import (
     verify_approval,
     verify_recorded_approval,
 )
-from policies.contract.keys import KnownKey
-from policies.edits import verify_edit
+from policies.contract.decision import KnownKey
 from policies.envelopes import PublicKey, open_envelope
+from policies.errors import StatementRefused
 from policies.in_force import BEGIN, KEY_ADMITTED, KEY_REVOKED, POLICY_FIRST_USE, POLICY_SIGNED
 from policies.policy import Policy
-from policies.refusals import StatementRefused
 from policies.register import Register
-from policies.validation import SignedValidation, ValidationSubject, verify_validation
+from policies.statements import SignedValidation, ValidationSubject, verify_edit, verify_validation
 
 KEPT = 8192
 """Maximum characters of a refused statement in the log."""

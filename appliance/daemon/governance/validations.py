@@ -23,10 +23,10 @@ from appliance.jobs.layout import MEANING, canonical
 from appliance.ledger.audited import AuditedLedger
 from appliance.records.jobs import Job, Validation
 from appliance.system.durable_file import replace_file
-from policies.contract.keys import KnownKey
+from policies.contract.decision import KnownKey
 from policies.envelopes import PublicKey
-from policies.refusals import StatementRefused
-from policies.validation import ValidationSubject
+from policies.errors import StatementRefused
+from policies.statements import ValidationSubject
 
 LOOKED_AT = 10_000
 """Newest jobs searched for waiting ones."""

@@ -23,8 +23,8 @@ from appliance.jobs.lifecycle import WAITS, WAITS_FOR_MODEL, asked_again, overdu
 from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState, work_of
-from policies.contract.times import moment
-from policies.jobs import job_refused
+from policies.contract.decision import moment
+from policies.permissions import job_refused
 from policies.policy import Policy
 from verifiers.contract.kinds import AnswerForm
 from verifiers.registry import check_spec, kind_of

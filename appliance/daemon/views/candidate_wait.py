@@ -12,8 +12,7 @@ from typing import NamedTuple
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION
 from appliance.records.cycles import Cycle
-from policies.contract.decision import Decision, DecisionOutcome, GateOutcome
-from policies.contract.times import hours_between
+from policies.contract.decision import Decision, DecisionOutcome, GateOutcome, hours_between
 from policies.gates import approval, evidence, freshness
 from policies.gates.evidence import asks_again
 from policies.policy import Policy

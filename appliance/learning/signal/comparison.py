@@ -1,7 +1,7 @@
 """Compares two models on the same sealed items, item by item. Pure: results in, figures out.
 
 An item counts only if both models have a verdict: an infrastructure error on either side excludes it for both. Shares
-are of 1, intervals two-sided at level 1 - alpha; formulas and sources are in `policies.statistics.intervals`.
+are of 1, intervals two-sided at level 1 - alpha; formulas and sources are in `policies.statistics`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from appliance.records.evaluations import ItemResult, ModelResults
-from policies.statistics.intervals import paired_difference, wilson
+from policies.statistics import paired_difference, wilson
 
 
 @dataclass(frozen=True)

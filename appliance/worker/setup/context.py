@@ -29,7 +29,7 @@ from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
 from appliance.rendering.renderer import Renderer
 from common.errors import HintedError
-from policies.isolation import backend_for
+from policies.permissions import backend_for
 from policies.policy import Policy
 from runtime.cluster import ClusterSessions
 from runtime.errors import InfrastructureError

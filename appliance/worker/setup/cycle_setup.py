@@ -34,7 +34,7 @@ from curriculum.sealed import SealedSet, TaskStream, is_written
 from curriculum.seeds import derive
 from curriculum.separation.index import SeparationIndex
 from curriculum.separation.rules import Match
-from policies.data import WHOLE, shares_of
+from policies.permissions import WHOLE, shares_of
 from policies.policy import Policy
 
 BY_ID = "task "

@@ -28,8 +28,7 @@ from curriculum.proposing.calculations import is_phrased
 from curriculum.proposing.execution import Executor
 from curriculum.proposing.kind import PROPOSER, Provers
 from curriculum.proposing.labels import PROPOSED, ProvenTask, is_proposed, proposed_at, provenance
-from curriculum.proposing.near_duplicates import NearDuplicates
-from curriculum.proposing.novelty import THRESHOLD, NoveltyMemory, substance
+from curriculum.proposing.near_duplicates import THRESHOLD, NearDuplicates, NoveltyMemory, substance
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import kind_named
 from curriculum.proposing.rewards import advantages, reward
@@ -37,7 +36,7 @@ from curriculum.registry import stable_random
 from curriculum.sealed import ceil_share
 from curriculum.seeds import derive, split_of_question
 from curriculum.separation.rules import Check, Match
-from policies.data import EVERY
+from policies.permissions import EVERY
 from runtime.errors import InfrastructureError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 

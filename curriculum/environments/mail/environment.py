@@ -1,15 +1,109 @@
-"""The environment `mail`: two tools that search and read a mailbox, which no call changes."""
+"""The environment `mail`: two tools that search and read a mailbox, which no call changes.
+
+Invariants: the same setup gives the same mailbox, byte for byte: a task's messages among thousands that are irrelevant.
+Only the task's own messages use the reserved names, so they alone decide the answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import Any, NamedTuple
 
 from curriculum.contract.environment import ToolSchema
-from curriculum.environments.mail.mailbox import file_of
+from curriculum.contract.errors import CurriculumError
+from curriculum.environments.mail import phrases
+from curriculum.environments.mail.phrases import COMPANIES, FIRST, LAST, PROJECTS
+
+MOST = 20_000
+"""Messages per mailbox."""
+
+
+class Mail(NamedTuple):
+    day: str
+    """ISO date."""
+    sender: str
+    """First name and surname."""
+    recipient: str
+    subject: str
+    body: str
+
+
+def address(name: str) -> str:
+    """Returns the e-mail address of an employee of the mailbox's company.
+
+    >>> address("Ada Berg") 'ada.berg@orbisol.example'
+    """
+    return f"{name.lower().replace(' ', '.')}@orbisol.example"
+
+
+def day_number(number: int) -> str:
+    return (phrases.FIRST_DAY + timedelta(days=number)).isoformat()
+
+
+def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
+    """Returns the setup of a mailbox world: seed, number of other messages, reserved names and the task's own
+    messages."""
+    return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
+
+
+def mails_of(setup: Mapping[str, Any]) -> list[Mail]:
+    """Returns all messages of a mailbox, by day. Raises CurriculumError for an invalid setup."""
+    try:
+        own = [Mail(*map(str, mail)) for mail in setup["mails"]]
+        count, rng = int(setup["messages"]), Random(f"mail {int(setup['seed'])}")
+        reserved = frozenset(map(str, setup["reserved"]))
+        days = [date.fromisoformat(mail.day) for mail in own]
+    except (KeyError, TypeError, ValueError) as error:
+        raise CurriculumError(
+            f"invalid setup of a mailbox: {error}",
+            hint="give `seed`, `messages`, `reserved` and `mails`, as curriculum.environments.mail makes them",
+        ) from error
+    if not 0 <= count <= MOST:
+        raise CurriculumError(f"a mailbox has at most {MOST} other messages, not {count}")
+    assert len(days) == len(own)
+    return sorted([*own, *_others(rng, count, reserved)])
+
+
+def file_of(setup: Mapping[str, Any]) -> bytes:
+    """Returns the mailbox of a setup as JSON lines."""
+    return "".join(f"{json.dumps(list(mail), ensure_ascii=False)}\n" for mail in mails_of(setup)).encode()
+
+
+def _others(rng: Random, count: int, reserved: frozenset[str]) -> Iterable[Mail]:
+    """Yields `count` distracting messages, about projects, companies and people that are not reserved."""
+    people = [name for first in FIRST for last in LAST if (name := f"{first} {last}") not in reserved]
+    people = rng.sample(people, 120)
+    projects = [one for one in PROJECTS if one not in reserved]
+    companies = [one for one in COMPANIES if one not in reserved]
+    matters = list(phrases.MATTERS.values())
+    for _ in range(count):
+        sender, recipient, other = rng.choice(people), rng.choice(people), rng.choice(people)
+        project, company = rng.choice(projects), rng.choice(companies)
+        kind = rng.randrange(8)
+        if kind < 3:
+            matter = rng.choice(matters)
+            subject, says, value = f"{project}: {matter.title}", matter.says, matter.value(rng)
+        elif kind < 5:
+            subject, says, value = f"About {project}", phrases.CHATTER, ""
+        else:
+            subject, says, value = (
+                (f"{company} and {project}", phrases.SUPPLIES, ""),
+                (f"Invoice of {company}", phrases.INVOICES, phrases.an_amount(rng)),
+                (f"Contact at {company}", phrases.CONTACTS, ""),
+            )[kind - 5]
+        text = rng.choice(says).format(
+            project=project, company=company, person=other, value=value, number=rng.randrange(10_000, 100_000)
+        )
+        yield Mail(
+            day_number(rng.randrange(phrases.DAYS)), sender, recipient, subject, phrases.around(text, sender, rng)
+        )
+
 
 _DAY = {"type": "string", "description": "A date such as 2025-03-14, itself included."}
 SEARCH = ToolSchema(

@@ -16,8 +16,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
-from curriculum.worlds.arguments import printable, unusable
-from curriculum.worlds.tool_schema import schema_fault
+from curriculum.worlds.tool_schema import printable, schema_fault, unusable
 from runtime.model import FrozenModel
 
 MOST_TOOLS = 64

@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError
 from curriculum.adapters import ADAPTERS
 from curriculum.contract.environment import MadeCall, ToolSchema
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.orchestration.failures import failure_modes
-from curriculum.environments.orchestration.plans import executed
+from curriculum.environments.orchestration.plans import executed, failure_modes
 from curriculum.environments.orchestration.services import SERVICES
 from runtime.model import FrozenModel
 from runtime.profile import PackageSet

@@ -15,9 +15,8 @@ from pydantic import Field, ValidationError
 
 from curriculum.contract.environment import ToolSchema
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.research.chains import research_corpus
+from curriculum.environments.research.chains import all_pages, research_corpus
 from curriculum.environments.research.graph import EDITIONS
-from curriculum.environments.research.prose import all_pages
 from runtime.model import FrozenModel
 
 CORPUS = "corpus.json"

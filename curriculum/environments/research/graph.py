@@ -14,10 +14,60 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from curriculum.environments.research import names
 from curriculum.environments.research.relations import COUNT, OF_KIND, RELATIONS, YEAR
 
-EDITIONS = len(names.COUNTRIES)
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+COUNTRIES = (
+    "Orvane", "Tessaly", "Merrow", "Kaldria", "Voskar", "Illune", "Pernath", "Sorrel", "Brannoch", "Yevane", "Dorrin",
+    "Aquila",
+)  # fmt: skip
+"""Country of each edition."""
+FIRST = _words(
+    "Adela Agnes Albin Amalia Anselm Astrid Balthus Beata Bernard Cecily Clemens Corinna Damian Dorothea Edgar Elena"
+    " Emeric Esther Fabian Felicia Florian Frida Gerard Greta Gustav Hanna Hector Helena Henrik Hilda Ignaz Irene"
+    " Isidor Jasper Johanna Josepha Julian Karla Kaspar Konrad Lena Leonard Lucas Ludmila Magnus Marta Matthias Minna"
+    " Nestor Nora Oskar Ottilie Pascal Petra Quentin Rafael Regina Roland Rosa Sabine Silvan Sophia Theodor Thekla"
+    " Ulrich Ursula Valentin Verena Viktor Walburga Xaver Zita"
+)
+LAST_BEGIN = _words("Ast Bar Ber Cor Dal Eb Fal Gar Hal Il Jor Kel Lan Mar Nor Ol Per Quin Ros Sel Tor Ul Var Wes")
+LAST_END = _words("ach berg don ell feld gren hart ings lund mann nick quist rath son stein ten vik wood")
+PLACE_BEGIN = _words("Ald Bel Bram Cald Dun Esk Fen Gal Har Ith Kirk Lin Mor Nant Oak Pen Rav Stan Thorn Ulv Wend Yar")
+PLACE_END = _words("bridge burn combe dale field ford gate ham haven hurst ley mere minster moor port stead wick")
+PLACE_BEFORE = ("Upper", "Lower", "New", "Old", "Great", "Little")
+PROVINCES = _words("Ambermark Coldshire Eastvale Fernland Greyreach Highmoor Lakeside Northam Redcliff Westfall")
+PROFESSIONS = _words(
+    "architect astronomer botanist cartographer chemist composer economist engraver geologist historian jurist"
+    " librarian linguist mathematician naturalist novelist painter philosopher physician playwright poet printer"
+    " sculptor surveyor translator zoologist"
+)
+EMBLEMS = _words(
+    "Anchor Acorn Beacon Bell Candle Compass Crane Crown Falcon Garland Hammer Harp Heron Ivory Lantern Laurel Lyre"
+    " Mirror Oak Olive Owl Pillar Quill Raven Rose Sable Sickle Spindle Star Swan Thistle Torch Willow"
+)
+SORTS = ("Academy", "College", "Guild", "Institute", "Press", "School", "Society")
+FIELDS = _words(
+    "Agriculture Anatomy Architecture Astronomy Botany Chemistry Engraving Geology History Law Letters Mathematics"
+    " Mechanics Medicine Mining Music Navigation Optics Painting Philosophy Printing Surveying"
+)
+ADJECTIVES = _words(
+    "Ancient Bitter Broken Burning Crooked Crystal Distant Drowned Empty Faithful Forgotten Frozen Gentle Gilded Hidden"
+    " Hollow Idle Last Lonely Lost Narrow Nameless Northern Painted Pale Patient Quiet Restless Ruined Scarlet Secret"
+    " Silent Silver Sleeping Stolen Sunken Tangled Unfinished Velvet Wandering White Winter"
+)
+NOUNS = _words(
+    "Archive Atlas Bridge Cathedral Cellar Chapel Clockmaker Coast Court Ferry Forest Fountain Garden Gate Harbour"
+    " Hillside House Island Journey Kingdom Lake Letter Lighthouse Market Meadow Mill Mountain Orchard Palace Quarry"
+    " River Road Sailor Season Shepherd Shore Stair Station Theatre Tower Valley Village Voyage Well Window"
+)
+ORDINALS = ("First", "Second", "Third", "Fourth", "Fifth", "Sixth")
+GATHERINGS = ("Congress", "Exhibition", "Fair", "Festival", "Games", "Regatta")
+
+
+EDITIONS = len(COUNTRIES)
 COUNTS = {"province": 10, "place": 150, "institution": 170, "person": 620, "work": 400, "event": 150}
 _STATED = 0.9
 """Share of possible facts that the corpus states."""
@@ -90,7 +140,7 @@ def fact_graph(edition: int) -> FactGraph:
         for number in pages:
             stated[number].append(fact)
     shared = frozenset(name for name, times in Counter(one.name for one in entities).items() if times > 1)
-    return FactGraph(names.COUNTRIES[edition], entities, of_kind, facts, homes, stated, subjects, lists, shared)
+    return FactGraph(COUNTRIES[edition], entities, of_kind, facts, homes, stated, subjects, lists, shared)
 
 
 def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
@@ -103,30 +153,30 @@ def _entities(rng: Random) -> tuple[list[CorpusEntity], dict[int, int]]:
         taken.add(chosen)
         made.append(CorpusEntity(kind, chosen, chosen, described.format(x=chosen)))
 
-    for name in names.PROVINCES[: COUNTS["province"]]:
+    for name in PROVINCES[: COUNTS["province"]]:
         new("province", lambda name=name: name, "the province {x}")  # type: ignore[misc]
     towns: list[str] = []
 
     def town() -> str:
         if towns and rng.random() < 0.2:
-            return f"{rng.choice(names.PLACE_BEFORE)} {rng.choice(towns)}"
-        towns.append(rng.choice(names.PLACE_BEGIN) + rng.choice(names.PLACE_END))
+            return f"{rng.choice(PLACE_BEFORE)} {rng.choice(towns)}"
+        towns.append(rng.choice(PLACE_BEGIN) + rng.choice(PLACE_END))
         return towns[-1]
 
     for _ in range(COUNTS["place"]):
         new("place", town, "the town {x}")
     for _ in range(COUNTS["institution"]):
-        new("institution", lambda: f"{_any(rng, names.EMBLEMS, names.SORTS)} of {rng.choice(names.FIELDS)}", "the {x}")
+        new("institution", lambda: f"{_any(rng, EMBLEMS, SORTS)} of {rng.choice(FIELDS)}", "the {x}")
     for _ in range(COUNTS["work"]):
-        new("work", lambda: f"The {_any(rng, names.ADJECTIVES, names.NOUNS)}", 'the book "{x}"')
+        new("work", lambda: f"The {_any(rng, ADJECTIVES, NOUNS)}", 'the book "{x}"')
     for _ in range(COUNTS["event"]):
-        new("event", lambda: _any(rng, names.ORDINALS, names.EMBLEMS, names.GATHERINGS), "the {x}")
+        new("event", lambda: _any(rng, ORDINALS, EMBLEMS, GATHERINGS), "the {x}")
     first = len(made)
     people: list[str] = []
     known: set[tuple[str, str]] = set()
     while len(known) < COUNTS["person"]:
         name = rng.choice(people) if people and rng.random() < 0.12 else _person(rng)
-        if (one := (name, rng.choice(names.PROFESSIONS))) not in known:
+        if (one := (name, rng.choice(PROFESSIONS))) not in known:
             known.add(one)
             people.append(name)
             made.append(CorpusEntity("person", name, f"{name} ({one[1]})", f"the {one[1]} {name}"))
@@ -140,7 +190,7 @@ def _any(rng: Random, *words: Sequence[str]) -> str:
 
 
 def _person(rng: Random) -> str:
-    return f"{rng.choice(names.FIRST)} {rng.choice(names.LAST_BEGIN)}{rng.choice(names.LAST_END)}"
+    return f"{rng.choice(FIRST)} {rng.choice(LAST_BEGIN)}{rng.choice(LAST_END)}"
 
 
 def _facts(
@@ -185,10 +235,10 @@ def _lists(
         return tuple(one for one in subjects if (one, relation) in facts and rng.random() < _LISTED)
 
     found = []
-    for begin in names.PLACE_BEGIN:
+    for begin in PLACE_BEGIN:
         towns = [one for one in of_kind["place"] if entities[one].name.startswith(begin)]
         found.append(ListPage(f"Census: towns from {begin}", "inhabitants", some("inhabitants", towns)))
-    for field in names.FIELDS:
+    for field in FIELDS:
         houses = [one for one in of_kind["institution"] if entities[one].name.endswith(field)]
         found.append(ListPage(f"Houses of {field.lower()}", "founded", some("founded", houses)))
     for letter in "ABCDEFGHILMNPQRSTUVW":

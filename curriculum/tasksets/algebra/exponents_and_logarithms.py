@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.polynomials import written
+from curriculum.tasksets.exact_arithmetic import written
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 BASES = (2, 3, 5, 6, 7, 10)

@@ -6,8 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.matrices import determinant, regular
-from curriculum.tasksets.polynomials import linear
+from curriculum.tasksets.exact_arithmetic import determinant, linear, regular
 from curriculum.tasksets.statements import EXACT, listed, mathematics, nonzero, say, whole, worked
 
 NAMES = ("x", "y", "z", "w")

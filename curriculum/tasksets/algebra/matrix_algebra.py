@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets import matrices as m
+from curriculum.tasksets import exact_arithmetic as m
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, whole, worked
 
 ROWS = "Write the matrix as a list of rows: [[a, b], [c, d]]."

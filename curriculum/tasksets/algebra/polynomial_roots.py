@@ -7,8 +7,8 @@ from math import isqrt
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets import polynomials as p
-from curriculum.tasksets.integers import factors
+from curriculum.tasksets import exact_arithmetic as p
+from curriculum.tasksets.exact_arithmetic import factors
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 

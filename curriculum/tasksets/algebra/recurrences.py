@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.polynomials import linear
+from curriculum.tasksets.exact_arithmetic import linear
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, whole, worked
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets import polynomials as p
+from curriculum.tasksets import exact_arithmetic as p
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 NULLS = ("0", "1", "oo")

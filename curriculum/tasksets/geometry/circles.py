@@ -6,8 +6,8 @@ from fractions import Fraction
 from random import Random
 
 from curriculum.contract.topics import Item
+from curriculum.tasksets.exact_arithmetic import linear
 from curriculum.tasksets.geometry.triangles import ROOT, root
-from curriculum.tasksets.polynomials import linear
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 from curriculum.contract.topics import Item
 from curriculum.tasksets.algebra.polynomial_roots import surd
-from curriculum.tasksets.polynomials import linear
+from curriculum.tasksets.exact_arithmetic import linear
 from curriculum.tasksets.statements import EXACT, mathematics, nonzero, say, worked
 
 Point = tuple[Fraction, ...]

@@ -7,7 +7,7 @@ from math import gcd
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.polynomials import linear
+from curriculum.tasksets.exact_arithmetic import linear
 from curriculum.tasksets.statements import EXACT, listed, mathematics, nonzero, say, whole, worked
 
 Affine = tuple[Fraction, Fraction, Fraction, Fraction, Fraction, Fraction]

@@ -6,7 +6,7 @@ from math import gcd, isqrt
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.integers import divisors
+from curriculum.tasksets.exact_arithmetic import divisors
 from curriculum.tasksets.statements import listed, mathematics, nonzero, say, whole
 
 

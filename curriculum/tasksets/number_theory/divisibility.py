@@ -6,7 +6,7 @@ from math import gcd, lcm, prod
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.integers import divisors, factors, totient
+from curriculum.tasksets.exact_arithmetic import divisors, factors, totient
 from curriculum.tasksets.statements import listed, mathematics, say, whole
 
 SIZES = ((20, 99), (100, 499), (500, 2_000), (2_001, 9_999), (10_000, 99_999))

@@ -6,7 +6,7 @@ from math import gcd
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.integers import primes_between, remainders
+from curriculum.tasksets.exact_arithmetic import primes_between, remainders
 from curriculum.tasksets.statements import listed, mathematics, say, whole
 
 MODULI = ((7, 29), (30, 99), (100, 499), (500, 2_999), (3_000, 19_999))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.integers import numeral
+from curriculum.tasksets.exact_arithmetic import numeral
 from curriculum.tasksets.statements import literal, mathematics, say, whole
 
 SIZES = ((10, 60), (61, 400), (401, 3_000), (3_001, 40_000), (40_001, 900_000))

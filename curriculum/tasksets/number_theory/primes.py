@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from curriculum.contract.topics import Item
-from curriculum.tasksets.integers import factors, primes, primes_between
+from curriculum.tasksets.exact_arithmetic import factors, primes, primes_between
 from curriculum.tasksets.statements import mathematics, say, whole
 
 STARTS = (10, 60, 300, 1_500, 6_000)

@@ -9,8 +9,7 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.programs.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, tested_chain
 from curriculum.tasksets.programs.list_functions import IDLE, program_taskset
 from curriculum.tasksets.programs.small_language import SEMANTICS, SPOKEN
-from curriculum.tasksets.programs.tested_blocks import tested_block
-from curriculum.tasksets.programs.written_tests import numbers_spec
+from curriculum.tasksets.programs.tested_blocks import numbers_spec, tested_block
 from curriculum.tasksets.wording import digest
 
 _HOLE = "____"

@@ -13,8 +13,7 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.programs.chains import FUNCTION, HIDDEN, SHOWN, TOPICS, Chain, Tested, tested_chain
 from curriculum.tasksets.programs.list_functions import program_taskset
 from curriculum.tasksets.programs.small_language import PYTHON, SEMANTICS, SPOKEN
-from curriculum.tasksets.programs.tested_blocks import neighbours, tested_block
-from curriculum.tasksets.programs.written_tests import numbers_spec
+from curriculum.tasksets.programs.tested_blocks import neighbours, numbers_spec, tested_block
 from curriculum.tasksets.wording import digest
 
 _ASKED = (

@@ -22,6 +22,7 @@ from curriculum.tasksets.programs.small_language import (
     Statement,
     drawn_block,
 )
+from verifiers.programs.spec import Example, ProgramSpec
 
 ATTEMPTS = 1_000
 TRIED, NOTICED = 12, 0.9
@@ -156,3 +157,15 @@ def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[
 
 def _differs(calls: Sequence[Call], results: Mapping[Call, int], other: Block) -> bool:
     return any(evaluated(other, *call) != results[call] for call in calls)
+
+
+def numbers_spec(tested: TestedBlock) -> ProgramSpec:
+    """Returns the spec that tests submissions against a program's results for its calls; the shown calls are
+    visible."""
+    tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
+    return ProgramSpec(
+        function=FUNCTION,
+        examples=tuple(
+            Example(arguments=f"{a}, {b}", expected=str(tested.results[a, b]), visible=shown) for (a, b), shown in tests
+        ),
+    )

@@ -9,8 +9,7 @@ from curriculum.contract.topics import Item
 from curriculum.tasksets.programs.chains import HIDDEN, SHOWN
 from curriculum.tasksets.programs.list_functions import program_taskset
 from curriculum.tasksets.programs.small_language import BRACES, BRACKETS, FUNCTION, SEMANTICS, SPOKEN, Notation
-from curriculum.tasksets.programs.tested_blocks import tested_block
-from curriculum.tasksets.programs.written_tests import numbers_spec
+from curriculum.tasksets.programs.tested_blocks import numbers_spec, tested_block
 from curriculum.tasksets.wording import digest
 
 _ASKED = (

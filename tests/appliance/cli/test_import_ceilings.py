@@ -85,8 +85,9 @@ CEILINGS = {
     "policy check": ALONE | {"cryptography", "curriculum.catalog", "policies.decide", "policies.simulate"},
     "policy show": ALONE | {"cryptography", "curriculum.catalog"},
     "audit ls": ALONE | {"curriculum", "verifiers", "policies.gates"},
-    "audit verify": ALONE - {"appliance.ledger"} | {"curriculum", "verifiers", "policies.isolation", "runtime.sandbox"},
-    "audit export FILE": ALONE - {"appliance.ledger"} | {"curriculum", "policies.isolation", "runtime.sandbox"},
+    "audit verify": ALONE - {"appliance.ledger"}
+    | {"curriculum", "verifiers", "policies.permissions", "runtime.sandbox"},
+    "audit export FILE": ALONE - {"appliance.ledger"} | {"curriculum", "policies.permissions", "runtime.sandbox"},
     "curriculum ls": ALONE | {"cryptography", "curriculum.catalog", "verifiers.registry.spec"},
     "curriculum show digits": ALONE - {"curriculum.registry"} | {"cryptography", "curriculum.tasksets.tables"},
     "curriculum sample tables": ALONE - {"curriculum.registry"}

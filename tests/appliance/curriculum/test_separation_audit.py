@@ -35,9 +35,8 @@ from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import BUILT_IN
 from curriculum.sealed import SealedSet, TaskStream, sealed_set
 from curriculum.seeds import derive
-from curriculum.separation.index import SeparationIndex
+from curriculum.separation.index import SeparationIndex, TrainedQuestions
 from curriculum.separation.rules import Check
-from curriculum.separation.trained import TrainedQuestions
 
 NAMES = ("triangles", "calendars")
 SEALED = sealed_set(12, SEED, tasksets=NAMES)

@@ -10,8 +10,7 @@ from appliance.cli.audit.read import verified
 from appliance.client import Approved
 from appliance.daemon.coordination.core import Core
 from policies.approvals import APPROVAL_TYPE, SignedApproval
-from policies.contract.decision import Decision
-from policies.contract.keys import KeyStatement
+from policies.contract.decision import Decision, KeyStatement
 from policies.envelopes import Signer, add_signature, canonical, sign_envelope
 from policies.register import KEY_TYPE
 

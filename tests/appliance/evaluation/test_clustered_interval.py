@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from appliance.records.clustered_interval import AttemptSums
-from policies.statistics.intervals import wilson
+from policies.statistics import wilson
 
 
 def test_sums_of_parts_are_those_of_the_whole() -> None:

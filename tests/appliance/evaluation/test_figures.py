@@ -12,7 +12,7 @@ from appliance.evaluation.figures import pass_at, results, score
 from appliance.evaluation.page import page
 from appliance.evaluation.plan import EvaluationPlan
 from curriculum.registry import domain_of
-from policies.statistics.intervals import wilson
+from policies.statistics import wilson
 
 PLAN = EvaluationPlan(
     model="m", engine="torch", tasksets=("arithmetic@1", "triangles@1"), items=2, seeds=(0,), repeats=2,

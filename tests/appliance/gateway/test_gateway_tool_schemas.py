@@ -14,8 +14,7 @@ import pytest
 from pydantic import ValidationError
 
 from appliance.gateway.chat_request import ClientTool
-from curriculum.worlds.arguments import fault_of, schema_validator
-from curriculum.worlds.tool_schema import schema_fault
+from curriculum.worlds.tool_schema import fault_of, schema_fault, schema_validator
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from appliance.records.jobs import JobFile, Validation
 from appliance.records.rollouts import Role
 from policies.envelopes import canonical as signed_form
 from policies.envelopes import sign_envelope
-from policies.validation import VALIDATION_TYPE, Page, SignedValidation
+from policies.statements import VALIDATION_TYPE, Page, SignedValidation
 from verifiers.checklists.spec import ChecklistSpec, SoftItem
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Ground, Outcome, Verdict

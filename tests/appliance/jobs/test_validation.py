@@ -12,7 +12,7 @@ import pytest
 from appliance.jobs.validation import MOST_EXAMPLES, page_of
 from appliance.records.jobs import Job, JobFile, JobState
 from policies.envelopes import canonical
-from policies.validation import Page, ShownExample
+from policies.statements import Page, ShownExample
 from verifiers.answers.examples import number_in
 from verifiers.contract.verdict import Outcome, Verdict
 from verifiers.predicate.examples import values_for

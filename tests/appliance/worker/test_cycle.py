@@ -35,7 +35,7 @@ from curriculum.names import CALCULATORS
 from curriculum.registry import key_of
 from curriculum.sealed import SealedSet, TaskStream, sealed_set
 from curriculum.seeds import derive
-from curriculum.separation.trained import TrainedQuestions
+from curriculum.separation.index import TrainedQuestions
 from policies.contract.decision import Decision, DecisionOutcome
 from policies.policy import load, read_content
 from runtime.errors import InfrastructureError

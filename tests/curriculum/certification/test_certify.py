@@ -26,7 +26,7 @@ from curriculum.own.rows import OwnRow, split_of_question, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 from curriculum.sealed import TaskStream
-from curriculum.worlds.arguments import fault_of
+from curriculum.worlds.tool_schema import fault_of
 from runtime.sandbox import Session, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings

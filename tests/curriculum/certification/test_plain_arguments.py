@@ -9,7 +9,7 @@ import pytest
 from tables import table
 
 from curriculum.certification.worlds import plain_arguments
-from curriculum.worlds.arguments import BYTES
+from curriculum.worlds.tool_schema import BYTES
 
 HUGE: dict[str, Any] = {"type": "array", "minItems": 10**12}
 NESTED: dict[str, Any] = HUGE

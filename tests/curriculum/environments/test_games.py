@@ -12,11 +12,9 @@ import pytest
 from tables import table
 
 from curriculum.contract.errors import CurriculumError
-from curriculum.environments.games import search
+from curriculum.environments.games import generate
 from curriculum.environments.games.environment import GAMES
-from curriculum.environments.games.generate import TOPICS, game
-from curriculum.environments.games.maps import OBSTACLES, drawn
-from curriculum.environments.games.search import shortest
+from curriculum.environments.games.generate import OBSTACLES, TOPICS, drawn, game, shortest
 from curriculum.registry import make_draft
 from curriculum.worlds.guest import STATE_BYTES, pack
 from verifiers.games.rules import Game
@@ -82,7 +80,7 @@ def test_maps_that_are_not_searched_could_not_have_been_won(monkeypatch) -> None
             data = {**spec.model_dump(), "period": 2, "levels": [{"map": text, "shortest": 60}]}
             made.append(Game(data | {"wrap": seed % 3 == 0}))
     found = [shortest(one, one.levels[0]) for one in made]
-    monkeypatch.setattr(search, "_may_be_won", lambda _level: True)
+    monkeypatch.setattr(generate, "_may_be_won", lambda _level: True)
     assert [shortest(one, one.levels[0]) for one in made] == found
     assert found.count(None) > 10 < len(found) - found.count(None)
 

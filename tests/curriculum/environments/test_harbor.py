@@ -11,8 +11,7 @@ import pytest
 
 from curriculum.environments.terminal.harbor import judge
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
-from curriculum.environments.terminal.harbor.export import write
-from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read
+from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read, write
 from curriculum.registry import make_draft
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions

@@ -11,7 +11,7 @@ import pytest
 from curriculum.contract.environment import ToolSchema
 from curriculum.environments import ENVIRONMENTS
 from curriculum.registry import make_draft
-from curriculum.worlds.arguments import BYTES
+from curriculum.worlds.tool_schema import BYTES
 from curriculum.worlds.world import TEXT_BYTES, World, WorldReply
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions

@@ -17,8 +17,7 @@ from mail_oracle import Oracle
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.taskset import TaskDraft
-from curriculum.environments.mail.environment import MAIL
-from curriculum.environments.mail.mailbox import mails_of
+from curriculum.environments.mail.environment import MAIL, mails_of
 from curriculum.registry import make_draft
 from curriculum.tasksets.mail_search import MAIL_SEARCH, UNKNOWN
 from curriculum.worlds.world import World

@@ -10,8 +10,7 @@ from tables import table
 from curriculum.contract.environment import MadeCall, NamesFailures
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.orchestration import ORCHESTRATION
-from curriculum.environments.orchestration.failures import MODES, failure_modes
-from curriculum.environments.orchestration.plans import PLANS, PlanStep, drawn, executed
+from curriculum.environments.orchestration.plans import MODES, PLANS, PlanStep, drawn, executed, failure_modes
 from curriculum.environments.orchestration.services import SERVICES, TOOLS
 from curriculum.registry import make_draft
 

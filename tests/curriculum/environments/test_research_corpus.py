@@ -14,6 +14,7 @@ from curriculum.environments.research import RESEARCH
 from curriculum.environments.research.chains import (
     FactChain,
     Hop,
+    ResearchPage,
     derivable,
     drawn_chain,
     end_of,
@@ -21,13 +22,14 @@ from curriculum.environments.research.chains import (
     facts_of,
     giveaways,
     needed_pages,
+    page_count,
+    page_of,
     phrase,
     research_corpus,
     value_of,
 )
 from curriculum.environments.research.graph import EDITIONS, FactGraph
 from curriculum.environments.research.oracle import sentence
-from curriculum.environments.research.prose import ResearchPage, page_count, page_of
 from curriculum.environments.research.relations import COUNT, RELATIONS, YEAR
 
 CORPUS = research_corpus(3)

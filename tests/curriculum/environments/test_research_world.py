@@ -20,12 +20,13 @@ from curriculum.environments.research.chains import (
     drawn_chain,
     giveaways,
     needed_pages,
+    page_id,
+    page_of,
     phrase,
     research_corpus,
     value_of,
 )
 from curriculum.environments.research.oracle import ResearchOracle
-from curriculum.environments.research.prose import page_id, page_of
 from curriculum.registry import make_draft
 from curriculum.worlds.world import World
 from runtime.sandbox import Limits

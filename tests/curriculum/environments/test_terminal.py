@@ -11,7 +11,7 @@ import pytest
 
 from curriculum.contract.errors import CurriculumError
 from curriculum.environments.terminal.environment import TERMINAL, TerminalEnvironment
-from curriculum.environments.terminal.repairs.repair import commands_of, submission_of
+from curriculum.environments.terminal.repairs import commands_of, submission_of
 from curriculum.registry import make_draft
 from curriculum.tasksets.terminal_repairs import FAMILIES, TERMINAL_REPAIRS
 from curriculum.worlds.world import ENDED, World

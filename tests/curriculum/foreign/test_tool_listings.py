@@ -21,7 +21,7 @@ from curriculum.environments.mcp.listing import (
     listing_of,
     read_page,
 )
-from curriculum.worlds.arguments import fault_of
+from curriculum.worlds.tool_schema import fault_of
 
 SCHEMA = {"type": "object", "properties": {"about": {"type": "string"}}, "required": ["about"]}
 KEYWORDS = st.sampled_from(

@@ -11,11 +11,10 @@ from appliance.cli.check.own_rows import LENIENT, checked
 from curriculum.certification.certificate import Certificate
 from curriculum.certification.certify import ONLY_FOREIGN, certify
 from curriculum.contract.task import asked
-from curriculum.environments.terminal.harbor.export import write
+from curriculum.environments.terminal.harbor.folder import write
 from curriculum.names import OWN
 from curriculum.own.columns import RowError
-from curriculum.own.doors import not_sealed, refusal
-from curriculum.own.harbor import folders_in, row_of_folder, solved, untouched
+from curriculum.own.harbor import folders_in, not_sealed, refusal, row_of_folder, solved, untouched
 from curriculum.own.rows import LEVELS, OwnRow, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset
 from curriculum.registry import BUILT_IN, make_draft

@@ -13,7 +13,7 @@ from curriculum.contract.errors import CurriculumError, ExhaustedError
 from curriculum.contract.task import Split, asked
 from curriculum.environments.foreign import FOREIGN_SPEC
 from curriculum.own.columns import row_of
-from curriculum.own.doors import not_sealed, not_there, refusal
+from curriculum.own.harbor import not_sealed, not_there, refusal
 from curriculum.own.rows import LEVELS, OwnRow, key_of_question, split_of_question, with_levels
 from curriculum.own.taskset import FORM_ROWS, OwnContent, OwnTaskset, forms_in, own_taskset, spread
 from curriculum.registry import BUILT_IN

@@ -10,12 +10,11 @@ import pytest
 from written import puzzle, statement
 
 from appliance.learning.recipes.recipe import ProposalName, ProposerRecipe, Recipe, TrainingRecipe
-from curriculum.proposing import constraints
-from curriculum.proposing.constraints import read_puzzle
+from curriculum.proposing import puzzles
 from curriculum.proposing.execution import canonical
 from curriculum.proposing.kind import PROPOSER, Provers
 from curriculum.proposing.labels import Basis
-from curriculum.proposing.puzzles import solved
+from curriculum.proposing.puzzles import read_puzzle, solved
 from curriculum.proposing.refusals import Reason, RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import REWARDS
@@ -99,7 +98,7 @@ def test_every_example_of_a_prompt_is_in_the_language_that_it_asks_for() -> None
     }
     bounds, distinct = examples["puzzle"]
     assert [one.head for one in read_puzzle(f"{bounds}\nc in 1..20\n{distinct}").conditions] == ["distinct"]
-    language = constraints.__doc__ or ""
+    language = puzzles.__doc__ or ""
     assert len(read_puzzle(re.sub(r"(?m)^(?! {4}).*$", "", language)).conditions) == 3
     assert [canonical(one) for one in examples["deduction"] if one.startswith("[")] == ["[3, 1], 2"]
     assert [_proposition(one) for one in examples["statement"] if one.startswith("∀")] == ["∀ n : Nat, n * 0 = 0"]

@@ -10,8 +10,7 @@ from written import BODY, CALLS, program
 
 from curriculum.proposing.execution import _DRIVER, Executor
 from curriculum.proposing.kind import Provers
-from curriculum.proposing.reading import parts
-from curriculum.proposing.refusals import Reason, RefusedProposal
+from curriculum.proposing.refusals import Reason, RefusedProposal, parts
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.screening import FUNCTION, ScreenedProgram, screened
 from runtime.sandbox import CallResult, Session, SessionPool

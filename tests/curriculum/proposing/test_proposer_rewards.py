@@ -9,8 +9,7 @@ from written import BODY, program
 
 from curriculum.contract.task import Task
 from curriculum.proposing.kind import Provers
-from curriculum.proposing.near_duplicates import NearDuplicates
-from curriculum.proposing.novelty import NoveltyMemory
+from curriculum.proposing.near_duplicates import NearDuplicates, NoveltyMemory
 from curriculum.proposing.refusals import RefusedProposal
 from curriculum.proposing.registry import KINDS
 from curriculum.proposing.rewards import advantages, reward

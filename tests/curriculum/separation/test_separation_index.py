@@ -14,10 +14,8 @@ from curriculum.contract.task import Split, Task, asked
 from curriculum.registry import make_task
 from curriculum.sealed import TaskStream, sealed_set
 from curriculum.seeds import seeds
-from curriculum.separation.index import SeparationIndex, text_of
+from curriculum.separation.index import SeparationIndex, TrainedQuestions, text_of, tokens_of, without_numbers
 from curriculum.separation.rules import Check, Match
-from curriculum.separation.tokens import tokens_of, without_numbers
-from curriculum.separation.trained import TrainedQuestions
 from verifiers.answers.spec import AnswerSpec
 
 SEALED = sealed_set(60, 1, tasksets=("triangles", "calendars", "knights", "fraction_arithmetic"))

@@ -13,9 +13,9 @@ import pytest
 from box_kit import groups_of
 
 from runtime.backends.cgroups import ControlGroup, find_parents, located, members
-from runtime.backends.keeper import Keeper
-from runtime.backends.launch import spawn
+from runtime.backends.host import Keeper
 from runtime.backends.lease import Owner, working_folder
+from runtime.backends.reaper import spawn
 from runtime.backends.sweep import sweep
 
 REPOSITORY = Path(__file__).parents[3]

@@ -14,9 +14,9 @@ import pytest
 from box_kit import find_groups
 from jail_kit import PROFILE, Jails
 
-from runtime.backends import describe, keeper
+from runtime.backends import describe, host
 from runtime.backends.lease import working_folder
-from runtime.backends.nsjail_find import find_nsjail
+from runtime.backends.locate import find_nsjail
 from runtime.backends.sweep import sweep
 from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.guest import wire
@@ -298,7 +298,7 @@ def test_no_guest_outlives_a_killed_broker(tmp_path: Path, root_dir: Path) -> No
 def test_a_broker_without_a_keeper_starts_nothing(
     settings: BrokerSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "PAUSE_SECONDS", 3600.0)
+    monkeypatch.setattr(host, "PAUSE_SECONDS", 3600.0)
     jails = Jails(settings.model_copy(update={"state_dir": tmp_path / "state"}))
     os.kill(jails.host._keeper._process.pid, signal.SIGKILL)
     while jails.host._keeper.alive:

@@ -14,9 +14,9 @@ import pytest
 from box_kit import Guest
 from jail_kit import Jails
 
-from runtime.backends import nsjail_mounts
+from runtime.backends import nsjail_jail
 from runtime.backends.bundle import ENVIRONMENT
-from runtime.backends.nsjail_find import find_nsenter
+from runtime.backends.locate import find_nsenter
 from runtime.backends.seccomp_policy import policy
 from runtime.errors import RefusedError
 from runtime.guest.wire import Op, ReplyKind
@@ -89,15 +89,15 @@ def test_no_inode_is_the_host_s_or_another_box_s(jails: Jails, guest: Guest) -> 
 
 def test_the_folders_of_a_program_are_locked_in_one_box_and_free_in_the_next(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("as it is")
-    base = nsjail_mounts.make({"/run/folder-0": tmp_path})
-    boxes = [nsjail_mounts.copy(base, ["/run/folder-0"]) for _ in range(2)]
+    base = nsjail_jail.make({"/run/folder-0": tmp_path})
+    boxes = [nsjail_jail.copy(base, ["/run/folder-0"]) for _ in range(2)]
     taking = "import fcntl,sys\nfiles = [open(path) for path in sys.argv[1:]]\nfor file in files: fcntl.flock(file, 6)"
     held = [str(tmp_path / "file"), "/dev/null"]
     with Path(held[0]).open() as file, Path(held[1]).open() as device:
         for taken in (file, device):
             fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
         for box in boxes:
-            inside = ["/run/folder-0/file", f"{nsjail_mounts.DEVICES}/null"]
+            inside = ["/run/folder-0/file", f"{nsjail_jail.DEVICES_FOLDER}/null"]
             enter = [find_nsenter(), f"--mount=/proc/{os.getpid()}/fd/{box}", "--"]
             subprocess.run([*enter, "/usr/bin/python3", "-c", taking, *inside], check=True)
             denied = subprocess.run([*enter, "touch", *inside], capture_output=True, text=True, check=False)

@@ -18,7 +18,7 @@ from runtime.backends.cgroups import (
     located,
     members,
 )
-from runtime.backends.launch import spawn
+from runtime.backends.reaper import spawn
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BoxUsage
 

@@ -13,8 +13,8 @@ import pytest
 from box_kit import groups_of
 
 from runtime.backends.cgroups import ControlGroup, located
-from runtime.backends.launch import spawn
 from runtime.backends.lease import Owner, state_mark, working_folder
+from runtime.backends.reaper import spawn
 from runtime.backends.sweep import SweepReport, sweep
 from runtime.errors import BadRequestError, InfrastructureError
 from runtime.sandbox import Limits, Sandbox, Tier

@@ -9,7 +9,7 @@ from box_kit import Bench, groups_of
 
 from runtime.backends import describe
 from runtime.backends.gvisor import GVisor
-from runtime.backends.gvisor_find import find_runsc
+from runtime.backends.locate import find_runsc
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import Limits

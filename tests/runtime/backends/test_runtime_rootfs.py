@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.backends import userland
+from runtime.backends import rootfs
 from runtime.backends.packages import find_packages
 from runtime.backends.rootfs import digest, ensure_root, inspect_python
 from runtime.errors import RefusedError
@@ -52,7 +52,7 @@ def test_a_root_with_a_userland_has_programs_of_this_host_and_no_more_of_it(full
 
 
 def test_a_host_without_a_shell_has_no_userland(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(userland, "FOLDERS", str(tmp_path))
+    monkeypatch.setattr(rootfs, "FOLDERS", str(tmp_path))
     with pytest.raises(RefusedError, match="no sh, cat"):
         ensure_root(tmp_path, programs=True)
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from box_kit import children
 
-from runtime.backends.launch import FAR, spawn
-from runtime.backends.reaper import Reaper
+from runtime.backends.reaper import FAR, Reaper, spawn
 from runtime.reactor import Reactor
 
 REPOSITORY = Path(__file__).parents[3]
@@ -81,7 +80,7 @@ def test_a_program_does_not_wait_in_membarrier() -> None:
 
 
 ORPHANED = """import os, subprocess, sys
-from runtime.backends.launch import spawn
+from runtime.backends.reaper import spawn
 gone = subprocess.Popen(["/bin/true"])
 gone.wait()
 os.getpid = lambda: gone.pid

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from runtime.broker import BrokerClient, ask, connect, packets, private
+from runtime.broker import BrokerClient, ask, client, connect, messages
 from runtime.broker import messages as m
 from runtime.broker_api import Handle, SnapshotCopy, Termination, Ticket
 from runtime.errors import SandboxError
@@ -85,7 +85,7 @@ class BrokerProbe:
 
     @classmethod
     def own(cls, settings: BrokerSettings) -> Self:
-        return cls(*private.start(settings))
+        return cls(*client.start(settings))
 
     @classmethod
     def at(cls, path: Path) -> Self:
@@ -103,7 +103,7 @@ class BrokerProbe:
         self.reactor.call(self.client.close)
         self.reactor.stop()
         if self.process is not None:
-            private.wait_for(self.process)
+            client.wait_for(self.process)
 
     def begin(self, question: Callable[[Callable[[Any], None]], Any]) -> Future[Any]:
         answer: Future[Any] = Future()
@@ -224,10 +224,10 @@ class Raw:
         self.socket.settimeout(120.0)
 
     def say(self, data: bytes, descriptors: tuple[int, ...] = ()) -> None:
-        assert packets.send(self.socket, data, descriptors)
+        assert messages.send(self.socket, data, descriptors)
 
     def hello(self) -> None:
-        self.say(packets.pack(m.ClientHello(request=1, protocol=m.PROTOCOL)))
+        self.say(messages.pack(m.ClientHello(request=1, protocol=m.PROTOCOL)))
         assert isinstance(self.hear(), m.BrokerWelcome)
 
     def hear(self) -> m.Answer:

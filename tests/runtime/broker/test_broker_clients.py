@@ -20,7 +20,7 @@ from broker_kit import JAIL, BrokerProbe, Raw, Settings, call, child_broker, pro
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runtime.broker import ask, connect, listening, packets
+from runtime.broker import ask, connect, listening, messages
 from runtime.broker import messages as m
 from runtime.broker.server import CONNECTIONS, FOR_THE_NEXT, OF_ONE
 from runtime.broker_api import SnapshotCopy
@@ -70,7 +70,7 @@ def test_what_is_no_message_ends_its_connection_and_nothing_else(broker: Open, d
     odd.hello()
     odd.say(data)
     assert odd.hung_up()
-    other.say(packets.pack(m.Stats(request=5)))
+    other.say(messages.pack(m.Stats(request=5)))
     assert isinstance(other.hear(), m.Figures)
 
 
@@ -93,7 +93,7 @@ def test_a_packet_too_long_and_descriptors_end_the_connection_and_none_stays(bro
     generous = Raw(broker.path)
     generous.hello()
     reading, writing = os.pipe()
-    generous.say(packets.pack(m.Stats(request=2)), (reading, writing))
+    generous.say(messages.pack(m.Stats(request=2)), (reading, writing))
     assert generous.hung_up()
     many = Raw(broker.path)
     many.hello()
@@ -109,12 +109,12 @@ def test_a_packet_too_long_and_descriptors_end_the_connection_and_none_stays(bro
 
 def test_who_does_not_say_hello_or_speaks_another_protocol_is_not_served(broker: Open) -> None:
     mute = Raw(broker.path)
-    mute.say(packets.pack(m.Stats(request=1)))
+    mute.say(messages.pack(m.Stats(request=1)))
     assert mute.hung_up()
     other = Raw(broker.path)
-    other.say(packets.pack(m.ClientHello(request=1, protocol=99)))
+    other.say(messages.pack(m.ClientHello(request=1, protocol=99)))
     for number in range(20):  # sent before it could know
-        other.say(packets.pack(m.Stats(request=2 + number)))
+        other.say(messages.pack(m.Stats(request=2 + number)))
     answer = other.hear()
     assert isinstance(answer, m.RequestFailed)
     assert answer.error == "refused"
@@ -155,7 +155,7 @@ def test_a_client_that_reads_nothing_is_hung_up_on_and_costs_nothing(broker: Ope
         rude = Raw(broker.path)
         rude.hello()
         rude.socket.settimeout(20.0)
-        question = packets.pack(m.Stats(request=3))
+        question = messages.pack(m.Stats(request=3))
         with contextlib.suppress(OSError):  # until it is hung up on, or its own buffer is full of answers to nobody
             for _ in range(30_000):
                 rude.socket.send(question)
@@ -171,7 +171,7 @@ def test_a_client_that_is_killed_leaves_nothing(broker: Open) -> None:
             raw = Raw(broker.path)
             raw.hello()
             for number in range(6):
-                raw.say(packets.pack(m.Launch(request=number + 2, wanted=JAIL)))
+                raw.say(messages.pack(m.Launch(request=number + 2, wanted=JAIL)))
             assert isinstance(raw.hear(), m.Launched)
             os.write(tell, b"x")
             time.sleep(600)
@@ -229,7 +229,7 @@ path, kept = sys.argv[1], []
 for number in range({count}):
     one = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     one.connect(path)
-    one.send({packets.pack(m.ClientHello(request=1, protocol=m.PROTOCOL))!r})
+    one.send({messages.pack(m.ClientHello(request=1, protocol=m.PROTOCOL))!r})
     if b'"welcome"' in one.recv(1 << 16): kept.append(one)
 print(len(kept), flush=True)
 sys.stdin.read()
@@ -262,7 +262,7 @@ def test_who_says_nothing_is_hung_up_on(broker: Open) -> None:
     silent, known = Raw(broker.path), Raw(broker.path)
     known.hello()
     assert silent.hung_up()
-    known.say(packets.pack(m.Stats(request=5)))
+    known.say(messages.pack(m.Stats(request=5)))
     assert isinstance(known.hear(), m.Figures)
 
 
@@ -323,7 +323,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
                     os.setresuid(65_534, 65_534, 65_534)
                     raw = Raw(folder / "b")
                     raw.hello()
-                    raw.say(packets.pack(m.List(request=2)))
+                    raw.say(messages.pack(m.List(request=2)))
                     listing = raw.hear()
                     texts = [listing.model_dump_json()]
                     for asked in (
@@ -332,7 +332,7 @@ def test_users_do_not_see_each_others_sandboxes_and_snapshots(make_settings: Set
                         m.Prepare(request=5, snapshot=taken, copies=1),
                         m.Launch(request=6, wanted=SnapshotCopy(snapshot=SnapshotId("0" * 64))),
                     ):
-                        raw.say(packets.pack(asked))
+                        raw.say(messages.pack(asked))
                         texts.append(raw.hear().model_dump_json().replace(taken[:12], "0" * 12))
                     os.write(writing, json.dumps(texts).encode())
                 finally:

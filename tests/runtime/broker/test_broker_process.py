@@ -17,7 +17,8 @@ from sandbox_groups import groups
 
 from runtime.backends.lease import state_mark, working_folder
 from runtime.backends.sweep import sweep
-from runtime.broker import ask, private
+from runtime.broker import ask
+from runtime.broker.client import start_private
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.guest.wire import Op
 from runtime.profile import BackendName, Cause
@@ -220,7 +221,7 @@ def test_a_broken_golden_image_is_made_again(make_settings: Settings, root_dir: 
 def test_a_sweep_by_message_finds_what_the_dead_left(make_settings: Settings, tmp_path: Path) -> None:
     settings = make_settings()
     with BrokerProbe.own(settings) as probe:
-        dead = private.start(settings)
+        dead = start_private(settings)
         victim = BrokerProbe(*dead)
         victim.launch(JAIL)
         assert victim.process is not None

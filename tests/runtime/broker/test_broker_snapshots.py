@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from broker_kit import JAIL, BrokerProbe, Settings, call, child_broker, hear, opened, profile, python, result
 
-from runtime.broker import manifest
+from runtime.broker import content
 from runtime.broker_api import Handle
 from runtime.errors import BadRequestError, InfrastructureError, LimitError, RefusedError
 from runtime.guest.wire import Op, ReplyKind
@@ -216,10 +216,10 @@ def test_a_snapshot_of_another_version_is_refused(make_settings: Settings) -> No
     with BrokerProbe.own(settings) as probe:
         taken = probe.snapshot(with_state(probe), durable=True)
     folder = settings.snapshot_dir / "durable" / taken
-    found = manifest.load(folder)
+    found = content.load(folder)
     assert found is not None
     other = found.model_copy(update={"parts": (*found.parts[:1], "0" * 64, *found.parts[2:])})
-    (folder / manifest.NAME).write_text(other.model_dump_json())
+    (folder / content.NAME).write_text(other.model_dump_json())
     with BrokerProbe.own(settings) as probe:
         with pytest.raises(BadRequestError, match="unknown snapshot"):  # its name is another's
             probe.restore(taken)

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from runtime.backends.lease import Owner
-from runtime.broker import content, manifest
-from runtime.broker.manifest import SnapshotManifest
+from runtime.broker import content
+from runtime.broker.content import SnapshotManifest
 from runtime.broker.store import Store, StoredSnapshot, sweep
 from runtime.errors import BadRequestError, LimitError, RefusedError, SandboxError
 from runtime.profile import Profile
@@ -260,9 +260,9 @@ def test_a_durable_one_that_another_broker_took_is_found(shelf: Shelf, tmp_path:
 )
 def test_a_manifest_that_is_none_is_refused_and_the_snapshot_left_alone(shelf: Shelf, text: str) -> None:
     one = shelf.stored(b"state", durable=True)
-    (one.folder / manifest.NAME).write_text(text)
+    (one.folder / content.NAME).write_text(text)
     with pytest.raises(RefusedError):
-        manifest.load(one.folder)
+        content.load(one.folder)
     again = Shelf(one.folder.parents[1], Owner.current())
     assert len(again.store) == 0
     assert one.image.exists()

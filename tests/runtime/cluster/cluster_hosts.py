@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from runtime.cluster.frames import Frame, FrameKind
 from runtime.cluster.host_actor import HostActor
+from runtime.cluster.messages import Frame, FrameKind
 from runtime.cluster.settings import HostSettings
 from runtime.errors import BadRequestError, BusyError, RefusedError, SandboxError
 from runtime.profile import PackageSet

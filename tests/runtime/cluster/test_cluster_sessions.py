@@ -12,7 +12,7 @@ from cluster_hosts import GATE, HANGS, LocalHost, LocalLink, host_settings
 
 from runtime.cluster import ClusterSessions
 from runtime.cluster import messages as m
-from runtime.cluster.frames import Frame, FrameKind
+from runtime.cluster.messages import Frame, FrameKind
 from runtime.cluster.placement import Health
 from runtime.errors import BadRequestError, BusyError, InfrastructureError, LimitError, RefusedError, SandboxError
 from runtime.profile import PackageSet

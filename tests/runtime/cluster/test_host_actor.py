@@ -15,7 +15,7 @@ from runtime.backends.packages import packages_digest
 from runtime.cluster import messages as m
 from runtime.cluster.folder import in_use
 from runtime.cluster.host_actor import HostActor
-from runtime.cluster.program import digest_of, own_digest
+from runtime.cluster.settings import digest_of, own_digest
 from runtime.errors import InfrastructureError, RefusedError
 from runtime.profile import BackendName
 from runtime.sandbox import CallStatus, ExecResult, FileEntry, FileKind, Limits, Priority, SessionPool, Tier

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.cluster.process_session import BOOT_ID, ProcessSession
+from runtime.cluster.folder import BOOT_ID, ProcessSession
 
 FAMILY = "sleep 600 & (sleep 600 & sleep 600) & echo started; wait"
 

@@ -7,8 +7,8 @@ import pytest
 from runtime.backends.packages import find_packages
 from runtime.sandbox import CallStatus, Limits, Session, Tier
 from runtime.sessions import Sessions
-from runtime.sessions.profiles import FAMILIES, PRELOADED, joined, preload_for, profile
 from runtime.sessions.purity import classify
+from runtime.sessions.starts import FAMILIES, PRELOADED, joined, preload_for, profile
 from runtime.settings import RuntimeSettings
 
 NUMPY, SYMPY = (family.modules for family in FAMILIES)

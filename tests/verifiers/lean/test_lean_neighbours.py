@@ -9,7 +9,7 @@ import pytest
 
 from appliance.jobs.validation import page_of
 from appliance.records.jobs import Job, JobState
-from policies.validation import Page
+from policies.statements import Page
 from verifiers.contract.verdict import Verdict
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.verifier import LeanVerifier

@@ -4,6 +4,11 @@ Invariants: nothing of the folder runs here, links are not followed, and only pl
 test in the folder runs beside the work it judges: its score is a foreign reward, not a verdict. A folder with
 `tests/assay.json`, a spec of the kind `files`, is judged by that spec. The image's working folder, /tests and /logs are
 below /work here, and all texts are rewritten accordingly.
+
+Writes a terminal task as a Harbor task folder.
+
+Invariants: the folder is new, needs no network to build or judge, and when read back is judged by the same spec, its
+file `tests/assay.json`.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ import re
 import stat
 import tomllib
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,10 +32,12 @@ from curriculum.contract.taskset import TaskDraft
 from curriculum.environments.terminal.environment import TERMINAL, TERMINAL_OPENING, TerminalSetup
 from curriculum.environments.terminal.harbor import dockerfile
 from curriculum.environments.terminal.harbor.dockerfile import HarborError, Image
+from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.spec_data import first_fault
 from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile
+from verifiers.files.submission import read
 from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"
@@ -56,7 +64,7 @@ class FolderText(NamedTuple):
     mode: str
 
 
-def read(folder: Path, *, own_check: bool = True) -> HarborTask:
+def read_folder(folder: Path, *, own_check: bool = True) -> HarborTask:
     """Reads a Harbor task folder into a terminal task. Without `own_check` the folder's test alone judges, even if it
     has a built-in spec. Raises HarborError with the reason if the folder cannot be used."""
     texts = _texts(folder)
@@ -309,3 +317,53 @@ def _moved(text: str, moved: Mapping[str, str]) -> str:
     """Replaces folder paths in a text by those that they are moved to, all simultaneously."""
     names = "|".join(re.escape(name) for name in sorted(moved, key=len, reverse=True))
     return re.sub(rf"(?<![\w./-])({names})(?![\w-])(?!\.\w)", lambda hit: moved[hit.group(1)], text)
+
+
+DOCKERFILE = "FROM python:3.11-slim-bookworm\nWORKDIR /work\nCOPY files/ /work/\n"
+TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.txt\n"
+
+
+def write(draft: TaskDraft, name: str, folder: Path) -> None:
+    """Writes a terminal task as a new Harbor folder. Raises HarborError if the task is not a terminal's, or the folder
+    exists."""
+    spec = draft.spec
+    if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
+        raise HarborError(
+            "only terminal tasks with a built-in check can be written as a Harbor folder",
+            hint="use the taskset terminal_repairs",
+        )
+    solved = read(spec, draft.answer)
+    if isinstance(solved, str):
+        raise HarborError(f"the task has no usable solution: {solved}")
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise HarborError(f"{folder} exists already", hint="name a new folder") from error
+    settings = (
+        f'schema_version = "1.1"\nartifacts = {json.dumps([f"/work/{path}" for path in spec.declared])}\n\n'
+        f"[task]\nname = {json.dumps(f'assay/{name}')}\n"
+        f'description = "A repair in a terminal"\n\n'
+        '[metadata]\ncategory = "terminal"\n\n[verifier]\ntimeout_sec = 120.0\n\n[agent]\ntimeout_sec = 600.0\n\n'
+        '[environment]\ncpus = 1\nmemory_mb = 512\nstorage_mb = 512\nnetwork_mode = "no-network"\n'
+    )
+    answer = [PlacedFile(path=path, text=one.text, mode=one.mode) for path, one in solved.items()]
+    judge = resources.files(__package__).joinpath("judge.py").read_text(encoding="utf-8")
+    checked = json.dumps(spec.model_dump(mode="json"), indent=1)
+    texts = [
+        PlacedFile(path="task.toml", text=settings),
+        PlacedFile(path="instruction.md", text="\n".join(message.text for message in draft.messages) + "\n"),
+        PlacedFile(path="environment/Dockerfile", text=DOCKERFILE),
+        *(
+            file.model_copy(update={"path": f"environment/files/{file.path}"})
+            for file in (PlacedFile.model_validate(one) for one in draft.world["files"])
+        ),
+        PlacedFile(path="tests/test.sh", text=TEST, mode="755"),
+        PlacedFile(path="tests/judge.py", text=judge),
+        PlacedFile(path=OWN_CHECK, text=checked),
+        PlacedFile(path="solution/solve.sh", text=f"#!/bin/bash\ncd /work\n{commands_of(answer)}", mode="755"),
+    ]
+    for file in texts:
+        path = folder / file.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(file.text, encoding="utf-8")
+        path.chmod(int(file.mode, 8))

@@ -18,7 +18,7 @@ from appliance.errors import exit_code
 from appliance.settings.policy_files import in_force_file
 from appliance.system.clock import utc_now
 from policies.contract.decision import DecisionOutcome
-from policies.jobs import job_refused
+from policies.permissions import job_refused
 from policies.policy import load, parse
 from verifiers.exact.spec import ExactSpec
 from verifiers.predicate.spec import PredicateSpec

@@ -19,8 +19,7 @@ from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.records.evaluations import Approval
 from appliance.settings.policy_files import in_force_file, load_policy
-from policies.contract.decision import DecisionOutcome
-from policies.contract.keys import KeyStatement
+from policies.contract.decision import DecisionOutcome, KeyStatement
 from policies.envelopes import Signer, canonical, sign_envelope
 from policies.policy import read_content
 from policies.register import KEY_TYPE

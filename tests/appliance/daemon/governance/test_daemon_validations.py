@@ -25,8 +25,8 @@ from appliance.jobs.statement import mark, statement
 from appliance.records.artifacts import Artifact
 from appliance.records.jobs import Job, JobState, Validation
 from policies.envelopes import Signer, sign_envelope
-from policies.refusals import StatementRefused
-from policies.validation import VALIDATION_TYPE, Page, SignedValidation
+from policies.errors import StatementRefused
+from policies.statements import VALIDATION_TYPE, Page, SignedValidation
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.predicate.spec import PredicateSpec
 

@@ -20,7 +20,7 @@ from appliance.client.person_keys import WrongPassphraseError, make_key
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.system.clock import utc_now
-from policies.refusals import Refusal
+from policies.errors import Refusal
 
 PASSPHRASE = "correct horse battery"
 

@@ -28,7 +28,7 @@ from appliance.settings.policy_files import load_policy
 from appliance.worker.setup.context import WorkContext
 from curriculum.seeds import derive
 from policies.envelopes import Signer, sign_envelope
-from policies.validation import VALIDATION_TYPE, Page, SignedValidation
+from policies.statements import VALIDATION_TYPE, Page, SignedValidation
 from runtime.errors import InfrastructureError
 from runtime.settings import RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
