@@ -27,7 +27,7 @@ from verifiers.boxes.box import ToolBoxes
 from verifiers.boxes.conductor import Conductor
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import SpecProblem, Verdict, broken
 from verifiers.registry import check_spec, identity, is_decided, kind_of
 from verifiers.registry.spec import Spec
@@ -35,7 +35,7 @@ from verifiers.tools import programs
 from verifiers.workers.service import VerifierService
 
 if TYPE_CHECKING:
-    from verifiers.contract.judge import Judge
+    from verifiers.contract.protocols import Judge
 
 AT_ONCE = 4
 """Sandboxed checks that run concurrently per processor; each mostly waits for its sandbox."""

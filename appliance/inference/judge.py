@@ -9,7 +9,7 @@ from threading import Lock
 from appliance.inference.engine import Engine, ModelError
 from appliance.rendering.renderer import Renderer
 from runtime.errors import InfrastructureError
-from verifiers.contract.judge import JudgeError
+from verifiers.contract.protocols import JudgeError
 
 LEAST_MASS = 0.1
 """Minimum total probability of the choices; below, the model would have answered something else."""

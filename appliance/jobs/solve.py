@@ -42,7 +42,7 @@ from policies.envelopes import Signer
 from policies.policy import Policy
 from runtime.errors import InfrastructureError
 from runtime.sandbox import SessionPool
-from verifiers.contract.solver import SolverChecker
+from verifiers.contract.protocols import SolverChecker
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of
 

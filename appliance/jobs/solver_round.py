@@ -15,7 +15,7 @@ from typing import NamedTuple
 from appliance.records.jobs import Job
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.sandbox import SessionPool
-from verifiers.contract.solver import Proposal, Solver, SolverChecker, SolverTools
+from verifiers.contract.protocols import Proposal, Solver, SolverChecker, SolverTools
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import kind_of

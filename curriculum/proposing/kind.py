@@ -20,7 +20,7 @@ from curriculum.proposing.refusals import Reason, RefusedProposal
 from runtime.errors import InfrastructureError
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.kinds import AnswerForm
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
 from verifiers.registry.spec import Spec
 

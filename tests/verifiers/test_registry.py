@@ -35,7 +35,7 @@ def test_commands_and_the_daemon_start_without_what_decides_a_checklist() -> Non
         "import json, sys\n"
         "import appliance.cli.main, appliance.daemon.serve, verifiers\n"
         "verifiers.Checker()\n"
-        "heavy = {'jsonschema_rs', 'verifiers.checklists.item_types.json_schema'}\n"
+        "heavy = {'jsonschema_rs', 'verifiers.checklists.json_schema'}\n"
         "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
     )
     assert said_by(script) == []

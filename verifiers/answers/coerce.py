@@ -12,8 +12,8 @@ from verifiers.answers.compare_relations import solved
 from verifiers.answers.compare_sets import end_of, is_set, only_symbol
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar import values as v
-from verifiers.answers.grammar.counted import COUNTED, DOLLARS
 from verifiers.answers.grammar.nodes import substitute, symbols
+from verifiers.answers.grammar.number_words import COUNTED, DOLLARS
 from verifiers.answers.grammar.traverse import comparisons, free_symbols
 
 

@@ -16,13 +16,13 @@ from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced, open_interval
 from verifiers.answers.compare_relations import compare_relations, solved
 from verifiers.answers.compare_sets import compare_sets, end_of, is_set, matched, only_symbol
+from verifiers.answers.format import Tolerance
 from verifiers.answers.grammar import values as v
 from verifiers.answers.grammar.nodes import ZERO, Expression, Negation, Number, Product, Quotient, Symbol
 from verifiers.answers.grammar.units import UnitError, UnitMeasure, in_unit, measure, named, rates_differ
 from verifiers.answers.grammar.vocabulary import SHORT_WORDS
 from verifiers.answers.piecewise import compare_piecewise
 from verifiers.answers.residue_classes import as_images, compare_images
-from verifiers.answers.tolerances import Tolerance
 
 SAME: tuple[frozenset[str], ...] = (
     frozenset(

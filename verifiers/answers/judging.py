@@ -17,7 +17,7 @@ from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.coerce import coerced
 from verifiers.answers.compare import Comparer
 from verifiers.answers.compare_sets import is_set, only_symbol
-from verifiers.answers.format import described
+from verifiers.answers.format import Tolerance, described, number
 from verifiers.answers.forms import refusal
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError, UndefinedError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Power, Product, Sum, symbols
@@ -28,7 +28,6 @@ from verifiers.answers.grammar.traverse import expressions, free_symbols, values
 from verifiers.answers.grammar.values import Approximated, Builder, Quantity, RelationValue, Scalar, TextAnswer, Value
 from verifiers.answers.grammar.vocabulary import FUNCTIONS
 from verifiers.answers.spec import AnswerSpec
-from verifiers.answers.tolerances import Tolerance, number
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from verifiers.answers.grammar.errors import GrammarError
-from verifiers.answers.grammar.wrappers import boxed
+from verifiers.answers.grammar.preprocessing import boxed
 from verifiers.answers.kind import ANSWER
 from verifiers.answers.spec import AnswerSpec
 from verifiers.contract.text import escaped

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from verifiers.checklists.document import Document, same_address
-from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.document import Document, ItemFinding, finding, listed, same_address
 from verifiers.checklists.quotations import Passage, is_verbatim, passages, same_text
 from verifiers.checklists.spec import CitationsItem, CitedSource
 from verifiers.checklists.words.brackets import cited_within, shape

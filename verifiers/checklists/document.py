@@ -8,6 +8,8 @@ tag, and every character that `verifiers.checklists.words.characters` forbids.
 
 Comments, titles, definitions and cells beyond the table never become part of a block; text between tags does. Addresses
 of links and images, alternative texts and footnote names are allowed and part of no block. Reading never fails.
+
+Finding for one item.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from verifiers.checklists.markdown import (
     PROSE,
@@ -27,6 +30,7 @@ from verifiers.checklists.markdown import (
     quotable,
     unmarked,
 )
+from verifiers.checklists.spec import HardItem
 from verifiers.checklists.words.characters import plain
 from verifiers.checklists.words.claims import without_claims
 
@@ -131,3 +135,35 @@ def same_address(url: str) -> str:
 def _joined(blocks: Iterable[MarkdownBlock]) -> str:
     texts = (block for block in blocks if block.kind != "code")
     return "\n".join("\n".join(" | ".join(row) for row in block.rows) or block.text for block in texts)
+
+
+MAX_LISTED = 10
+"""Maximum number of problems shown in evidence."""
+
+
+@dataclass(frozen=True)
+class ItemFinding:
+    name: str
+    grade: float
+    """Grade from 0 to 1; 1 exactly if the item holds."""
+    reason: str
+    """One sentence; quoted text is escaped."""
+    evidence: dict[str, Any]
+
+    @property
+    def holds(self) -> bool:
+        return self.grade == 1.0
+
+    def shown(self) -> dict[str, Any]:
+        content = {"name": self.name, "holds": self.holds, "grade": round(self.grade, 6), "reason": self.reason}
+        return {**content, **({"evidence": self.evidence} if self.evidence else {})}
+
+
+def finding(item: HardItem, holds: bool, reason: str, *, half: bool = False, **evidence: Any) -> ItemFinding:
+    """Builds the finding about one checklist item. `half`: the item does not hold, but at least half is present."""
+    return ItemFinding(item.name, 1.0 if holds else 0.5 if half else 0.0, reason, evidence)
+
+
+def listed(wrong: list[str]) -> str:
+    """Joins problems into one sentence."""
+    return "; ".join(wrong[:MAX_LISTED]) + (f"; and {len(wrong) - MAX_LISTED} more" if len(wrong) > MAX_LISTED else "")

@@ -13,8 +13,7 @@ from verifiers.checklists.document import Document
 from verifiers.checklists.numerals.numbers import Figure, WrittenNumber, decimals_of, numbers_in
 from verifiers.checklists.words.brackets import without_cited
 from verifiers.checklists.words.characters import plain
-from verifiers.checklists.words.language import language_of
-from verifiers.checklists.words.prose import words
+from verifiers.checklists.words.prose import language_of, words
 
 NUMERAL = re.compile(r"(?:\d+\.)*\d+[.)]\s|(?:\d+\.)+\d+\s|(?:\w+ )?\d{1,2}:\s")
 """Numbering before the words of a heading."""

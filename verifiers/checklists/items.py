@@ -11,11 +11,10 @@ from fractions import Fraction
 from typing import Any
 
 from verifiers.checklists import citations, spec, structure
-from verifiers.checklists.document import NARROW, SIGNS, Document, same_address
+from verifiers.checklists.document import NARROW, SIGNS, Document, ItemFinding, finding, listed, same_address
 from verifiers.checklists.facts import Facts, document_numbers, is_two_of_prose, source_facts
-from verifiers.checklists.finding import ItemFinding, finding, listed
 from verifiers.checklists.hollow import is_gap
-from verifiers.checklists.item_types.item_data import amount
+from verifiers.checklists.item_types import amount
 from verifiers.checklists.markdown import ADDRESS, PROSE, STRUCK_HTML
 from verifiers.checklists.numerals.fact_figures import figure, figures, mark_of
 from verifiers.checklists.numerals.numbers import Decimals, Figure, WrittenNumber, decimals_of, numbers_in

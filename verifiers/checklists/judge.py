@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from verifiers.checklists.words.characters import visible
 from verifiers.checklists.words.claims import is_claim
 from verifiers.checklists.words.prose import sentences
-from verifiers.contract.judge import Judge, JudgeError
+from verifiers.contract.protocols import Judge, JudgeError
 
 GRADES = (0.0, 0.5, 1.0)
 MEANING = ("the point is not fulfilled", "the point is fulfilled in part", "the point is fulfilled")

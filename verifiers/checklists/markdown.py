@@ -2,6 +2,8 @@
 
 A block has the text that a reader sees, so struck text is dropped. Private-use characters, which no text may contain,
 mark footnote references, superscripts, subscripts and code.
+
+CommonMark parser with GitHub's tables and strikethrough, and footnotes, from `markdown-it-py`.
 """
 
 from __future__ import annotations
@@ -10,19 +12,58 @@ import html
 import re
 import unicodedata
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 from typing import Any, Literal
 
+from markdown_it import MarkdownIt
 from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_block.table import escapedSplit
+from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
+from mdit_py_plugins.footnote import footnote_plugin
 
-from verifiers.checklists.markdown_parser import MAX_NESTING, PARSER
 from verifiers.checklists.spec import Unreadable
 from verifiers.checklists.words.characters import character_faults, visible
 from verifiers.contract.text import escaped
+
+MAX_NESTING = 60
+
+
+def _footnotes(state: StateCore) -> None:
+    """Records the position of each footnote, and which are duplicated or not cited from visible text. The parser loses
+    this when it moves footnotes to the end. A citation from a cited footnote counts."""
+    written: Counter[str] = Counter()
+    cites: dict[str, set[str]] = {}
+    within = [""]
+    for token in state.tokens:
+        if token.type == "footnote_reference_open":
+            within.append(token.meta["label"])
+            written[within[-1]] += 1
+            state.env.setdefault("footnote_maps", {})[within[-1]] = token.map
+        elif token.type == "footnote_reference_close":
+            within.pop()
+        for part in token.children or ():
+            if part.type == "footnote_ref":
+                cites.setdefault(within[-1], set()).add(part.meta["label"])
+    shown, waiting = {""}, [""]
+    while waiting:
+        fresh = cites.get(waiting.pop(), set()) - shown
+        shown |= fresh
+        waiting += fresh
+    state.env["footnote_faults"] = [name for name in written if name not in shown or written[name] > 1]
+
+
+PARSER = (
+    MarkdownIt("commonmark", {"html": True, "store_labels": True, "maxNesting": MAX_NESTING})
+    .enable(["table", "strikethrough"])
+    .use(footnote_plugin)
+    .disable("footnote_inline")
+)
+PARSER.core.ruler.before("footnote_tail", "footnotes", _footnotes)
+
 
 MAX_OPEN_BRACKETS = 5_000
 """Maximum surplus of opening brackets: the parser's time grows with their square."""

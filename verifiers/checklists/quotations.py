@@ -19,7 +19,7 @@ from verifiers.checklists.attribution import Attribution
 from verifiers.checklists.document import Document
 from verifiers.checklists.words.brackets import Cited, cited_in, cited_within
 from verifiers.checklists.words.characters import is_bounded, visible
-from verifiers.checklists.words.negations import denies, is_negated, may_be_left_out, may_be_put_in
+from verifiers.checklists.words.claims import denies, is_negated, may_be_left_out, may_be_put_in
 from verifiers.checklists.words.prose import words
 
 MOST = 20_000

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from typing import Any
 
 from verifiers.checklists.spec import ChecklistSpec, JsonItem
-from verifiers.contract.solver import Proposal, Solver, SolverTools
+from verifiers.contract.protocols import Proposal, Solver, SolverTools
 
 MOST_DEPTH = 12
 TYPES = {"string": str, "integer": int, "number": int | float, "boolean": bool, "array": list}

@@ -12,16 +12,23 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field
 
-from verifiers.checklists.item_types.evidence import CitationsItem, NumbersItem
-from verifiers.checklists.item_types.item_data import CitedSource, ItemData, Sources
-from verifiers.checklists.item_types.structure import CodeItem, FormatItem, HeadingsItem, JsonItem, TableItem
-from verifiers.checklists.item_types.wording import (
+from verifiers.checklists.item_types import (
+    CitationsItem,
+    CitedSource,
+    CodeItem,
     CountItem,
+    FormatItem,
+    HeadingsItem,
+    ItemData,
+    JsonItem,
     LengthItem,
+    NumbersItem,
     OccurrencesItem,
     OrderItem,
     PatternItem,
     ScriptItem,
+    Sources,
+    TableItem,
     WordsItem,
 )
 from verifiers.contract.spec_data import SpecModel

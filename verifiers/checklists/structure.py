@@ -9,10 +9,9 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import combinations, takewhile
 
-from verifiers.checklists.document import Document
-from verifiers.checklists.finding import ItemFinding, finding, listed
+from verifiers.checklists.document import Document, ItemFinding, finding, listed
 from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
-from verifiers.checklists.item_types.json_schema import JsonError, faults_of, read_json
+from verifiers.checklists.json_schema import JsonError, faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.numerals.fact_figures import figure
 from verifiers.checklists.numerals.numbers import Decimals, Figure, decimals_of

@@ -20,7 +20,7 @@ from verifiers.boxes.conductor import ConductorParts
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.judge import grade_of
 from verifiers.checklists.spec import ChecklistSpec
-from verifiers.contract.judge import Judge, JudgeError
+from verifiers.contract.protocols import Judge, JudgeError
 from verifiers.contract.text import escaped
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 

@@ -1,9 +1,11 @@
-"""Plain description of a files spec, and the statement parts its verdict covers. Pure."""
+"""Description of a files spec, the statement parts its verdict covers, and files that a check should reject. Pure."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+from verifiers.contract import examples as e
 from verifiers.contract.statement import StatementPart, Verified, decided, not_covered
 from verifiers.contract.text import one_line, quoted
 from verifiers.contract.verdict import Verdict
@@ -52,3 +54,19 @@ def parts(spec: FilesSpec, verdict: Verdict) -> Verified:
     if spec.foreign is not None:
         limits.append(not_covered("what the test that came with the task says", "it ran beside the submission"))
     return Verified([decided(verdict, what)], limits)
+
+
+def examples(spec: FilesSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
+    def of(text: str, mode: str = "644") -> str:
+        return json.dumps({path: {"text": text, "mode": mode} for path in spec.declared})
+
+    inputs = [
+        *e.of_the_job(spec, answer),
+        e.ExampleInput("mutant", "empty files", spec, of("")),
+        e.ExampleInput("mutant", "scripts that exit immediately with success", spec, of("exit 0\n", "755")),
+        e.ExampleInput(
+            "mutant", "links instead of files", spec, json.dumps({p: {"problem": "a link"} for p in spec.declared})
+        ),
+        e.ExampleInput("mutant", "empty", spec, "{}"),
+    ]
+    return e.ExampleReport(tuple(try_(e.distinct(inputs))))

@@ -18,7 +18,7 @@ FILES = Kind(
     check=Lazy("verifiers.files.verifier:check"),
     explain=Lazy("verifiers.files.explain:explain"),
     parts=Lazy("verifiers.files.explain:parts"),
-    examples=Lazy("verifiers.files.examples:examples"),
+    examples=Lazy("verifiers.files.explain:examples"),
     answer_form=lambda _spec: AnswerForm.WORLD,
     suffix=".json",
 )

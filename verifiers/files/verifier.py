@@ -20,8 +20,7 @@ from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip, escaped
 from verifiers.contract.verdict import FOREIGN_REWARD, Ground, Judgement, Verdict
 from verifiers.files.kind import FILES
-from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile
-from verifiers.files.submission import SubmittedFile, read, same_lines
+from verifiers.files.spec import CommandCondition, FilesSpec, ForeignTest, PlacedFile, SubmittedFile, read, same_lines
 
 LIMITS = Limits(
     call_seconds=600.0, memory_mib=512, work_mib=64, output_bytes=1 << 18, cpu_seconds=600.0, life_seconds=1200.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from verifiers.contract.errors import SpecError
-from verifiers.contract.solver import Proposal, Solver, SolverTools
+from verifiers.contract.protocols import Proposal, Solver, SolverTools
 from verifiers.lean.spec import LeanSpec
 from verifiers.lean.statement import read_statement
 

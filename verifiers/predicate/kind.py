@@ -22,7 +22,7 @@ PREDICATE = Kind(
     preload="verifiers.answers",
     explain=Lazy("verifiers.predicate.explain:explain"),
     parts=Lazy("verifiers.predicate.explain:parts"),
-    examples=Lazy("verifiers.predicate.examples:examples"),
+    examples=Lazy("verifiers.predicate.explain:examples"),
     solvers=Lazy("verifiers.proposals.in_worker:solvers"),
     proposers={
         "z3": Lazy("verifiers.proposals.whole_numbers:by_z3"),

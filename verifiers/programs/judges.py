@@ -23,9 +23,8 @@ from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import Limit, SpecTimeError, SubmissionClock
 from verifiers.programs.data import values as v
 from verifiers.programs.data.compare import agree, printed
-from verifiers.programs.findings import TestFinding, compared
 from verifiers.programs.guests import SPEC_SECONDS, Guest, Opening, PlaceBrokenError
-from verifiers.programs.plan import PlannedTest, digest, generated, planned, stdin_of
+from verifiers.programs.plan import PlannedTest, TestFinding, compared, digest, generated, planned, stdin_of
 from verifiers.programs.replies import ProgramReply, shown, tagged
 from verifiers.programs.spec import ProgramSpec, Run
 from verifiers.programs.streams import StreamProgram

@@ -6,7 +6,7 @@ import re
 from collections.abc import Generator
 
 from verifiers.boxes.in_sandbox import ask, texts
-from verifiers.contract.solver import Proposal, Solver, SolverTools
+from verifiers.contract.protocols import Proposal, Solver, SolverTools
 from verifiers.programs.spec import ProgramSpec
 
 MOST = 32

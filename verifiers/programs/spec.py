@@ -127,6 +127,6 @@ class ProgramSpec(SpecModel):
     """Repetition of passed tests: all of them, in another order, and they must pass again. `if_chancy` is an older name
     of `always`: a source need not reveal that it uses random numbers."""
     suspicion: Literal["explains", "refuses"] = "explains"
-    """Effect of a strong signal (`verifiers.programs.signals`): explains a failure, or also refuses a pass."""
+    """Effect of a strong signal (`verifiers.programs.functions`): explains a failure, or also refuses a pass."""
     partial: bool = False
     """True to score a program that fails some tests by the share that it passed."""

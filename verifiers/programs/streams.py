@@ -15,10 +15,9 @@ from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground
 from verifiers.programs.clocks import Limit, SubmissionClock, late
 from verifiers.programs.data.compare import printed
-from verifiers.programs.findings import GROUNDS, PASSED, TestFinding, once_more
 from verifiers.programs.guests import Opening, PlaceBrokenError, its_own_doing, processor_seconds
 from verifiers.programs.languages import FILE, tool_of
-from verifiers.programs.plan import PlannedTest
+from verifiers.programs.plan import GROUNDS, PASSED, PlannedTest, TestFinding, once_more
 from verifiers.programs.spec import ProgramSpec, Run
 
 BUILD_SECONDS = 30.0

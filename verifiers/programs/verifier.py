@@ -21,15 +21,14 @@ from verifiers.boxes.conductor import ConductorParts
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import clip
 from verifiers.contract.verdict import Ground, Outcome, Verdict
-from verifiers.programs import checking, signals
+from verifiers.programs import checking, functions
 from verifiers.programs.clocks import CandidateClock, NotMeasuredError, SpecTimeError, SubmissionClock, spec_clock
 from verifiers.programs.data.values import Value
-from verifiers.programs.findings import TestFinding, evidence
 from verifiers.programs.functions import Candidate
 from verifiers.programs.guests import Opening, opening
 from verifiers.programs.judges import FASTER, Judges, Proved, outputs
 from verifiers.programs.kind import PROGRAM
-from verifiers.programs.plan import PlannedTest, plan, seed_of, shuffled
+from verifiers.programs.plan import PlannedTest, TestFinding, evidence, plan, seed_of, shuffled
 from verifiers.programs.spec import SOURCE_CHARS, ProgramSpec
 from verifiers.programs.streams import StreamProgram
 from verifiers.programs.trivial import HINT, driven, refuse_idle
@@ -166,7 +165,7 @@ class ProgramVerifier:
     def _judge(self, spec: ProgramSpec, source: str, own: float, thorough: bool, place: Opening) -> Verdict:
         tests = plan(spec, self._proved(spec, place, own))
         source = source.removeprefix("\ufeff")
-        scan = signals.scan(source)
+        scan = functions.scan(source)
         about = spec_clock(own, measured=place.measured)
         seen: dict[str, None] = {}
         findings = self._round(
@@ -240,10 +239,10 @@ class ProgramVerifier:
         tests: list[PlannedTest],
         findings: Findings,
         failed: tuple[PlannedTest, TestFinding] | None,
-        scan: signals.SignalScan,
+        scan: functions.SignalScan,
         seen: dict[str, None],
     ) -> Verdict:
-        strong = (*scan.strong, *(f"at run time: {signal}" for signal in signals.noticed(tuple(seen))))
+        strong = (*scan.strong, *(f"at run time: {signal}" for signal in functions.noticed(tuple(seen))))
         facts: dict[str, Any] = {"tests": len(tests)}
         if strong or scan.weak:
             facts["signals"] = [*strong[:20], *scan.weak[:10]]

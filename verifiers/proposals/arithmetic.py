@@ -14,7 +14,7 @@ from verifiers.answers.grammar.nodes import Negation, Sum, symbols
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reading.plain import parse_expression
 from verifiers.answers.spec import AnswerSpec
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.registry.spec import Spec
 
 MOST = 3

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from typing import Any
 
 from verifiers.boxes.in_sandbox import ask, texts
-from verifiers.contract.solver import Proposal, Solver, SolverTools
+from verifiers.contract.protocols import Proposal, Solver, SolverTools
 from verifiers.registry import ways
 
 MOST_FIGURES = 4

@@ -13,7 +13,7 @@ from fractions import Fraction
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Number
 from verifiers.answers.grammar.reading.plain import parse_predicate
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.predicate.verifier import decide
 

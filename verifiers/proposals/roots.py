@@ -10,7 +10,7 @@ import sympy
 from verifiers.answers.algebra.symbolic import build
 from verifiers.answers.grammar.nodes import And, ComparisonNode, Condition, Expression, Negation, Or, Sum
 from verifiers.answers.grammar.reading.plain import parse_predicate
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 
 MOST = 12

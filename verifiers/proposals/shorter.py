@@ -6,8 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from random import Random
 
-from verifiers.proposals.terms import MOST_SIZE, Small, operators_on, small_terms, values_on
-from verifiers.proposals.values import plain, zero
+from verifiers.proposals.terms import MOST_SIZE, Small, operators_on, plain, small_terms, values_on, zero
 from verifiers.smt.bench import Bench, Possible
 from verifiers.smt.language.operators import coerced
 from verifiers.smt.language.render import name_text

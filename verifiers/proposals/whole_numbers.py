@@ -12,10 +12,10 @@ from fractions import Fraction
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.reading.plain import parse_predicate
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.claims import BY
-from verifiers.proposals.values import plain
+from verifiers.proposals.terms import plain
 from verifiers.smt.bench import Bench, Possible
 from verifiers.smt.language.errors import ClaimError
 from verifiers.smt.language.reader import CLAIM, read

@@ -16,10 +16,9 @@ from typing import Any
 
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import Kind, Lazy
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply, Verifier
 from verifiers.contract.spec_data import SpecModel
 from verifiers.contract.verdict import Verdict
-from verifiers.contract.verifier import Verifier
 
 ROWS = (
     "verifiers.exact.kind:EXACT",

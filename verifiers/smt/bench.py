@@ -17,13 +17,13 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Literal
 
-from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.kind import SMT
 from verifiers.smt.language.errors import SolverBroke, Undefined
 from verifiers.smt.language.evaluate import evaluate
 from verifiers.smt.language.render import shown
 from verifiers.smt.language.terms import Term, functions
 from verifiers.smt.language.values import Interpretation
+from verifiers.smt.problem import Satisfiable, SolverAnswer
 
 RULE = re.compile(r":rule ([^ )]+)")
 MAX_PROOF = 3_000

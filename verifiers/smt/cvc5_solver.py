@@ -12,11 +12,10 @@ import cvc5
 from cvc5 import Kind
 
 from verifiers.contract.text import escaped
-from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.language.errors import OutOfMemory
 from verifiers.smt.language.operators import BIT_OPERATORS
 from verifiers.smt.language.terms import QUANTIFIERS, Function, Sort, Term, walk
-from verifiers.smt.translation import Translation
+from verifiers.smt.problem import Satisfiable, SolverAnswer, Translation
 
 EFFORT_SHARE = 20
 """Z3 effort units per cvc5 effort unit, approximately."""

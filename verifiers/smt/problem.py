@@ -1,10 +1,18 @@
-"""A parsed spec: its claim, and the checks that each question needs."""
+"""A parsed spec: its claim, and the checks that each question needs.
+
+Answers of an SMT solver.
+
+Base of the translations from our terms to one solver's.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import lru_cache
+from typing import Any
 
 from verifiers.contract.text import escaped
 from verifiers.smt.language.elaborate import RESERVED, Definition
@@ -12,7 +20,8 @@ from verifiers.smt.language.errors import ClaimError
 from verifiers.smt.language.operators import OPERATORS
 from verifiers.smt.language.reader import CLAIM, Form, Node, atoms, head, read
 from verifiers.smt.language.script import DEFINES, Assertion, SmtClaim, definition, read_claim
-from verifiers.smt.language.terms import Function, functions
+from verifiers.smt.language.terms import Function, Sort, Term, functions, walk
+from verifiers.smt.language.values import Interpretation
 from verifiers.smt.spec import SmtSpec
 
 DECLARES = ("set-logic", "set-info", "declare-sort", "declare-const", "declare-fun")
@@ -146,3 +155,56 @@ def _check_values(claim: SmtClaim) -> None:
         raise ClaimError("elements of declared sorts have no literals")
     if not claim.declared:
         raise ClaimError("no symbol is declared that needs a value")
+
+
+class Satisfiable(StrEnum):
+    YES = "sat"
+    NO = "unsat"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SolverAnswer:
+    satisfiable: Satisfiable
+    why: str = ""
+    """Reason for `unknown`, in the solver's words."""
+    exhausted: bool = False
+    """True if the solver ran out of its effort limit."""
+    interpretation: Interpretation = field(default_factory=dict)
+    """Values for `sat`, of the requested symbols, where our value types can represent them."""
+    shown: dict[str, str] = field(default_factory=dict)
+    """Values for `sat`, of every constant and function, as text."""
+
+
+class Translation(ABC):
+    """Translator from our terms to one solver's; each sort, symbol and term is translated once."""
+
+    def __init__(self) -> None:
+        self._sorts: dict[Sort, Any] = {}
+        self._functions: dict[Function, Any] = {}
+        self._terms: dict[Term, Any] = {}
+
+    def _term(self, root: Term) -> Any:
+        for term in walk([root], self._terms):
+            self._terms[term] = self._new_term(term)
+        return self._terms[root]
+
+    def _sort(self, sort: Sort) -> Any:
+        if sort not in self._sorts:
+            self._sorts[sort] = self._new_sort(sort)
+        return self._sorts[sort]
+
+    def _function(self, function: Function) -> Any:
+        if function not in self._functions:
+            self._functions[function] = self._new_function(function)
+        return self._functions[function]
+
+    @abstractmethod
+    def _new_term(self, term: Term) -> Any:
+        """Converts a term, whose arguments are already in `_terms`, to the solver's own term."""
+
+    @abstractmethod
+    def _new_sort(self, sort: Sort) -> Any: ...
+
+    @abstractmethod
+    def _new_function(self, function: Function) -> Any: ...

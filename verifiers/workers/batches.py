@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.contract.verdict import broken as broken_verdict
 from verifiers.registry import identity

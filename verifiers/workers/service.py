@@ -20,7 +20,7 @@ from runtime.errors import InfrastructureError, RefusedError, SandboxError
 from runtime.programs import READY
 from verifiers.boxes.box import ToolBoxes
 from verifiers.contract.errors import SpecError
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.contract.spec_data import SpecModel
 from verifiers.contract.verdict import Ground, Outcome, SpecProblem, Verdict
 from verifiers.registry import decider

@@ -14,7 +14,7 @@ from appliance.inference.judge import EngineJudge
 from appliance.rendering.formats import load_renderer
 
 if TYPE_CHECKING:
-    from verifiers.contract.judge import Judge
+    from verifiers.contract.protocols import Judge
 
 HINT = "--judge names a complete model folder: config.json, tokenizer.json, tokenizer_config.json, safetensors"
 ROWS = 4

@@ -21,8 +21,7 @@ from curriculum.contract.task import Split
 from curriculum.names import CALCULATORS
 from curriculum.registry import make_draft, taskset_named
 from verifiers.registry import KINDS, kind_named
-from verifiers.selftest.cases import trials
-from verifiers.selftest.catalogue import attack_catalogue
+from verifiers.selftest.cases import attack_catalogue, trials
 from verifiers.selftest.report import NotRun, SelfTest, SelfTestEntry
 from verifiers.selftest.run import TaskQuestion, run_selftest
 

@@ -28,7 +28,7 @@ from verifiers.contract.kinds import Kind
 from verifiers.contract.verdict import Verdict
 
 if TYPE_CHECKING:
-    from verifiers.contract.judge import Judge
+    from verifiers.contract.protocols import Judge
 
 
 class CheckTarget:

@@ -126,8 +126,7 @@ def _configuration_page() -> str:
 
 
 def _attacks_page() -> str:
-    from verifiers.selftest.cases import trials
-    from verifiers.selftest.catalogue import attack_catalogue
+    from verifiers.selftest.cases import attack_catalogue, trials
 
     return attack_catalogue(trials(), [])
 

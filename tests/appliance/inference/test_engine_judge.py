@@ -14,7 +14,7 @@ from appliance.inference.judge import EngineJudge
 from appliance.rendering.markers import SEEDLING, MarkerRenderer
 from appliance.seedling.tokenizer import train_tokenizer
 from verifiers.checklists.judge import LETTERS, ORDERS, grade_of, prompt
-from verifiers.contract.judge import JudgeError
+from verifiers.contract.protocols import JudgeError
 
 SLOTS = 2048
 POINT, QUESTION, TEXT = "It is kind.", "Write to a friend.", "Dear Ada, how are you?"

@@ -8,8 +8,7 @@ import pytest
 
 from appliance.jobs.solver_round import try_solvers
 from appliance.records.jobs import Job, JobState
-from verifiers.contract.proposal import ProposalReply
-from verifiers.contract.solver import Proposal, SolverTools
+from verifiers.contract.protocols import Proposal, ProposalReply, SolverTools
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.registry.spec import Spec
 from verifiers.smt.spec import SmtSpec

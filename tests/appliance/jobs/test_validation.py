@@ -15,7 +15,7 @@ from policies.envelopes import canonical
 from policies.statements import Page, ShownExample
 from verifiers.answers.examples import number_in
 from verifiers.contract.verdict import Outcome, Verdict
-from verifiers.predicate.examples import values_for
+from verifiers.predicate.explain import values_for
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry.spec import SPEC, Spec

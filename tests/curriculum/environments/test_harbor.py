@@ -17,8 +17,7 @@ from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Ground, Outcome
-from verifiers.files.spec import FileCondition, FilesSpec
-from verifiers.files.submission import same_lines
+from verifiers.files.spec import FileCondition, FilesSpec, same_lines
 from verifiers.files.verifier import FilesVerifier, _number
 
 FOLDER = {

@@ -20,8 +20,7 @@ from runtime.sandbox import ExecResult, Limits, Sandbox, SessionPool
 from runtime.sessions import Sessions
 from runtime.settings import BrokerSettings, RuntimeSettings
 from verifiers.contract.verdict import Ground, Outcome, Verdict
-from verifiers.files.spec import FilesSpec, PlacedFile
-from verifiers.files.submission import read
+from verifiers.files.spec import FilesSpec, PlacedFile, read
 from verifiers.files.verifier import FilesVerifier
 
 SETUP = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from property_budget import examples
 from tables import table
 
-from verifiers.answers.algebra import magnitude, modular
+from verifiers.answers.algebra import modular, scalars
 from verifiers.answers.algebra.equality import Truth
 from verifiers.answers.algebra.scalars import Scalars
 from verifiers.answers.grammar.nodes import FunctionCall, Number, Power, Quotient
@@ -71,7 +71,7 @@ def test_residues_are_those_of_the_value(a: int, b: int, c: int, d: int) -> None
 @settings(max_examples=examples(30))
 @given(st.integers(1, 3_000))
 def test_sizes_enclose_factorials(n: int) -> None:
-    found = magnitude.Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))
+    found = scalars.Sizes().logarithm(FunctionCall("factorial", (Number(Fraction(n)),)))
     exact = math.lgamma(n + 1)
     slack = 1e-9 * max(1.0, exact)
     assert float(found.a) - slack <= exact <= float(found.b) + slack

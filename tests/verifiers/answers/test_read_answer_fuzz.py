@@ -14,12 +14,12 @@ from property_budget import FROM_STRANGERS, examples
 from reading_kit import shown
 
 from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.preprocessing import boxed
 from verifiers.answers.grammar.reading.plain import parse_expression, parse_predicate
 from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.units import UNIT_NAMES
 from verifiers.answers.grammar.values import Value
 from verifiers.answers.grammar.vocabulary import EXTENDED, FUNCTION_COMMANDS, GREEK_NAMES, MARKS, SKIPPED, STYLES
-from verifiers.answers.grammar.wrappers import boxed
 
 PIECES = [
     *"0123456789xyzfgeidABCN+-*/^!%<>=(){}[]|,_.:;&'$ \\~\u00b2\u221a\u00b0\u221e\u03c0\u00bd",

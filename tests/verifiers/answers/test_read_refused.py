@@ -13,9 +13,9 @@ from tables import table
 
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Number
+from verifiers.answers.grammar.preprocessing import boxed
 from verifiers.answers.grammar.reading.read_answer import read_answer
 from verifiers.answers.grammar.values import Scalar
-from verifiers.answers.grammar.wrappers import boxed
 
 REFUSED = {
     "nothing": "",

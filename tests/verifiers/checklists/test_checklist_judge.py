@@ -15,7 +15,7 @@ from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.judge import LETTERS, MAX_QUOTED, MEANING, ORDERS, grade_of, prompt, quoted
 from verifiers.checklists.spec import ChecklistSpec, SoftItem, WordsItem
 from verifiers.checklists.verifier import ChecklistVerifier
-from verifiers.contract.judge import JudgeError
+from verifiers.contract.protocols import JudgeError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 
 

@@ -14,7 +14,7 @@ from checklist_kit import CASES, HONEST_WATER, PLAIN, REPORT, WATER
 
 from verifiers.checklists.files import checklist_from
 from verifiers.checklists.hard import HardVerifier
-from verifiers.checklists.item_types.json_schema import faults_of
+from verifiers.checklists.json_schema import faults_of
 from verifiers.checklists.spec import ChecklistSpec, WordsItem
 from verifiers.checklists.words.characters import IGNORABLE, visible
 from verifiers.contract.errors import SpecError

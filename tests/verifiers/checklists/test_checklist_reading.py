@@ -11,8 +11,7 @@ from verifiers.checklists.document import Document
 from verifiers.checklists.hard import HardVerifier
 from verifiers.checklists.items import decide_item
 from verifiers.checklists.spec import ChecklistSpec, CitationsItem, CitedSource, CountItem, NumbersItem, WordsItem
-from verifiers.checklists.words.language import language_of
-from verifiers.checklists.words.prose import sentences
+from verifiers.checklists.words.prose import language_of, sentences
 
 SENTENCES = [
     ("He arrived at 5 p.m. The shop was shut.", 2), ("She lives in the U.S. now. He does not.", 2),

@@ -9,8 +9,7 @@ import pytest
 from tables import table
 
 from verifiers.contract.errors import SpecError
-from verifiers.files.spec import FilesSpec
-from verifiers.files.submission import read, same_lines
+from verifiers.files.spec import FilesSpec, read, same_lines
 from verifiers.files.verifier import check
 
 NOTE = FilesSpec.model_validate({"declared": ["a/note.txt"], "files": [{"path": "a/note.txt", "equals": "x"}]})

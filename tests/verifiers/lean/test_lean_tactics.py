@@ -10,8 +10,7 @@ import pytest
 from appliance.jobs.solve import JobSolver
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobState
-from verifiers.contract.proposal import ProposalReply
-from verifiers.contract.solver import SolverTools
+from verifiers.contract.protocols import ProposalReply, SolverTools
 from verifiers.contract.verdict import Verdict
 from verifiers.lean.solvers import TacticSolver, signature
 from verifiers.lean.spec import LeanSpec

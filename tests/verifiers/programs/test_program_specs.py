@@ -31,8 +31,8 @@ from verifiers.programs.data.generators import (
 )
 from verifiers.programs.data.values import DictPairs, Value, literal
 from verifiers.programs.files import spec_of_toml
+from verifiers.programs.functions import noticed, scan
 from verifiers.programs.plan import plan, shuffled
-from verifiers.programs.signals import noticed, scan
 from verifiers.programs.spec import Example, MetamorphicRelation, ProgramSpec, Run
 from verifiers.registry.spec import SPEC
 

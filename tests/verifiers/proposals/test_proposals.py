@@ -10,7 +10,7 @@ import pytest
 
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.proposals.arithmetic import pieces
 from verifiers.registry import kind_of, propose, ways

@@ -7,13 +7,13 @@ import z3
 from smt_kit import random_claim
 from tables import table
 
-from verifiers.smt.answers import Satisfiable
 from verifiers.smt.bench import Bench, Possible, tools
 from verifiers.smt.cvc5_solver import Cvc5
 from verifiers.smt.language.evaluate import evaluate
 from verifiers.smt.language.render import query_text
 from verifiers.smt.language.script import read_text
 from verifiers.smt.language.terms import Term
+from verifiers.smt.problem import Satisfiable
 from verifiers.smt.z3_solver import Z3
 
 ALL_KINDS = """(declare-sort U 0)(declare-const a U)(declare-const b U)(declare-fun f (U Int) Int)

@@ -12,8 +12,8 @@ from tables import table
 from verifiers.contract.errors import SpecError
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.smt import bench
-from verifiers.smt.answers import Satisfiable, SolverAnswer
 from verifiers.smt.cvc5_solver import Cvc5
+from verifiers.smt.problem import Satisfiable, SolverAnswer
 from verifiers.smt.spec import SmtSpec
 from verifiers.smt.verifier import SmtVerifier
 

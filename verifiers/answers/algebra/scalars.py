@@ -3,6 +3,11 @@
 In this order: exact rational numbers; residues modulo primes and sizes for numbers too large to compute; enclosures at
 fixed and seeded random points, which prove a difference; normal forms and then SymPy, which prove equality. Equality
 also needs a point at which both sides certainly have a value.
+
+Enclosures of logarithms of positive numbers that are too large or too small to compute.
+
+Used only to tell two numbers apart. Factorials are enclosed by Robbins' form of Stirling's formula (A remark on
+Stirling's formula, 1955): sqrt(2 pi n) (n/e)^n e^(1/(12n+1)) < n! < sqrt(2 pi n) (n/e)^n e^(1/(12n)) for n >= 1.
 """
 
 from __future__ import annotations
@@ -14,15 +19,116 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from verifiers.answers.algebra import magnitude, modular, normal
+from mpmath.ctx_iv import MPIntervalContext
+
+from verifiers.answers.algebra import modular, normal
 from verifiers.answers.algebra.calculus import UnresolvedError, resolved
 from verifiers.answers.algebra.equality import EqualityFinding, Truth, different, equal, undecided
 from verifiers.answers.algebra.intervals import DIGITS, OpenError, apart, as_fraction, certainly_unreal, enclosure
 from verifiers.answers.algebra.rewriting import opaque_as_symbols, plain
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
-from verifiers.answers.grammar.nodes import ZERO, minus, number, substitute, symbols, walk
+from verifiers.answers.grammar.nodes import (
+    ZERO,
+    Constant,
+    Expression,
+    FunctionCall,
+    Number,
+    Power,
+    Product,
+    Quotient,
+    Sum,
+    minus,
+    number,
+    substitute,
+    symbols,
+    walk,
+)
 from verifiers.answers.grammar.rational import rational
+
+LOGARITHM_DIGITS = 60
+SHOWN_DIGITS = 20
+MAX_EXPONENT_BITS = 4_000
+
+
+class NoSizeError(Exception):
+    """The number is not known to be positive, or even its logarithm is too large."""
+
+
+class Sizes:
+    def __init__(self) -> None:
+        self.iv: Any = MPIntervalContext()
+        self.iv.dps = LOGARITHM_DIGITS
+
+    def _exact(self, value: Fraction) -> Any:
+        return self.iv.mpf(value.numerator) / self.iv.mpf(value.denominator)
+
+    def logarithm(self, node: Expression) -> Any:
+        """Returns an interval that encloses the natural logarithm of a number. Raises NoSizeError."""
+        match node:
+            case Number(value) if value > 0:
+                return self.iv.log(self._exact(value))
+            case Constant("pi"):
+                return self.iv.log(self.iv.pi)
+            case Constant("e"):
+                return self.iv.mpf(1)
+            case Sum(parts):
+                sizes = [self.logarithm(part) for part in parts]
+                low = max(size.a for size in sizes)
+                high = max(size.b for size in sizes)
+                return self.iv.mpf([low, high]) + self.iv.mpf([0, 1]) * self.iv.log(self.iv.mpf(len(parts)))
+            case Product(parts):
+                return sum(map(self.logarithm, parts), self.iv.mpf(0))
+            case Quotient(above, below):
+                return self.logarithm(above) - self.logarithm(below)
+            case Power(base, exponent):
+                return self.logarithm(base) * self._exact(self._whole(exponent, natural=False))
+            case FunctionCall("sqrt", (of,)):
+                return self.logarithm(of) / 2
+            case FunctionCall("exp", (of,)):
+                return self._exact(self._whole(of, natural=False))
+            case FunctionCall("factorial", (of,)):
+                return self._factorial(self._whole(of))
+            case FunctionCall("binomial", (of, chosen)):
+                all_of, some = self._whole(of), self._whole(chosen)
+                if some > all_of:
+                    raise NoSizeError
+                return self._factorial(all_of) - self._factorial(some) - self._factorial(all_of - some)
+            case _:
+                raise NoSizeError
+
+    def _whole(self, node: Expression, *, natural: bool = True) -> Fraction:
+        try:
+            value = rational(node)
+        except GrammarError as error:
+            raise NoSizeError from error
+        if value is None or (natural and (value.denominator != 1 or value < 0)):
+            raise NoSizeError
+        if value.numerator.bit_length() + value.denominator.bit_length() > MAX_EXPONENT_BITS:
+            raise NoSizeError
+        return value
+
+    def _factorial(self, of: Fraction) -> Any:
+        if of < 2:
+            return self.iv.mpf(0)
+        n = self._exact(of)
+        middle = n * self.iv.log(n) - n + self.iv.log(2 * self.iv.pi * n) / 2
+        one = self.iv.mpf(1)
+        return self.iv.mpf([(middle + one / (12 * n + 1)).a, (middle + one / (12 * n)).b])
+
+
+def differing_sizes(first: Expression, second: Expression) -> dict[str, str]:
+    """Returns the sizes of two positive numbers if they certainly differ, else an empty dict."""
+    sizes = Sizes()
+    try:
+        left, right = sizes.logarithm(first), sizes.logarithm(second)
+    except (NoSizeError, ArithmeticError, ValueError, TypeError):
+        return {}
+    if left.b < right.a or right.b < left.a:
+        sides = (("ln submitted", left), ("ln expected", right))
+        return {name: str(sizes.iv.nstr(size, SHOWN_DIGITS))[:80] for name, size in sides}
+    return {}
+
 
 Domain = Literal["real", "complex", "positive", "integer"]
 
@@ -180,7 +286,7 @@ class Scalars:
         names = symbols(first, second)
         if names:
             return undecided("too large to compute")
-        witness = modular.differing_residues(first, second) or magnitude.differing_sizes(first, second)
+        witness = modular.differing_residues(first, second) or differing_sizes(first, second)
         if witness:
             return different("too large to compute, but certainly different", witness)
         if modular.certainly_defined(first) and modular.certainly_defined(second):

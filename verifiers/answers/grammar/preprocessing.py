@@ -1,19 +1,31 @@
-"""Rewrites writing conventions that the grammar would misread or not read, from text to text.
+r"""Rewrites writing conventions that the grammar would misread or not read, from text to text.
 
 The expected answer may settle an ambiguous convention; each is searched in the whole text or at its end.
+
+Removes decoration around an answer: dollar signs, `\boxed{}`, `\text{}`, a full stop.
+
+A wrapper is removed only if it encloses the whole text. Brackets are matched in one pass.
+
+Answers in words: choices, yes and no, names, dates; distinguishes them from products of letters.
+
+A text of letters is words if one of them is not a plausible product: five letters, a short English word, or letters out
+of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Collection
 from fractions import Fraction
 
-from verifiers.answers.grammar.errors import GrammarError
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import Symbol
 from verifiers.answers.grammar.number_words import number_in_words
 from verifiers.answers.grammar.rational import rational
 from verifiers.answers.grammar.tokens import MAX_DIGITS
-from verifiers.answers.grammar.values import BaseNumber, Listing, Quantity, Ratio, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.values import BaseNumber, Choice, Listing, Quantity, Ratio, Scalar, TextAnswer, Value
+from verifiers.answers.grammar.vocabulary import CUSTOMARY, EXTENDED, GREEK_NAMES, SHORT_WORDS, WORD_PARTS
 
 BLANK_GROUPS = re.compile(r"[+-]?[1-9][0-9]{0,2}(?: [0-9]{3})+(?:\.[0-9]+)?")
 DECIMAL_COMMA = re.compile(r"[+-]?(?:0|[1-9][0-9]*),(?:[0-9]{1,2}|[0-9]{4,12})|[+-]?0,[0-9]{3}")
@@ -159,3 +171,216 @@ def several_choices(text: str, expected: Value | None) -> Value | None:
 
 def _letters(text: str) -> list[str]:
     return re.findall(r"(?<![A-Za-z\\])[A-Z](?![A-Za-z])", text) if LETTERS.fullmatch(text) else []
+
+
+MAX_WRAPPERS = 8
+MAX_SUBMISSION = 1_000_000
+"""Maximum characters of a text searched for a boxed answer."""
+OPENED = re.compile(
+    r"""(?:\\(boxed|fbox|text|textrm|textnormal|textup|textbf|textit|mbox|mathrm|mathbf|mathit|mathsf|displaystyle|underline
+    |[Ll]arge|LARGE|huge|small)|\\(?:textcolor|color|colorbox)\s*\{[A-Za-z!0-9]{1,30}\})\s*\{""",
+    re.VERBOSE,
+)
+"""Command that only decorates its braced argument."""
+BARE_BOX = re.compile(
+    r"\\(?:boxed|fbox)\s*([0-9]+(?:\.[0-9]+)?|(?<=\s)[A-Za-z])(?![A-Za-z0-9^_/\\({+*'-]|\s*[0-9]|[.,][0-9])"
+)
+"""Box without braces around one token, as TeX reads it; refused before further digits, which look the same."""
+TRAILERS = "\\,;:!~d"
+MAX_TRAILING = 40
+TRAILING = re.compile(r"(?:(?<!\\)\\(?:[ ,;:!]|$)|\\q?quad|[\s~,;])+$")
+"""Spaces and separators after an answer."""
+UPRIGHT = frozenset(
+    {"text", "textrm", "textnormal", "textup", "textbf", "textit", "mbox", "mathrm", "mathbf", "mathit", "mathsf"}
+)
+BOX = re.compile(r"\\(?:boxed|fbox)(?![A-Za-z])")
+INLINE = re.compile(r"\\[()]")
+
+
+def unwrapped(text: str) -> tuple[str, bool]:
+    """Strips decoration that encloses all of an answer: dollar signs, boxes, fonts. Also returns True if the content
+    was upright text. Raises GrammarError."""
+    text = _without_formula_signs(text.strip())
+    upright = False
+    for _ in range(MAX_WRAPPERS):
+        before = text
+        if text[-1:] in TRAILERS:
+            text = text[:-MAX_TRAILING] + TRAILING.sub("", text[-MAX_TRAILING:])
+        if text[:1] == "\\":
+            bare = BARE_BOX.fullmatch(text)
+            text = bare[1] if bare else text
+        if text.endswith(".") and not text.endswith(("..", "\\right.")):
+            text = text[:-1].rstrip()
+        if len(text) > 4 and text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]:
+            text = text[2:-2].strip()
+        if text.startswith("\\[") and text.endswith("\\]"):
+            text = text[2:-2].strip()
+        match = OPENED.match(text)
+        if match and text.endswith("}") and closing(text, match.end()) == len(text) - 1:
+            inside = text[match.end() : -1].strip()
+            if match[1] == "mathbf" and len(inside) == 1 and inside.islower():
+                # A vector of that name, not the letter.
+                break
+            upright = upright or match[1] in UPRIGHT
+            text = inside
+        if text.startswith("\\displaystyle"):
+            text = text.removeprefix("\\displaystyle").strip()
+        if text == before:
+            break
+    return text, upright
+
+
+def _without_formula_signs(text: str) -> str:
+    r"""Drops `$`, `$$`, `\(` and `\)` around formulas. A single dollar sign is money."""
+    if "$" in text:
+        signs = len(re.findall(r"(?<!\\)\$", text))
+        if signs % 2 == 0:
+            text = re.sub(r"(?<!\\)\$", " ", text).strip()
+    if "\\(" in text or "\\)" in text:
+        found = INLINE.findall(text)
+        if found != ["\\(", "\\)"] * (len(found) // 2):
+            raise GrammarError("signs around a formula that do not match")
+        text = INLINE.sub(" ", text).strip()
+    return text
+
+
+def closing(text: str, start: int) -> int:
+    """Returns the index of the brace that closes the one before `start`, or -1."""
+    depth = 1
+    for match in re.compile(r"\\.|[{}]", re.DOTALL).finditer(text, start):
+        sign = match.group()
+        if sign == "{":
+            depth += 1
+        elif sign == "}":
+            depth -= 1
+            if depth == 0:
+                return match.start()
+    return -1
+
+
+def boxed(text: str) -> str:
+    """Returns the content of the only box of a text. Raises GrammarError for none, several, or an unclosed one."""
+    if len(text) > MAX_SUBMISSION:
+        raise TooLargeError(f"longer than {MAX_SUBMISSION} characters")
+    boxes = list(BOX.finditer(text))
+    if not boxes:
+        raise GrammarError("no boxed answer")
+    if len(boxes) > 1:
+        raise GrammarError(f"{len(boxes)} boxed answers, where exactly one is required")
+    bare = BARE_BOX.match(text, boxes[0].start())
+    if bare:
+        return bare[1]
+    start = boxes[0].end()
+    while start < len(text) and text[start] in " \t\n":
+        start += 1
+    if start >= len(text) or text[start] != "{":
+        raise GrammarError("a box without braces")
+    end = closing(text, start + 1)
+    if end < 0:
+        raise GrammarError("an unclosed box")
+    return text[start + 1 : end]
+
+
+MAX_WORDS = 300
+"""Maximum length of a text answer, in characters."""
+CHOICE = re.compile(r"(?:(?:option|choice|answer)\s*)?(?:\(\s*([a-z])\s*\)|([a-z])\s*\)?)", re.IGNORECASE)
+USUAL = frozenset("abcd")
+"""Labels that are also written in lower case without brackets."""
+WORD_LETTERS = re.compile(r"[^\W\d_]+(?:[ \t\n]+[^\W\d_]+)*")
+LOOSE = re.compile(r"[^\W_](?:[^\W_]|[ ,.'&/:-])*")
+DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+CLOCK = re.compile(
+    r"([0-9]{1,2})(?:\\!)*:(?:\\!)*([0-9]{2})(?::([0-9]{2}))?(?:\s|~|\\,)*(?:([ap])\.?\s*m\.?|\\(?:text|mathrm)\{\s*([ap])\.?\s*m\.?\s*\})?",
+    re.IGNORECASE,
+)
+"""Time of day, with two digits after each colon: `3:2` is a ratio, and so is `3 : 20` with blanks."""
+MONTHS = re.compile(
+    r"\b(january|february|march|april|may|june|july|august|september|october|november|december)\b", re.IGNORECASE
+)
+ORDINAL = re.compile(r"[0-9]+(?:st|nd|rd|th)", re.IGNORECASE)
+
+
+def choice(text: str, *, upright: bool = False, expected: Choice | None = None) -> Choice | None:
+    r"""Returns the label of `(A)`, `A)`, `Option B`; also of a lower-case letter if a choice is expected.
+
+    `upright`: the text stood within `\text`. A lower-case letter alone is a label only from a to d, or if the expected
+    label is marked as one: `r` is another symbol than `R`, and `e` is Euler's number.
+    """
+    found = CHOICE.fullmatch(text)
+    if found is None:
+        return None
+    label = found[1] or found[2]
+    marked = upright or len(text) > 1
+    folds = len(text) > 4 if expected is None else marked or expected.marked or label in USUAL
+    return Choice(label.upper(), marked) if folds or label.isupper() else None
+
+
+def folded(text: str) -> TextAnswer:
+    written = " ".join(unicodedata.normalize("NFC", text).split())
+    return TextAnswer(written.casefold(), written)
+
+
+def clock(text: str, *, certain: bool) -> TextAnswer | None:
+    """Returns a time of day; with `certain`, only one that names its half of the day."""
+    found = CLOCK.fullmatch(text)
+    if found is None:
+        return None
+    hour, minute, second, *halves = found.groups()
+    half = next((letter.lower() + "m" for letter in halves if letter), "")
+    if int(hour) > 24 or int(minute) > 59 or int(second or 0) > 59 or (certain and not half):
+        return None
+    return TextAnswer(":".join(part for part in (hour, minute, second) if part) + half)
+
+
+def certain_words(text: str, names: Collection[str], *, clocks: bool = True) -> TextAnswer | None:
+    """Returns words if the text cannot be anything else: dates, and letters with a word that is not a product.
+
+    `clocks`: `3:20` is a time of day; else it is a ratio.
+    """
+    if len(text) > MAX_WORDS:
+        return None
+    if DATE.fullmatch(text):
+        return TextAnswer(text)
+    time = clock(text, certain=not clocks)
+    if time is not None:
+        return time
+    if ORDINAL.fullmatch(text):
+        return folded(text)
+    if not WORD_LETTERS.fullmatch(text):
+        return None
+    parts = text.split()
+    return None if all(_is_mathematical(part, names, alone=len(parts) == 1) for part in parts) else folded(text)
+
+
+def _is_mathematical(word: str, names: Collection[str], *, alone: bool) -> bool:
+    if len(word) == 1 or word in names or word in EXTENDED or word in GREEK_NAMES or word in VALUES:
+        return True
+    if word in ("and", "or"):
+        return not alone
+    if len(word) < 5 and len(names) > 1 and set(word) <= set(names) and word.lower() not in ("no", "ok"):
+        # `am` beside `F = ma`.
+        return True
+    if len(word) > 4 or not word.isascii() or word.lower() in SHORT_WORDS:
+        return False
+    return len(word) == 2 or bool(CUSTOMARY.fullmatch(word)) or set(word) <= set(names)
+
+
+VALUES = frozenset({"pi", "infinity", "Infinity", "oo", "inf", "nan"})
+
+
+COMPOUND = re.compile(r"[0-9]{1,2}(?:,[0-9]{1,2})*-[a-z][a-z0-9,-]*(?:[aey]ne|ol|al|one|ate|ide|ose|yl|ine|acid)")
+"""Chemical name that begins with the positions of its groups: `2-butene`, `1,2-dichloroethane`."""
+
+
+def loose_words(text: str) -> TextAnswer | None:
+    """Returns words that are not mathematics: a text that begins with a letter, a date, an ordinal, or a name such as
+    `2-butene`."""
+    if len(text) > MAX_WORDS:
+        return None
+    if COMPOUND.fullmatch(text) and not WORD_PARTS.search(text):
+        return folded(text)
+    if not LOOSE.fullmatch(text):
+        return None
+    if text[0].isdigit() and not MONTHS.search(text) and not ORDINAL.fullmatch(text):
+        return None
+    return folded(text) if re.search(r"[^\W\d_]{2}", text) else None

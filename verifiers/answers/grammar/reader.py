@@ -15,9 +15,9 @@ from typing import Literal, TypeVar
 
 from verifiers.answers.grammar import nodes as n
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.notation import is_vector, vectors
 from verifiers.answers.grammar.tokens import Token
 from verifiers.answers.grammar.values import Infinity, Value
-from verifiers.answers.grammar.vectors import is_vector, vectors
 from verifiers.answers.grammar.vocabulary import GREEK_NAMES
 
 MAX_DEPTH = 40

@@ -21,10 +21,7 @@ from itertools import pairwise
 from typing import Literal
 
 from verifiers.checklists.numerals.factors import SHARE, Tail
-from verifiers.checklists.numerals.foreign_number_words import foreign
-from verifiers.checklists.numerals.measures import unit_of
-from verifiers.checklists.numerals.number_words import SpelledNumber, spelled
-from verifiers.checklists.numerals.signs import (
+from verifiers.checklists.numerals.measures import (
     BELOW_ZERO,
     CLOSED,
     MINUS,
@@ -33,8 +30,10 @@ from verifiers.checklists.numerals.signs import (
     THIN,
     is_negative,
     may_be_below_zero,
+    unit_of,
 )
-from verifiers.checklists.words.language import COMMA, language_of
+from verifiers.checklists.numerals.number_words import SpelledNumber, foreign, spelled
+from verifiers.checklists.words.prose import COMMA, language_of
 
 DIGITS = {
     sign: value

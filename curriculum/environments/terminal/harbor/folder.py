@@ -36,8 +36,7 @@ from curriculum.environments.terminal.repairs import commands_of
 from verifiers.contract.errors import SpecError
 from verifiers.contract.kinds import AnswerForm
 from verifiers.contract.spec_data import first_fault
-from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile
-from verifiers.files.submission import read
+from verifiers.files.spec import FILE_CHARS, MOST_FILES, FilesSpec, ForeignTest, PlacedFile, read
 from verifiers.files.verifier import check
 
 OWN_CHECK = "tests/assay.json"

@@ -26,8 +26,7 @@ from verifiers.programs.files import spec_of_toml
 from verifiers.programs.spec import ProgramSpec
 from verifiers.registry import KINDS
 from verifiers.registry.spec import SPEC
-from verifiers.selftest.cases import trials
-from verifiers.selftest.catalogue import attack_catalogue, catalogue_rows
+from verifiers.selftest.cases import attack_catalogue, catalogue_rows, trials
 from verifiers.smt.files import claim_spec, default_submission
 from verifiers.smt.spec import SmtSpec
 

@@ -34,7 +34,7 @@ from runtime.settings import RuntimeSettings
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checker import Checker
 from verifiers.checklists.spec import ChecklistSpec, CountItem, FormatItem, JsonItem
-from verifiers.contract.proposal import ProposalReply
+from verifiers.contract.protocols import ProposalReply
 from verifiers.lean.spec import LeanSpec
 from verifiers.predicate.spec import PredicateSpec
 from verifiers.programs.data.generators import Integers, Lists

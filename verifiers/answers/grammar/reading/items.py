@@ -1,24 +1,132 @@
-"""Values and lists of them: operands of set operations, signs after a value, items between commas.
+r"""Values and lists of them: operands of set operations, signs after a value, items between commas.
 
 The table of the language gives the construct for each value; `lists` and `systems` combine several items.
+
+Expands the dots of an arithmetic progression: `1, 2, \dots, 10` becomes its ten terms.
+
+The terms before the dots give the step, which is 1 for a single term; the term after them must be reached. Refused if
+the progression is ambiguous: `2, 4, \dots, 64` may go by doubling.
+
+Groups adjacent equations: alternatives, a system, or several systems.
+
+`x = 1, y = 2 or x = 2, y = 1` and `x = 1, y = 2; x = 2, y = 1` are two systems: commas and `and` bind tighter than `or`
+and semicolons, if there is more than one unknown and each group has the same ones. Refused if the groups do not fit,
+and if an unknown gets two values in one system.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
 from typing import Literal
 
 from verifiers.answers.grammar import values as v
-from verifiers.answers.grammar.errors import TooLargeError
-from verifiers.answers.grammar.lists import SETS, approximated, as_set, is_name, joined, named_points, only_decimal
+from verifiers.answers.grammar.errors import GrammarError, TooLargeError
+from verifiers.answers.grammar.lists import (
+    SETS,
+    approximated,
+    as_set,
+    is_name,
+    joined,
+    named_points,
+    only_decimal,
+    plain_numbers,
+    solved,
+)
 from verifiers.answers.grammar.nodes import ONE, Expression, Negation, Number, Product, Quotient, Symbol, symbols
 from verifiers.answers.grammar.rational import folded
 from verifiers.answers.grammar.reader import Reader
-from verifiers.answers.grammar.reading.matrices import rows, transposed, transposes
-from verifiers.answers.grammar.reading.progressions import MAX_TERMS, between
+from verifiers.answers.grammar.reading.atoms import rows, transposed, transposes
 from verifiers.answers.grammar.reading.quantities import has_items, measured
 from verifiers.answers.grammar.reading.relations import defines_function, event
-from verifiers.answers.grammar.reading.systems import systems
+from verifiers.answers.grammar.traverse import free_symbols
+from verifiers.answers.grammar.values import RelationValue, Scalar, Value
 from verifiers.answers.grammar.vocabulary import ENVIRONMENTS
+
+LOOSE = frozenset({"or", ";"})
+
+
+def systems(items: Sequence[Value], signs: Sequence[str]) -> RelationValue | None:
+    r"""Groups relations joined by different signs into systems of equations; None if one joiner suffices.
+
+    `signs[i]` stands before `items[i]`, empty for the first item and for the second of `\pm`. Raises GrammarError.
+    """
+    relations = [item for item in items if isinstance(item, RelationValue)]
+    if len(relations) < len(items) or len(relations) < 2:
+        return None
+    unknowns = free_symbols(*relations)
+    named = {solved(relation) for relation in relations}
+    if len(unknowns) < 2 or (len(named) == 1 and None not in named):
+        return None
+    loose = LOOSE.intersection(signs)
+    tight = {sign for sign in signs if sign} - LOOSE
+    if not (loose and tight):
+        if "or" not in loose:
+            _check(relations)
+        return None
+    groups: list[list[RelationValue]] = []
+    for relation, sign in zip(relations, signs, strict=True):
+        if sign in LOOSE or not groups:
+            groups.append([])
+        groups[-1].append(relation)
+    names = {free_symbols(*group) for group in groups}
+    if len(loose) > 1 or len(names) > 1:
+        raise GrammarError("relations with unclear grouping: write them as points, or in brackets")
+    for group in groups:
+        _check(group)
+    return RelationValue(
+        "or", tuple(group[0] if len(group) == 1 else RelationValue("and", tuple(group)) for group in groups)
+    )
+
+
+def _check(system: Sequence[RelationValue]) -> None:
+    """Raises GrammarError for a system of equations that gives one unknown two values."""
+    named = [solved(relation) for relation in system]
+    if None in named or len(set(named)) in (1, len(named)):
+        return
+    raise GrammarError("several values of one unknown in a system: write the solutions as points")
+
+
+MAX_TERMS = 5_000
+"""Maximum number of terms that dots expand to, in one text."""
+
+
+def between(items: list[Value], last: Value) -> list[Value]:
+    """Expands the dots of `1, 3, ..., 9`: returns the terms between `items` and `last`, and `last`. Raises
+    GrammarError."""
+    numbers = plain_numbers((*items, last))
+    if numbers is None:
+        raise GrammarError("dots between items that are not plain numbers")
+    *known, end = numbers
+    steps = {after - before for before, after in pairwise(known)} or {Fraction(1)}
+    if len(steps) != 1:
+        raise GrammarError("dots after numbers with different steps")
+    (step,) = steps
+    if step == 0 or (end - known[-1]) / step < 1 or ((end - known[-1]) / step).denominator != 1:
+        raise GrammarError("dots that do not lead to the number after them")
+    count = int((end - known[-1]) / step)
+    if count > MAX_TERMS:
+        raise TooLargeError(f"dots for more than {MAX_TERMS} numbers")
+    if len(known) == 2 and step != 1 and _multiplies(known, end):
+        raise GrammarError("dots that may continue by adding or by multiplying: write a third number")
+    return [Scalar(_written(known[-1] + step * index)) for index in range(1, count + 1)]
+
+
+def _written(value: Fraction) -> Number | Negation:
+    return Negation(Number(-value)) if value < 0 else Number(value)
+
+
+def _multiplies(known: list[Fraction], end: Fraction) -> bool:
+    """True if a geometric progression from the two numbers also reaches the last one."""
+    first, term = known
+    if first == 0 or abs(term) <= abs(first):
+        return False
+    factor = term / first
+    while abs(term) < abs(end):
+        term *= factor
+    return term == end
+
 
 MAX_ITEMS = 500
 MAX_REREADS = 64

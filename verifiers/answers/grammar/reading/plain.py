@@ -12,14 +12,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import get_args
 
-from verifiers.answers.grammar.characters import folded
 from verifiers.answers.grammar.errors import GrammarError, TooLargeError
 from verifiers.answers.grammar.nodes import And, ComparisonNode, Condition, Expression, Not, Or, Relation
 from verifiers.answers.grammar.notation import PLAIN
 from verifiers.answers.grammar.reader import Context, Language, Reader
 from verifiers.answers.grammar.reading import atoms, names
 from verifiers.answers.grammar.reading.factors import beside_plain
-from verifiers.answers.grammar.tokens import MAX_CHARACTERS
+from verifiers.answers.grammar.tokens import MAX_CHARACTERS, folded
 from verifiers.answers.grammar.vocabulary import BARE, FUNCTIONS, PLAIN_CONSTANTS
 
 RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}

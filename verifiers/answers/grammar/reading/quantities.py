@@ -11,13 +11,12 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from verifiers.answers.grammar.characters import plain
-from verifiers.answers.grammar.counted import COUNTED
 from verifiers.answers.grammar.errors import GrammarError
 from verifiers.answers.grammar.nodes import Expression, Negation, Number, Product
 from verifiers.answers.grammar.notation import ANSWERS
+from verifiers.answers.grammar.number_words import COUNTED
 from verifiers.answers.grammar.reader import DEGREE, Reader
-from verifiers.answers.grammar.tokens import ENDS, Token
+from verifiers.answers.grammar.tokens import ENDS, Token, plain
 from verifiers.answers.grammar.units import LENGTH, NONE, UNITS, Dimension, UnitError, combined
 from verifiers.answers.grammar.values import BaseNumber, Quantity, Scalar, Value
 from verifiers.answers.grammar.vocabulary import AFTER, BEFORE, CONSTANTS, GREEK_NAMES, LARGE_NUMBERS, SCALES
