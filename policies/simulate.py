@@ -7,7 +7,7 @@ fewer null candidates.
 
 Outcomes come from the gates' own code, and the order of rules is that of `decide` (tested against it); only questions
 are drawn as counts. About 100,000 nights take a few seconds, because equal counts are judged once. The first draw
-imports numpy (see `bootstrap`).
+imports numpy (see `policies.statistics`).
 """
 
 from __future__ import annotations

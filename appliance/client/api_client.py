@@ -212,7 +212,7 @@ class ApiClient(ApiConnection):
         """Budget of the quarter."""
 
     @post("/v1/keys")
-    def change_key(self, body: client.messages.SignedStatement) -> contract.keys.KnownKey:
+    def change_key(self, body: client.messages.SignedStatement) -> contract.decision.KnownKey:
         """Admits or revokes a key."""
 
     @post("/v1/policy")

@@ -8,7 +8,6 @@ sources are the owner's. A checklist is used only if `verifiers.checklists.asses
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from common import strict_json
+from common.strict_json import Bounds, NotJsonError
 from curriculum.checklists.instructions import listed_spec
 from curriculum.contract.errors import CurriculumError
 from verifiers.checklists.hard import HardVerifier
@@ -27,6 +28,7 @@ from verifiers.contract.spec_data import first_fault
 from verifiers.contract.text import escaped
 
 MOST_CHARACTERS = 20_000
+BOUNDS = Bounds(size=4 * MOST_CHARACTERS, values=2_000)
 MOST_ITEMS = 12
 MOST_PHRASES = 20
 MOST_NUMBER = 200
@@ -125,22 +127,12 @@ def _object(text: str) -> dict[str, Any]:
     blocks = FENCED.findall(text)
     whole = blocks[0] if len(blocks) == 1 else text
     try:
-        content = json.loads(whole, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise _unusable(f"it is not one JSON object: {escaped(str(error))[:200]}") from error
+        content = strict_json.read(whole, BOUNDS)
+    except NotJsonError as error:
+        raise _unusable(f"it is not one JSON object: {error}") from error
     if not isinstance(content, dict):
         raise _unusable("it is not one JSON object")
     return content
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return dict(pairs)
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _item(raw: Any, name: str, sources: Sequence[CitedSource]) -> Any:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments.terminal.environment import TERMINAL
-from curriculum.environments.terminal.harbor.folder import read
+from curriculum.environments.terminal.harbor.folder import read_folder
 from curriculum.own.columns import RowError
 from curriculum.own.rows import OwnRow
 from curriculum.separation.index import SeparationIndex
@@ -60,7 +60,7 @@ def row_of_folder(folder: Path) -> HarborRow:
     if folder.is_symlink():
         raise RowError("it is a link: name the folder itself")
     try:
-        task = read(folder)
+        task = read_folder(folder)
     except CurriculumError as error:
         raise RowError(f"{error}{': ' if error.hint else ''}{error.hint or ''}") from None
     draft = task.draft

@@ -2,7 +2,7 @@
 
 Invariants: a guest has its own user, pid, mount, network, ipc, uts and cgroup namespaces; it is user 1000 there and a
 host user that owns nothing; its root is read-only, its only devices are null, zero and urandom, its devices and files
-share no inode with another box or the host (`nsjail_mounts`), and /proc and /sys are empty folders; none of its network
+share no inode with another box or the host, and /proc and /sys are empty folders; none of its network
 interfaces is up; it has no capability and cannot gain one. nsjail does not manage control groups: the box is in ours
 before nsjail starts.
 

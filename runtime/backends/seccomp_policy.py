@@ -56,7 +56,7 @@ FUTEX_OPERATIONS = (0, 1, 3, 4, 5, 9, 10)
 """WAIT, WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAIT_BITSET, WAKE_BITSET; FUTEX_PRIVATE and _CLOCK_REALTIME are masked."""
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1031, 1032)
 """F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, both kinds of locks, F_DUPFD_CLOEXEC, pipe sizes. Locks belong to an
-inode, and boxes share none (`nsjail_mounts`). Excluded: leases, notices, owners and signals."""
+inode, and boxes share none (`nsjail_jail`). Excluded: leases, notices, owners and signals."""
 IOCTL_COMMANDS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS and TIOCGWINSZ (terminal detection), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX."""
 ADVICE = (0, 1, 2, 3, 4, 8, 14, 15)

@@ -1,11 +1,4 @@
-"""Base class of all items, and the sources that a text may cite.
-
-Items about a text's evidence: its citations and its numbers.
-
-Items about the structure of a text: headings, tables, code, format, JSON.
-
-Items about the words of a text: their number, choice, order and script.
-"""
+"""Items of a checklist about structure, words and evidence, and the sources that a text may cite."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ own engine, so names that the two would read differently are refused.
 
 from __future__ import annotations
 
-import json
 import re
 from decimal import Decimal, DecimalException
 from functools import lru_cache
@@ -16,6 +15,8 @@ from typing import Any
 import jsonschema_rs
 import regress
 
+from common import strict_json
+from common.strict_json import MOST_DIGITS, Bounds, NotJsonError
 from verifiers.contract.errors import SpecError
 from verifiers.contract.text import escaped
 
@@ -23,27 +24,14 @@ SYNTAX = r"^$\.*+?()[]{}|/"
 ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 OTHERWISE = re.compile(r"\[[^\]]*(?<!\\)(?:\[|&&|--|~~)")
 """Nested classes and class algebra, which the library's engine supports and ECMA-262 does not."""
-MAX_EXPONENT = 4_300
-"""Maximum digits of an integer that Python parses."""
+BOUNDS = Bounds(size=1_000_000, values=250_000, depth=500)
+"""Bounds of JSON in a text or of a schema, both of which have at most 200,000 characters."""
 PATTERN_HINT = "Write patterns as ECMA-262 reads them with its flag u: see json-schema.org on regular expressions."
 
 
-class JsonError(ValueError):
-    """Text that is not JSON, or JSON that two readers would read differently."""
-
-
 def read_json(text: str) -> Any:
-    """Parses RFC 8259 strictly: no NaN, no duplicate name in an object. Raises JsonError."""
-    try:
-        return json.loads(
-            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_decimal, parse_constant=_constant
-        )
-    except RecursionError:
-        raise JsonError("nested too deeply") from None
-    except JsonError:
-        raise
-    except ValueError as error:
-        raise JsonError(escaped(str(error))) from None
+    """Parses RFC 8259 strictly, with exact decimals. Raises NotJsonError."""
+    return strict_json.read(text, BOUNDS, parse_float=_decimal)
 
 
 class Pattern:
@@ -84,7 +72,7 @@ def validator(rules: str) -> jsonschema_rs.Validator:
     """Builds the validator of a JSON schema. Fetches nothing: a reference that leaves the schema raises SpecError."""
     try:
         schema = read_json(rules)
-    except JsonError as error:
+    except NotJsonError as error:
         raise SpecError(f"the JSON schema is not JSON: {error}", hint="Write the schema as JSON text.") from error
     for reference in _found(schema, "$ref", "$dynamicRef", "$recursiveRef"):
         if not isinstance(reference, str) or not reference.startswith("#"):
@@ -111,14 +99,14 @@ def validator(rules: str) -> jsonschema_rs.Validator:
 
 def faults_of(rules: str, value: Any) -> list[tuple[str, str]]:
     """Returns each place where a value violates a JSON schema, and the rule: `$.a[2]`, `type`. Sorted; raises SpecError
-    and JsonError."""
+    and NotJsonError."""
     checker = validator(rules)
     try:
         faults = list(checker.iter_errors(value))
     except UnicodeEncodeError:
-        raise JsonError("a text contains a lone surrogate") from None
+        raise NotJsonError("a text contains a lone surrogate") from None
     except ValueError as error:
-        raise JsonError(escaped(str(error))) from None
+        raise NotJsonError(escaped(str(error))) from None
     return sorted((_path(fault.instance_path), str((fault.schema_path or [""])[-1])) for fault in faults)
 
 
@@ -139,29 +127,11 @@ def _found(schema: Any, *names: str) -> list[Any]:
     return found
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        raise JsonError("an object has a duplicate name")
-    return content
-
-
-def _integer(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:  # Python reads no more than 4,300 digits
-        raise JsonError(f"a number of {len(text)} digits is too long") from None
-
-
 def _decimal(text: str) -> Decimal:
     try:
         number = Decimal(text)
     except DecimalException:
-        raise JsonError("an exponent is too large") from None
-    if abs(number.adjusted()) > MAX_EXPONENT or len(text) > MAX_EXPONENT:
-        raise JsonError(f"a number of more than {MAX_EXPONENT:,} digits is too long")
+        raise NotJsonError("an exponent is too large") from None
+    if abs(number.adjusted()) > MOST_DIGITS or len(text) > MOST_DIGITS:
+        raise NotJsonError(f"a number of more than {MOST_DIGITS:,} digits is too long")
     return number
-
-
-def _constant(name: str) -> Any:
-    raise JsonError(f"{name} is not valid JSON")

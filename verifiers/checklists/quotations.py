@@ -4,7 +4,7 @@ Recognises double and single quotation marks of all languages, `<q>`, and block 
 quotation reaches to the end of its paragraph. A set-apart note (`> **Note:** ...`) is not a quotation, but quotation
 marks in it count. A quotation may omit marked parts (`...`, `[...]`), and in square brackets an editor may insert a few
 words, change a letter or an ending, or resolve a pronoun. Negated statements of a source must stay negated: see
-`negations`; for the choice of source see `attribution`.
+`words.claims`; for the choice of source see `attribution`.
 """
 
 from __future__ import annotations

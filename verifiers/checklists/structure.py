@@ -9,9 +9,10 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import combinations, takewhile
 
+from common.strict_json import NotJsonError
 from verifiers.checklists.document import Document, ItemFinding, finding, listed
 from verifiers.checklists.hollow import SHORT_SECTION, empty_columns, is_all_comment, is_gap, own_words, section_text
-from verifiers.checklists.json_schema import JsonError, faults_of, read_json
+from verifiers.checklists.json_schema import faults_of, read_json
 from verifiers.checklists.markdown import MarkdownBlock
 from verifiers.checklists.numerals.fact_figures import figure
 from verifiers.checklists.numerals.numbers import Decimals, Figure, decimals_of
@@ -226,7 +227,7 @@ def format_of(item: FormatItem, document: Document) -> ItemFinding:
     if item.format == "json":
         try:
             read_json(document.raw)
-        except JsonError as error:
+        except NotJsonError as error:
             return finding(item, False, f"not JSON: {error}")
         return finding(item, True, "the whole text is JSON")
     if any(not block.closed for block in document.of("code")):
@@ -249,7 +250,7 @@ def json_fits(item: JsonItem, document: Document) -> ItemFinding:
         text = blocks[0].text
     try:
         faults = faults_of(item.rules, read_json(text))
-    except JsonError as error:
+    except NotJsonError as error:
         return finding(item, False, f"not JSON: {error}")
     except RecursionError:
         return finding(item, False, "nested too deeply")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from common import strict_json
+from common.strict_json import Bounds, NotJsonError
 from verifiers.contract.text import escaped
 from verifiers.smt.language.elaborate import Definition, Names
 from verifiers.smt.language.errors import ClaimError, CommandError, FormError
@@ -16,6 +17,7 @@ from verifiers.smt.language.script import COMMANDS, DEFINES, TAMPERING, definiti
 from verifiers.smt.language.terms import Function
 from verifiers.smt.spec import SmtSpec
 
+BOUNDS = Bounds(size=4 * SUBMISSION.characters)
 FORM = "not in the required form"
 STATUS = frozenset({"success", "sat", "unsat", "unknown"})
 """Words that solvers print before definitions."""
@@ -163,11 +165,11 @@ def _from_json(text: str) -> list[Node]:
     if len(text) > SUBMISSION.characters:
         raise ClaimError(f"longer than {SUBMISSION.characters:,} characters")
     try:
-        pairs = json.loads(text, object_pairs_hook=list, parse_int=_number, parse_float=_number)
-    except (ValueError, RecursionError):
-        raise ClaimError("starts like a JSON object but is not one") from None
+        values = strict_json.read(text, BOUNDS, parse_int=_number, parse_float=_number)
+    except NotJsonError as error:
+        raise ClaimError(f"starts like a JSON object but is not one: {error}") from None
     made: list[Node] = []
-    for name, value in pairs:
+    for name, value in values.items():
         written = str(value).lower() if isinstance(value, bool) else value
         if not isinstance(written, str):
             raise ClaimError(f"the value of {escaped(name)} is neither text nor a number")

@@ -19,9 +19,9 @@ def harbor(
 
     Example: assay curriculum harbor tasks/repair-nginx
     """
-    from curriculum.environments.terminal.harbor.folder import read
+    from curriculum.environments.terminal.harbor.folder import read_folder
 
-    task = read(folder)
+    task = read_folder(folder)
     if as_json:
         from appliance.cli.documents.tasks import HarborFolder
 

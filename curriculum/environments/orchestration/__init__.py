@@ -79,7 +79,7 @@ class OrchestrationEnvironment:
     def failure_modes(
         self, setup: Mapping[str, Any], calls: Sequence[MadeCall], *, answered: bool, passed: bool
     ) -> Mapping[str, int]:
-        """Counts the seven failure modes of LiveMCP-101 in a rollout's tool calls; see `failures`."""
+        """Counts the seven failure modes of LiveMCP-101 in a rollout's tool calls; see `plans`."""
         asked = OrchestrationSetup.model_validate(setup)
         steps = executed(asked.question, asked.seed, asked.day).steps
         return failure_modes(steps, calls, answered=answered, passed=passed)

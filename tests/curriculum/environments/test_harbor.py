@@ -11,7 +11,7 @@ import pytest
 
 from curriculum.environments.terminal.harbor import judge
 from curriculum.environments.terminal.harbor.dockerfile import HarborError
-from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read, write
+from curriculum.environments.terminal.harbor.folder import MOST_SECONDS, read_folder, write
 from curriculum.registry import make_draft
 from runtime.sandbox import SessionPool
 from runtime.sessions import Sessions
@@ -57,7 +57,7 @@ def test_what_goes_out_comes_back_with_the_same_words_files_and_line_ends(tmp_pa
     odd = {"path": "dos.txt", "text": "one\r\ntwo\rthree\n", "mode": "600"}
     draft = replace(draft, world={**draft.world, "files": [*draft.world["files"], odd]})
     write(draft, "one", tmp_path / "one")
-    found = read(tmp_path / "one").draft
+    found = read_folder(tmp_path / "one").draft
     assert found.messages[-1].text == draft.messages[-1].text.strip()
     assert {file["path"]: file for file in found.world["files"]} == {
         file["path"]: file for file in draft.world["files"]
@@ -81,7 +81,7 @@ def test_a_score_that_is_no_share_is_none(text: str, score: float | None) -> Non
 
 
 def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:
-    task = read(folder)
+    task = read_folder(folder)
     assert (task.draft.environment, task.foreign) == ("terminal", True)
     assert "/work/hello.txt" in task.draft.messages[0].text
     assert "/app" not in task.draft.messages[0].text
@@ -93,12 +93,12 @@ def test_a_folder_becomes_a_task_of_the_terminal(folder: Path) -> None:
 def test_folders_that_an_image_has_and_a_terminal_has_not_are_told(folder: Path) -> None:
     with (folder / "environment/Dockerfile").open("a") as image:
         image.write("RUN mkdir -p /app out /data/in\n")
-    [note] = [note for note in read(folder).notes if "Dockerfile makes" in note]
+    [note] = [note for note in read_folder(folder).notes if "Dockerfile makes" in note]
     assert note.endswith("not exist at the start: out, /data/in")
 
 
 def test_the_score_of_a_foreign_test_is_evidence_and_never_a_pass(folder: Path, verifier: FilesVerifier) -> None:
-    spec = read(folder).draft.spec
+    spec = read_folder(folder).draft.spec
     solved = verifier.verify(spec, submission(hello_txt="hello\n", words_txt="hello\n"))
     idle = verifier.verify(spec, submission(words_txt="hello\n"))
     assert (solved.outcome, solved.ground, solved.score) == (Outcome.FAIL, Ground.UNKNOWN, 0.0)
@@ -112,7 +112,7 @@ def test_the_score_of_a_foreign_test_is_evidence_and_never_a_pass(folder: Path, 
 )  # fmt: skip
 def test_what_is_no_score_between_0_and_1_is_none(folder: Path, verifier: FilesVerifier, script: str) -> None:
     (folder / "tests/test.sh").write_text(f"{script}\n")
-    verdict = verifier.verify(read(folder).draft.spec, submission(words_txt="hello\n"))
+    verdict = verifier.verify(read_folder(folder).draft.spec, submission(words_txt="hello\n"))
     assert verdict.evidence["foreign_reward"] is None
 
 
@@ -120,10 +120,10 @@ def test_what_is_no_score_between_0_and_1_is_none(folder: Path, verifier: FilesV
 def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, verifier: FilesVerifier, seed: int) -> None:
     draft = make_draft("terminal_repairs", 1, seed)
     write(draft, "one", tmp_path / "one")
-    task = read(tmp_path / "one")
+    task = read_folder(tmp_path / "one")
     assert (task.name, task.foreign, task.draft.spec) == ("assay/one", False, draft.spec)
     assert sorted(map(str, task.draft.world["files"])) == sorted(map(str, draft.world["files"]))
-    own_test = read(tmp_path / "one", own_check=False).draft.spec
+    own_test = read_folder(tmp_path / "one", own_check=False).draft.spec
     before = json.dumps(
         {
             file["path"]: {"text": file["text"], "mode": file["mode"]}
@@ -178,27 +178,27 @@ def test_a_task_that_is_written_is_read_back_with_its_check(tmp_path: Path, veri
 def test_what_cannot_run_here_is_refused_with_the_reason(folder: Path, name: str, text: str, why: str) -> None:
     (folder / name).write_text(text)
     with pytest.raises(HarborError, match=why):
-        read(folder)
+        read_folder(folder)
 
 
 @pytest.mark.parametrize("name", ["task.toml", "instruction.md", "environment/Dockerfile", "tests/test.sh"])
 def test_a_folder_that_wants_a_part_is_refused(folder: Path, name: str) -> None:
     (folder / name).unlink()
     with pytest.raises(HarborError, match=f"has no {name}"):
-        read(folder)
+        read_folder(folder)
 
 
 def test_a_folder_that_is_no_harbor_task_is_told_before_any_other_file_is_read(tmp_path: Path) -> None:
     (tmp_path / "picture").write_bytes(b"\xff\xfe")
     with pytest.raises(HarborError, match=r"the folder has no task\.toml") as told:
-        read(tmp_path)
+        read_folder(tmp_path)
     assert told.value.hint.startswith("name a Harbor task folder: task.toml, instruction.md")
 
 
 def test_the_file_that_keeps_a_folder_in_git_and_a_huge_time_do_no_harm(folder: Path) -> None:
     (folder / "tests/.gitkeep").touch()
     (folder / "task.toml").write_text(f"[verifier]\ntimeout_sec = {'9' * 400}\n")
-    test = read(folder).draft.spec.foreign
+    test = read_folder(folder).draft.spec.foreign
     assert test.seconds == MOST_SECONDS
     assert not [file for file in test.files if "gitkeep" in file.path]
 
@@ -206,11 +206,11 @@ def test_the_file_that_keeps_a_folder_in_git_and_a_huge_time_do_no_harm(folder: 
 def test_links_and_what_is_no_text_are_refused(folder: Path) -> None:
     (folder / "tests/more").symlink_to("/etc/passwd")
     with pytest.raises(HarborError, match="not a regular file"):
-        read(folder)
+        read_folder(folder)
     (folder / "tests/more").unlink()
     (folder / "environment/more.bin").write_bytes(b"\xff\xfe")
     with pytest.raises(HarborError, match="not UTF-8 text") as told:
-        read(folder)
+        read_folder(folder)
     assert told.value.hint == "leave it out: only text files are supported"
 
 

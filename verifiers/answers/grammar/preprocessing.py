@@ -1,14 +1,8 @@
-r"""Rewrites writing conventions that the grammar would misread or not read, from text to text.
+r"""Rewrites an answer's text before it is parsed: conventions, decoration, and answers in words.
 
-The expected answer may settle an ambiguous convention; each is searched in the whole text or at its end.
-
-Removes decoration around an answer: dollar signs, `\boxed{}`, `\text{}`, a full stop.
-
-A wrapper is removed only if it encloses the whole text. Brackets are matched in one pass.
-
-Answers in words: choices, yes and no, names, dates; distinguishes them from products of letters.
-
-A text of letters is words if one of them is not a plausible product: five letters, a short English word, or letters out
+The expected answer may settle an ambiguous convention; each is searched in the whole text or at its end. A wrapper
+(dollar signs, `\boxed{}`, `\text{}`) is removed only if it encloses the whole text; brackets are matched in one pass. A
+text of letters is words if one of them is not a plausible product: five letters, a short English word, or letters out
 of order. `xy`, `abc` and `mn` stay products; `yes`, `Bob` and `no solution` are words.
 """
 
