@@ -91,8 +91,7 @@ class Catalog:
         return found.draft(level, rng) if finite is None else finite.draft_of(seeds.split_of(seed), level, rng)
 
     def task(self, taskset: str, level: int, seed: int, split: Split) -> Task:
-        """Makes the task of (taskset, level, seed). Raises SeedError if the seed is not of `split`, and as `draft`
-        does."""
+        """Makes the task of (taskset, level, seed). Raises SeedError if the seed is not of `split`; else as `draft`."""
         seeds.require(seed, split)
         return self.task_of(self.draft(taskset, level, seed), taskset, level, seed)
 
@@ -121,8 +120,7 @@ class Catalog:
         return self.draft(task.taskset, task.level, task.seed)
 
     def key_of(self, task: Task) -> str:
-        """Returns the key of a generated task's question, independent of its wording. Raises as `draft` does if the
-        task has no key."""
+        """Returns the key of a generated task's question, independent of its wording. Raises as `draft` does."""
         return task.key or self.draft_of(task).key
 
 

@@ -111,8 +111,7 @@ class Difficulty(FrozenModel):
         return Difficulty(counts=counts)
 
     def posterior(self, place: Place, levels: int) -> tuple[float, float]:
-        """Returns the parameters of the Beta distribution of the model's pass rate at a place. `levels` is the
-        taskset's count."""
+        """Returns the parameters of the Beta distribution of a place's pass rate. `levels` is the taskset's count."""
         known = self.counts.get(_key(place))
         passed, failed = known.at(self.step) if known is not None else (0.0, 0.0)
         guess = self._guess(place, levels)
@@ -124,8 +123,7 @@ class Difficulty(FrozenModel):
         return a / (a + b)
 
     def state(self, place: Place, levels: int, draws: int = 200) -> LevelState:
-        """Returns the assessment of a place (new, solved, too hard or between), for people. Deterministic for given
-        counts."""
+        """Returns the assessment of a place (new, solved, too hard or between), for people. Deterministic."""
         if _key(place) not in self.counts:
             return LevelState.NEW
         rng = Random(0)
@@ -162,8 +160,7 @@ class Difficulty(FrozenModel):
         return 1.0 if inside else OUTSIDE
 
     def _guess(self, place: Place, levels: int) -> float:
-        """Returns the prior pass rate of a place: that of the nearest asked levels, lowered above them and raised
-        below."""
+        """Returns the prior pass rate of a place: that of the nearest asked levels, lower above them, higher below."""
         below = self._nearest(place, range(place.level - 1, -1, -1))
         above = self._nearest(place, range(place.level + 1, levels))
         guesses = []

@@ -44,8 +44,7 @@ def summary_of(catalog: Catalog, name: str) -> TasksetSummary:
 
 
 def examples(catalog: Catalog, name: str, level: int, count: int) -> list[TaskDraft]:
-    """Returns the first `count` training tasks of a level; empty if a finite taskset has none. Otherwise raises as
-    `Catalog.draft`."""
+    """Returns the first `count` training tasks of a level; empty if there are none. Raises as `Catalog.draft`."""
     return [draft for _, draft in training_drafts(catalog, name, level, count, seeds.seeds(Split.TRAIN))]
 
 

@@ -43,8 +43,7 @@ class TasksetSummary(FrozenModel):
 
 
 def shipped_summaries() -> dict[str, TasksetSummary]:
-    """Returns the shipped summaries of built-in tasksets by name, with what this machine lacks; tasksets without one
-    are omitted."""
+    """Returns the shipped summaries of built-in tasksets by name, with what this machine lacks."""
     shipped = json.loads((resources.files("curriculum") / FILE).read_bytes())
     return {
         name: TasksetSummary(name=name, domain=domain, missing=_missing(shipped[name]), **shipped[name])
@@ -59,8 +58,7 @@ def _missing(shipped: dict[str, Any]) -> str:
 
 
 def _lacks(checks: Iterable[str], environment: str) -> Iterator[str]:
-    """Yields what these kinds of checks and this environment need and this machine lacks. Yields empty texts for what
-    it has."""
+    """Yields what these kinds of checks and this environment need and this machine lacks. Empty texts for the rest."""
     from curriculum.adapters import ADAPTERS
     from verifiers.registry import kind_named
 

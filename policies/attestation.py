@@ -94,8 +94,7 @@ def verify_attestation(envelope: bytes, key: PublicKey, *, manifest: str | None 
 def sign_statement(
     subjects: Mapping[str, str], predicate_type: str, predicate: Mapping[str, Any], signer: Signer
 ) -> bytes:
-    """Returns the envelope of an in-toto statement about files by name and SHA-256. Raises ValueError for an invalid
-    statement."""
+    """Returns the envelope of an in-toto statement about files by name and SHA-256. Raises ValueError if invalid."""
     described = [ResourceDescriptor(name=name, digest={"sha256": subjects[name]}).pb for name in sorted(subjects)]
     statement = Statement(described, predicate_type, dict(predicate))
     statement.validate()
@@ -103,8 +102,7 @@ def sign_statement(
 
 
 def verify_statement(envelope: bytes, key: PublicKey, predicate_type: str) -> VerifiedStatement:
-    """Returns the in-toto statement in an envelope if the key signed it and its predicate has the given type. Raises
-    StatementRefused."""
+    """Returns the in-toto statement in an envelope if the key signed it and the type fits. Raises StatementRefused."""
     read = open_envelope(envelope, IN_TOTO_TYPE)
     require_signatures(read, [key])
     try:

@@ -83,8 +83,7 @@ def require_own_name(statement: PersonStatement, key: KnownKey) -> None:
 
 
 def require_timely(statement: PersonStatement, *, valid_hours: float, now: str, latest: str) -> None:
-    """Raises StatementRefused if the clock was set back, or a statement is from the future, valid for too long, or
-    expired."""
+    """Raises StatementRefused if the clock went back, or a statement is from the future, too long-lived or expired."""
     made, until, today = moment(statement.made_at), moment(statement.expires_at), moment(now)
     if today < moment(latest) - SLACK:
         raise StatementRefused(

@@ -47,8 +47,7 @@ _BISECTIONS = 60
 
 
 def mcnemar_exact(gained: int, lost: int) -> float:
-    """Returns the two-sided exact p-value of "neither model is better", from the binomial distribution of discordant
-    items."""
+    """Returns the two-sided exact p-value of "neither model is better", binomial over discordant items."""
     _require_counts(gained, lost)
     discordant = gained + lost
     term = tail = 1
@@ -59,8 +58,7 @@ def mcnemar_exact(gained: int, lost: int) -> float:
 
 
 def mcnemar_mid_p(gained: int, lost: int) -> float:
-    """Returns McNemar's mid-p value, which counts half the observed probability (Fagerland et al. 2013). The gates use
-    it."""
+    """Returns McNemar's mid-p value, which counts half the observed probability (Fagerland 2013). The gates use it."""
     _require_counts(gained, lost)
     if gained + lost == 0:
         return 1.0
@@ -69,8 +67,7 @@ def mcnemar_mid_p(gained: int, lost: int) -> float:
 
 
 def paired_difference(gained: int, lost: int, items: int, *, alpha: float) -> tuple[float, float]:
-    """Returns the two-sided score interval at level 1 - `alpha` for the difference of two paired proportions (Tango
-    1998)."""
+    """Returns the score interval at level 1 - `alpha` for the difference of two paired proportions (Tango 1998)."""
     _require_counts(gained, lost)
     if items < 1 or gained + lost > items:
         raise ValueError(f"{gained} gained and {lost} lost do not fit into {items} items")
@@ -206,8 +203,7 @@ def needed(alpha: float, candidates: int) -> float:
 
 
 def quarter_of(text: str) -> str:
-    """Returns the quarter, such as `2026-Q4`, of an ISO 8601 time; UTC without a zone. Raises ValueError for an invalid
-    time."""
+    """Returns the quarter, such as `2026-Q4`, of an ISO 8601 time; UTC without a zone. Raises ValueError."""
     found = moment(text)
     return f"{found.year}-Q{(found.month + 2) // 3}"
 

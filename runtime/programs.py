@@ -25,8 +25,7 @@ class Program(FrozenModel):
     argv: tuple[str, ...] = Field(min_length=1)
     """Command line; the first element is an absolute path inside `folders`."""
     folders: tuple[Path, ...] = ()
-    """Host folders, visible read-only under the same path, without mounts below them. Targets of links must be listed
-    too."""
+    """Host folders, visible read-only under the same path, without mounts below them. List targets of links too."""
     environment: dict[str, str] = Field(default_factory=dict)
     address_space: bool = True
     """True if each process is limited to four times the box's memory of address space. Lean needs False and relies on

@@ -49,8 +49,7 @@ class CallStatus(StrEnum):
 
 
 class Tier(StrEnum):
-    """Isolation tier that a session's history has required so far; it only moves down this list. All tiers run in a
-    sandbox."""
+    """Isolation tier that a session's history has required; it only moves down this list. All run in a sandbox."""
 
     SHARED = "shared"
     """Warm interpreter shared with other sessions, one namespace each: only snippets proved pure by an allow-list."""
@@ -240,8 +239,7 @@ class Sandbox(Protocol):
         """Lists everything below a sandbox's folder, following no links. Raises LimitError beyond `Limits.entries`."""
 
     def upload(self, source: Path, path: str) -> int:
-        """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError for anything
-        else in it."""
+        """Copies a tree of regular files into the sandbox; returns their number. Raises BadRequestError otherwise."""
 
     def download(self, path: str, target: Path) -> int:
         """Copies the regular files below a folder into a new host folder; returns their number.
@@ -363,7 +361,6 @@ class SessionPool(Protocol):
         """Deletes a snapshot, even a durable one. Raises BadRequestError for an unknown one."""
 
     def stats(self) -> dict[str, float]:
-        """Returns counters since the pool's start: calls, calls by tier and by status, seconds in calls, sandboxes
-        started and killed."""
+        """Returns counters since the pool's start: calls, calls by tier and by status, seconds in calls, sandboxes."""
 
     def close(self) -> None: ...

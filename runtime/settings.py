@@ -120,8 +120,7 @@ Address = Annotated[str, AfterValidator(_address)]
 
 
 def require_one_network(address: str, interface: str) -> None:
-    """Raises ValueError if only one of the head's and this machine's addresses is on loopback: hosts could not connect
-    back."""
+    """Raises ValueError if only one of the head's and this machine's addresses is on loopback, out of hosts' reach."""
     head = address.rpartition(":")[0]
     if IPv4Address(head).is_loopback is not IPv4Address(interface).is_loopback:
         raise ValueError(

@@ -107,8 +107,7 @@ def certify(
 
 
 def drafts_of(catalog: Catalog, name: str, level: int, seeds: int) -> list[TaskDraft]:
-    """Returns a taskset's drafts of one level, for the first `seeds` seeds. For a finite taskset, each drawn item
-    occurs once."""
+    """Returns a taskset's drafts of one level, for the first `seeds` seeds. A finite taskset's items occur once."""
     found: dict[str, TaskDraft] = {}
     finite = catalog.finite(name) is not None
     for seed in range(seeds):
@@ -159,8 +158,7 @@ def rates(taskset: Taskset, drafts: Sequence[TaskDraft], judge: Judge, rng: Rand
 def agent_answers(
     agent: str, taskset: Taskset, draft: TaskDraft, drafts: Sequence[TaskDraft], rng: Random
 ) -> Sequence[str]:
-    """Returns the answers that one of the certification's agents gives to a task; the agent passes if any answer
-    does."""
+    """Returns the answers that one of the agents gives to a task; the agent passes if any answer does."""
     question = "\n".join(message.text for message in draft.messages)
     match agent:
         case "reference":

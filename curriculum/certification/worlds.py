@@ -24,8 +24,7 @@ HOSTILE: tuple[object, ...] = (None, [], {"x": "y" * 100_000}, {"": {"a": [[[[[]
 
 
 def try_worlds(drafts: Sequence[TaskDraft], environments: Mapping[str, Environment], pool: SessionPool) -> list[str]:
-    """Attacks and compares the worlds of these drafts in sandboxes. Returns their faults, as sentences; drafts without
-    a world have none."""
+    """Attacks and compares the worlds of these drafts in sandboxes. Returns their faults, as sentences."""
     found: list[str] = []
     for draft in drafts:
         if draft.environment in environments:

@@ -82,8 +82,7 @@ def request(instruction: str) -> str:
 
 
 def read_written(text: str, instruction: str, sources: Sequence[CitedSource] = ()) -> WrittenList:
-    """Reads a checklist that a model wrote for a user's instruction. Raises WrittenListError if too little of it is
-    usable."""
+    """Reads a checklist that a model wrote for a user's instruction. Raises WrittenListError if it is unusable."""
     content = _object(text)
     target, items = content.get("target_words"), content.get("items")
     if set(content) != {"target_words", "items"} or not isinstance(items, list):

@@ -70,8 +70,7 @@ class Environment(Protocol):
         """Source of the module that runs in the world's sandbox."""
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns the initial files of the world's folder, by plain name. Pure; raises CurriculumError for a wrong
-        setup."""
+        """Returns the world's initial files, by plain name. Pure; raises CurriculumError for a wrong setup."""
 
     def missing(self) -> str:
         """Returns the reason why the environment's worlds cannot be made on this machine; empty if they can."""

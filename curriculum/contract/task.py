@@ -52,8 +52,7 @@ class Task(FrozenModel):
     files: dict[str, str] = Field(default_factory=dict)
     """Texts in the working folder at the start, by name."""
     environment: str = "python"
-    """Name in `curriculum.environments` of the world that calls change, beside the Python session; `python` for none.
-    """
+    """Name in `curriculum.environments` of the world that calls change; `python` for none."""
     world: dict[str, Any] = Field(default_factory=dict)
     """Setup of that world (`Environment.files`), as plain JSON. Never shown to the agent."""
     turns: int | None = Field(default=None, ge=0)
@@ -61,8 +60,7 @@ class Task(FrozenModel):
     tokens: int | None = Field(default=None, ge=1)
     """Limit of tokens in the conversation; the agent's budget applies if lower or if this is None."""
     key: str = ""
-    """Identity of the question, independent of wording: equal keys mean the same question. Empty for a task that no
-    taskset made."""
+    """Identity of the question, independent of wording: equal keys, equal questions. Empty if no taskset made it."""
     provenance: str = ""
     """`taskset@version` for generated tasks, `job:<id>` for submitted ones."""
 

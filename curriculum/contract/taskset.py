@@ -75,8 +75,7 @@ class Taskset(Protocol):
         """Makes an item of that level, its topic drawn uniformly. Raises LevelError for an unknown level."""
 
     def unsolvable(self, draft: TaskDraft, number: int) -> Spec:
-        """Returns a spec of the same kind as the draft's that no honest answer passes. `number`, at most 63 bits, makes
-        it unique."""
+        """Returns a spec of the draft's kind that no honest answer passes. `number`, at most 63 bits, sets it apart."""
 
     def missing(self) -> str:
         """Returns the reason why the taskset's answers cannot be checked on this machine; empty if they can."""
@@ -105,8 +104,7 @@ class SaysWhoScores(Protocol):
 
     @property
     def foreign(self) -> bool:
-        """True if only a foreign program decides the taskset's answers. Its score is a foreign reward, never trained
-        on."""
+        """True if only a foreign program decides the taskset's answers. Its score is never trained on."""
 
 
 @runtime_checkable
@@ -123,8 +121,7 @@ class Finite(Protocol):
     """Taskset of given items, each of which belongs to one split for ever."""
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """Draws one of the given items of that split and level. Raises LevelError, and ExhaustedError if none
-        exists."""
+        """Draws one of these items of that split and level. Raises LevelError, and ExhaustedError if none exists."""
 
     def keys(self, split: Split) -> AbstractSet[str]:
         """Returns the question keys of all given items of that split."""

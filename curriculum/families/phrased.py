@@ -128,8 +128,7 @@ def calculators(*families: PhrasedTaskset) -> tuple[PhrasedTaskset, ...]:
 
 
 def trace(operation: Operation, numbers: Sequence[int], rng: Random, *, fail_first: bool) -> ToolTrace:
-    """Returns calculator calls of an operation on these numbers: the right one, with `fail_first` after a beginner's
-    failures."""
+    """Returns calculator calls of an operation on these numbers: the right one, with `fail_first` after failures."""
     failures = 1 + (rng.random() < SECOND_FAILURE) if fail_first else 0
     wrong = [fill(rng.choice(operation.beginner), numbers) for _ in range(failures)]
     return ToolTrace((*wrong, fill(operation.code, numbers)), operation.name)

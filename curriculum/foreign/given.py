@@ -36,8 +36,7 @@ SCORED = "the server scores it, so it is never trained on: add such tasks from a
 
 
 class GivenTask(NamedTuple):
-    """Task for an MCP server as its owner gave it. `values` is None if the row is unreadable, and `problem` says
-    why."""
+    """Task for an MCP server from its owner. `values` is None if the row is unreadable, and `problem` says why."""
 
     origin: str
     values: Mapping[str, Any] | None

@@ -41,16 +41,14 @@ assert STRIDE >= MOST_ITEMS
 
 
 def seed_of(batch: int, level: int) -> int:
-    """Returns the first seed of the items that a batch makes at a level. Raises CurriculumError for an invalid
-    batch."""
+    """Returns the first seed of a batch's items at a level. Raises CurriculumError for an invalid batch."""
     if not (0 <= batch < BATCHES and 0 <= level < LEVELS):
         raise CurriculumError(f"invalid batch {batch}", hint=f"choose one from 0 to {BATCHES - 1}")
     return (batch * LEVELS + level) * STRIDE
 
 
 def window(batch: int, level: int, size: int) -> range:
-    """Returns the seeds of the `size` items that a batch makes at a level. Raises CurriculumError for an invalid
-    size."""
+    """Returns the seeds of a batch's `size` items at a level. Raises CurriculumError for an invalid size."""
     if not 1 <= size <= MOST_ITEMS:
         raise CurriculumError(f"invalid number of items per level ({size})", hint=f"ask for 1 to {MOST_ITEMS}")
     return range(seed_of(batch, level), seed_of(batch, level) + size)
@@ -149,8 +147,7 @@ _SETS = TypeAdapter(dict[str, int])
 
 
 def environment_of(adapter: str, package: str) -> ForeignEnvironment:
-    """Returns the environment of a foreign adapter. Raises CurriculumError if it makes no items or lacks its
-    packages."""
+    """Returns the environment of an adapter. Raises CurriculumError if it makes no items or lacks its packages."""
     named = adapter_named(adapter)
     if named.tasks_given:
         hint = f"add your own: `assay curriculum adapter add {adapter} TASKS.jsonl --package NAME`"

@@ -138,8 +138,7 @@ class RowError(CurriculumError):
 
 
 def row_of(row: Mapping[str, Any], kind: OwnKind, origin: str) -> OwnRow:
-    """Reads the problem and its check from a table row with any column names, without running the check. Raises
-    RowError."""
+    """Reads the problem and its check from a table row with any column names; runs nothing. Raises RowError."""
     columns = _filled(row)
     made = kind_of_columns(columns) if kind == "auto" else kind
     question = _text(columns, QUESTION)

@@ -44,8 +44,7 @@ class HarborRow(NamedTuple):
 
 
 def folders_in(place: Path) -> list[Path]:
-    """Returns the Harbor task folders at a path. The path itself if it has a task.toml, else all subfolders if any has
-    one."""
+    """Returns the Harbor task folders at a path. Itself if it has a task.toml, else all subfolders if any has one."""
     if not place.is_dir():
         return []
     if (place / MARK).exists():
@@ -55,8 +54,7 @@ def folders_in(place: Path) -> list[Path]:
 
 
 def row_of_folder(folder: Path) -> HarborRow:
-    """Reads a Harbor task folder into a row, with its solution. Raises RowError with the reason if it cannot be
-    used."""
+    """Reads a Harbor task folder into a row, with its solution. Raises RowError if it cannot be used."""
     if folder.is_symlink():
         raise RowError("it is a link: name the folder itself")
     try:
@@ -79,8 +77,7 @@ def row_of_folder(folder: Path) -> HarborRow:
 
 
 def solved(pool: SessionPool, one: HarborRow) -> OwnRow:
-    """Runs a Harbor task's solution in a sandbox, and returns the row with the answer that it submits. Raises RowError
-    if it submits none."""
+    """Runs a Harbor task's solution in a sandbox, and returns the row with its answer. Raises RowError without one."""
     if not one.solution:
         return one.row
     files = [*one.row.world["files"], {"path": SOLUTION, "text": one.solution, "mode": "755"}]

@@ -45,8 +45,7 @@ GENERATED = 5
 
 
 def contradicted(draft: TaskDraft, number: int) -> Spec:
-    """Returns a spec that no honest answer passes: wrong test results, a false statement, or a number of twenty
-    digits."""
+    """Returns a spec that no honest answer passes: wrong test results, a false statement, or a twenty-digit number."""
     made: Spec
     if isinstance(draft.spec, ProgramSpec):
         made = _other_results(draft.spec, IMPOSSIBLE + number)
@@ -157,8 +156,7 @@ class OwnTaskset:
         return self.draft_of(Split.TRAIN, level, rng)
 
     def draft_of(self, split: Split, level: int, rng: Random) -> TaskDraft:
-        """Draws one of the owner's rows of that split and level; jobs get training rows. Raises LevelError,
-        ExhaustedError."""
+        """Draws an owner's row of that split and level; jobs get training rows. Raises LevelError, ExhaustedError."""
         require_level(self, level)
         rows = self._rows.get((Split.TRAIN if split is Split.JOB else split, level), [])
         if not rows:
@@ -237,8 +235,7 @@ def spread(rows: Sequence[OwnRow]) -> Sequence[OwnRow]:
 
 
 def forms_in(catalog: Catalog, names: Iterable[str]) -> Iterator[str]:
-    """Yields sample texts (`OwnTaskset.forms`) of those of the named tasksets that are an owner's. Raises
-    UnknownTasksetError."""
+    """Yields sample texts (`OwnTaskset.forms`) of the owner's among the named tasksets. Raises UnknownTasksetError."""
     for one in map(catalog.named, names):
         if isinstance(one, OwnTaskset):
             yield from one.forms()
@@ -256,8 +253,7 @@ def _world_missing(row: OwnRow) -> str:
 
 
 def own_taskset(text: bytes, name: str) -> OwnTaskset:
-    """Reads an owner's taskset from its stored file. Raises CurriculumError if the file is invalid or its rows were
-    changed."""
+    """Reads an owner's taskset from its stored file. Raises CurriculumError if it is invalid or was changed."""
     hint = f"remove it (`assay curriculum rm own/{name}`) and add its problems again"
     try:
         content = OwnContent.model_validate_json(text)

@@ -50,8 +50,7 @@ class ProposalKind(Protocol):
     def name(self) -> str: ...
 
     def ask(self, rng: Random, references: Sequence[Task]) -> Task:
-        """Returns a prompt that asks a model for one proposal; `references` are earlier tasks to differ from, failed
-        ones first."""
+        """Returns a prompt that asks a model for one proposal; `references` are tasks to differ from, failed first."""
 
     def make(self, text: str, provers: Provers) -> ProvenTask:
         """Makes a task of a model's proposal, with an executed or proved answer. Raises RefusedProposal, and

@@ -69,8 +69,7 @@ _LABELS: WeakSet[ProvenLabel] = WeakSet()
 
 
 def _minted(basis: Basis, of: str, answer: str) -> ProvenLabel:
-    """Makes the label of a proposed task. Only for modules that execute and prove, with a result they have just
-    obtained."""
+    """Makes the label of a proposed task. Only for modules that execute and prove, with a result just obtained."""
     label = object.__new__(ProvenLabel)
     for name, value in (("basis", basis), ("of", of), ("answer", answer)):
         object.__setattr__(label, name, value)
@@ -136,8 +135,7 @@ class ProvenTask:
 
 
 def proven_tasks(found: Sequence[ProvenTask]) -> list[Task]:
-    """Returns the tasks of executed or proved proposals, for training. Raises LabelError for anything that is not a
-    `ProvenTask`."""
+    """Returns tasks of proved proposals, for training. Raises LabelError for anything but a `ProvenTask`."""
     if not isinstance(found, list | tuple):
         raise LabelError("only a list of executed or proved tasks is trained on")
     for one in found:

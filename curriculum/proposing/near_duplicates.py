@@ -34,8 +34,7 @@ _KEPT = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 def words(text: str) -> list[str]:
-    """Returns the words of a program or text, with every name unknown to Python replaced by `v`: renaming changes
-    nothing."""
+    """Returns the words of a program or text, with names unknown to Python as `v`: renaming changes nothing."""
     return ["v" if re.match(r"[A-Za-z_]", one) and one not in _KEPT else one for one in _WORD.findall(text)]
 
 

@@ -74,8 +74,7 @@ def require_work(
 
 
 def tells(program: ScreenedProgram, value: str, beside: str = "") -> bool:
-    """True if a program, its strings or `beside` contain a value, with any blanks and quotes. `value` is as Python
-    writes it."""
+    """True if a program, its strings or `beside` contain a value, with any blanks and quotes. `value`: Python text."""
     bare = value.translate(_QUOTES)
     texts = [one.translate(_QUOTES) for one in program.literals if one[:1] in ("'", '"')]
     return len(bare) >= LEAST_SHOWN and (
@@ -109,8 +108,7 @@ def _others(value: Value) -> list[Value]:
 
 
 def _more(items: list[Value]) -> list[Value]:
-    """Returns a one-item list to append to `items`. The item has the type of the last one, or is 3 if none can be
-    made."""
+    """Returns one item, in a list, to append to `items`. It has the last one's type, or is 3 if none can be made."""
     others = _others(items[-1]) if items else []
     return others[:1] or [3]
 
@@ -159,8 +157,7 @@ class ProgramProposals:
 
 
 def _worked(program: ScreenedProgram, call: str, provers: Provers) -> Execution:
-    """Runs a proposed program on its input and on variants of it. Raises RefusedProposal for a program that does no
-    work."""
+    """Runs a proposed program on its input and on variants of it. Raises RefusedProposal if it does no work."""
     near = probes(call)
     execution = provers.executor.run(program, [call, *(one for _, one in near)])
     own, *others = execution.results

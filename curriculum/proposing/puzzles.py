@@ -92,8 +92,7 @@ class Puzzle:
 
 
 def read_puzzle(text: str) -> Puzzle:
-    """Parses an integer puzzle: names with bounds and conditions, a line each. Raises RefusedProposal if it is invalid
-    or too large."""
+    """Parses an integer puzzle: names with bounds and conditions, a line each. Raises RefusedProposal if invalid."""
     lines = [line for line in text.split("\n") if line.strip()]
     if len(text) > MOST_CHARACTERS or len(lines) > MOST_LINES:
         raise RefusedProposal(Reason.UNREADABLE, "too many lines or characters")
@@ -281,8 +280,7 @@ class PuzzleProposals:
 
 
 def solved(puzzle: Puzzle, checker: SpecChecker) -> ProvenLabel:
-    """Finds a puzzle's only solution, proved unique, and returns it as the label. Raises RefusedProposal, and
-    InfrastructureError."""
+    """Finds a puzzle's only solution, proved unique, as the label. Raises RefusedProposal, InfrastructureError."""
     spec = SmtSpec(claim=puzzle.claim, question="model", effort=EFFORT)
     reply = checker.propose(spec, ways(spec)[0], "", SECONDS)
     if not reply.texts:

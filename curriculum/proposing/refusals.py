@@ -80,8 +80,7 @@ _FENCE = re.compile(r"^```([a-z]{0,20})[ \t]*$")
 
 
 def parts(text: str, names: Sequence[str]) -> dict[str, str]:
-    """Returns the contents of the named fenced blocks in a proposal. Raises RefusedProposal if one is missing, repeated
-    or unclosed."""
+    """Returns the named fenced blocks of a proposal. Raises RefusedProposal if one is missing, repeated or unclosed."""
     if len(text) > MOST_CHARACTERS:
         raise RefusedProposal(Reason.UNREADABLE, f"longer than {MOST_CHARACTERS} characters")
     found: dict[str, str] = {}

@@ -17,8 +17,7 @@ def azr(p: float, _similarity: float) -> float:
 
 
 def variance(p: float, _similarity: float) -> float:
-    """Returns the reward exp(-(p(1-p) - .25)^2 / .02): 1 if half of the rollouts solve the proposal (SPICE
-    2510.24684)."""
+    """Returns the reward exp(-(p(1-p) - .25)^2 / .02): 1 if half the rollouts solve the proposal (SPICE 2510.24684)."""
     return math.exp(-((p * (1.0 - p) - 0.25) ** 2) / 0.02)
 
 
@@ -51,8 +50,7 @@ def reward(name: str, passed: int, judged: int, similarity: float = 0.0) -> floa
 
 
 def advantages(rewards: Sequence[float]) -> list[float]:
-    """Returns (r - mean) / std for the reward r of each proposal of a step, across problems. Zeros if all rewards are
-    equal."""
+    """Returns (r - mean) / std for the reward r of each proposal of a step, across problems. Zeros if all are equal."""
     if not rewards:
         return []
     mean = math.fsum(rewards) / len(rewards)

@@ -80,8 +80,7 @@ class ScreenedProgram:
 
 
 def screened(source: str) -> ScreenedProgram:
-    """Checks a proposed program's source against the allow-list, and renders it anew. Raises RefusedProposal for
-    anything not allowed."""
+    """Checks a proposed program against the allow-list, and renders it anew. Raises RefusedProposal otherwise."""
     if len(source) > SOURCE_CHARS or sum(map(source.count, "([{")) > BRACKETS or source.count("\\") > BRACKETS:
         raise RefusedProposal(Reason.UNREADABLE, f"longer than {SOURCE_CHARS} characters, or too many brackets")
     source = _plain(_parsed(source))
@@ -107,8 +106,7 @@ def screened(source: str) -> ScreenedProgram:
 
 
 def _plain(tree: ast.Module) -> str:
-    """Renders a program as source, without statements that are only a constant. Raises RefusedProposal if it is too
-    large or too deep."""
+    """Renders a program as source, without constant statements. Raises RefusedProposal if too large or deep."""
     if sum(1 for _ in ast.walk(tree)) > NODES or _depth(tree) > DEPTH:
         raise RefusedProposal(Reason.UNREADABLE, "too large or too deep")
     try:

@@ -177,8 +177,7 @@ def _sound(found: Verdict | SpecProblem) -> Verdict:
 
 
 def _proposition(text: str) -> str:
-    """Returns a proposed text as one Lean proposition in one line. Raises RefusedProposal if it may be anything else,
-    or is too long."""
+    """Returns a proposed text as one Lean proposition in one line. Raises RefusedProposal otherwise."""
     line = " ".join(text.split())
     if len(line) > MOST_CHARACTERS or _FORBIDDEN.search(line):
         raise RefusedProposal(Reason.FORBIDDEN, "more than one proposition, or too long")

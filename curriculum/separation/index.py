@@ -132,8 +132,7 @@ class SeparationIndex:
         return frozenset(self._keys)
 
     def met_by(self, task: Task, *, written: bool) -> Match | None:
-        """Returns the evaluation question that a task copies, or None. Tasks `written` by a person have other rules
-        than generated ones."""
+        """Returns the evaluation question that a task copies, or None. Tasks `written` by persons have other rules."""
         return self.met_by_text(text_of(task), task.key) if written else self.met_by_task(task)
 
     def met_by_task(self, task: Task) -> Match | None:
@@ -219,8 +218,7 @@ class SeparationIndex:
 
     @cached_property
     def _halves(self) -> dict[int, dict[int, list[int]]]:
-        """Short evaluation questions, by length and by hash of either half. A changed word leaves such texts too few
-        whole 8-grams."""
+        """Short evaluation questions, by length and by hash of either half. One changed word leaves too few 8-grams."""
         found: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for place in self._distinct:
             tokens = self._tokens[place]

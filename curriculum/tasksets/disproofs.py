@@ -35,8 +35,7 @@ class Claim:
 
 
 def _derivations(level: int, rng: Random) -> Claim:
-    """Makes a true or false Lean statement about rules between propositions: does the last one follow from the first
-    ones?"""
+    """Makes a Lean statement about rules between propositions: does the last one follow from the first ones?"""
     count = 5 + 2 * level
     names = rng.sample(_PROPOSITIONS, count)
     wanted = rng.random() < 0.5

@@ -149,8 +149,7 @@ def _follows(level: int, rng: Random) -> Item:
 
 
 def _parity(level: int, rng: Random) -> Item:
-    """Asks for the bits that satisfy equations modulo two, which have a unique solution. The answer reads them as a
-    number in base two."""
+    """Asks for the only bits that satisfy equations modulo two. The answer reads them as a number in base two."""
     count = 5 + level
     solution = [rng.random() < 0.5 for _ in range(count)]
     rows: list[tuple[int, ...]] = []

@@ -235,8 +235,7 @@ def _briefing(level: int, rng: Random) -> Item:
 
 
 def _never(draft: TaskDraft, number: int) -> Spec:
-    """Returns the draft's checklist plus a required phrase that is unrelated to the question, so no honest answer
-    passes."""
+    """Returns the draft's checklist plus a required phrase unrelated to the question, so no honest answer passes."""
     assert isinstance(draft.spec, ChecklistSpec)
     more = OccurrencesItem(name="number", phrase=str(IMPOSSIBLE + number), least=1)
     return draft.spec.model_copy(update={"items": (*draft.spec.items, more)})

@@ -32,8 +32,7 @@ TOLD = 200
 
 
 def fault_of(tool: ToolSchema, arguments: object) -> str:
-    """Checks a tool call's arguments. Returns their fault, as a sentence for the model, which may quote them; empty if
-    valid."""
+    """Checks a tool call's arguments. Returns their fault in a sentence, which may quote them; empty if valid."""
     return printable(_fault_of(tool, arguments))
 
 

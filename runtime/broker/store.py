@@ -128,8 +128,7 @@ class Store:
         return [snapshot for snapshot in self._known.values() if snapshot.manifest.uid == uid]
 
     def begin(self, described: SnapshotManifest, *, durable: bool, expected: int) -> PendingSnapshot:
-        """Creates a folder for a snapshot of `expected` bytes; `described` names no files yet. Raises LimitError
-        without space."""
+        """Creates a folder for a snapshot of `expected` bytes; `described` names none. Raises LimitError if full."""
         if self.bytes + expected > self._most:
             raise LimitError(
                 f"snapshots already use {self.bytes >> 20} of {self._most >> 20} MiB",

@@ -1,5 +1,4 @@
-"""Entry point of a node, `python -m runtime.cluster`: reads NodeSettings as JSON from standard input, runs until a
-signal."""
+"""Entry point of a node, `python -m runtime.cluster`: reads NodeSettings from standard input, runs until a signal."""
 
 from __future__ import annotations
 

@@ -104,8 +104,7 @@ LOCK, PROCESSES, HOST, NODE, RAY, LOG = "lock", "processes", "host.json", "node.
 
 
 def take(folder: Path) -> int:
-    """Takes the lock of a cluster node's folder and returns its descriptor; the holder is the node. Raises RefusedError
-    if it is held."""
+    """Takes the lock of a node's folder and returns its descriptor; the holder is the node. RefusedError if held."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

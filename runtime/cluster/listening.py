@@ -76,8 +76,7 @@ def replaced(family: int, host: str, address: IPAddress) -> str:
 
 
 class ClusterListener:
-    """Confined program that can listen on one address only, and the thread that binds its sockets. Close it when the
-    program has ended."""
+    """Program that can listen on one address only, and the thread that binds its sockets. Close it at its end."""
 
     def __init__(self, address: IPAddress, process: subprocess.Popen[bytes], notifications: int) -> None:
         self.process = process

@@ -118,8 +118,7 @@ class PlacedGateway:
         return {}
 
     async def _alive_until(self, asked: Any) -> Any:
-        """Waits for an answer of the actor. Raises InfrastructureError once its host is gone, which Ray itself reports
-        a minute later."""
+        """Waits for an answer of the actor. Raises InfrastructureError once its host is gone, long before Ray does."""
         answer, pulse = asyncio.ensure_future(asked), None
         heard = self._loop.time()
         while not (await asyncio.wait({answer}, timeout=PULSE_SECONDS))[0]:

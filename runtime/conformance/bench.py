@@ -163,8 +163,7 @@ class Idle(NamedTuple):
     mib: float
     """Memory of one idle sandbox that has answered a call, in MiB."""
     pss: bool
-    """True if shared pages are counted proportionally, which needs root; otherwise the figure is the control group's
-    charge."""
+    """True if shared pages are counted proportionally, which needs root; else the control group's charge is shown."""
 
 
 def idle(pool: SessionPool, sandboxes: int, *, settle_seconds: float = 1.0) -> Idle:

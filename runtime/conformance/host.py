@@ -89,8 +89,7 @@ def pss_mib(processes: Iterable[int]) -> float | None:
 
 
 def _same_memory(libc: ctypes.CDLL, first: int, second: int) -> bool:
-    """True if two processes share one address space; False if the kernel cannot tell, which only overestimates the
-    sum."""
+    """True if two processes share one address space; False if the kernel cannot tell, which overestimates the sum."""
     number = SYS_KCMP.get(os.uname().machine)
     return number is not None and libc.syscall(number, first, second, KCMP_VM, 0, 0) == 0
 

@@ -16,8 +16,7 @@ from runtime.errors import LimitError
 from runtime.sandbox import CallStatus, Session, Tier
 
 GRACE_SECONDS = 5.0
-"""Delay after a limit within which an answer may come on a busy machine, in seconds; idle machines stay well below 1 s.
-"""
+"""Delay after a limit within which an answer may come on a busy machine, in seconds; idle machines stay below 1 s."""
 
 
 def _ends(
@@ -124,8 +123,7 @@ while n < 3_000_000 or time.process_time() < began + 0.3: n += 1
 time.sleep(0.3)
 print('worked')
 """
-"""Work measured in steps and by the guest's clock: fast machines finish the steps early, and busy ones advance the
-clock."""
+"""Work in steps and by the guest's clock: fast machines finish the steps early, busy ones advance the clock."""
 
 
 @check("limit: usage", "Calls, seconds, output, processor time and memory of a sandbox are as measured.")

@@ -21,8 +21,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def begin() -> None:
-    """Protects this process against tracing and /proc access by the same user, and sets no_new_privs, which filters
-    require."""
+    """Protects this process against tracing and /proc access by the same user, and sets no_new_privs for filters."""
     prctl(PR_SET_DUMPABLE, 0)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 

@@ -197,8 +197,7 @@ class _Listing:
             os.close(folder)
 
     def _names(self, folder: int) -> list[str]:
-        """Returns the names in an open folder. Raises FileAccessError at the first name beyond the limit, without
-        reading the rest."""
+        """Returns the names in an open folder. Raises FileAccessError at the first name beyond the limit."""
         names = []
         with os.scandir(folder) as each:
             for entry in each:

@@ -35,8 +35,7 @@ content; or REFUSED, with a reason that starts with `more than` above a limit.""
 SEED = 12
 """Body: 32 bytes. Reseeds random numbers of this session alone, reproducibly after equal calls; answered with READY."""
 STAGE = 13
-"""Body: `wire.stage_body`. Keeps a piece for the next WRITE or EXEC; offset 0 discards earlier pieces. Reply: OK or
-REFUSED."""
+"""Body: `wire.stage_body`. A piece for the next WRITE or EXEC; offset 0 discards earlier ones. Reply: OK or REFUSED."""
 WARN = 14
 """Sends SIGURG to the session's process: its call's time is over, and anything left running will be ended. No effect
 unless its code has a handler. No reply."""

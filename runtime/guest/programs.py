@@ -23,12 +23,10 @@ ENVIRONMENT = {
     "TMPDIR": "/tmp",  # noqa: S108
     "PYTHONHASHSEED": "0",
 }
-"""Base environment; the hash seed equals that of the guest's Python, so sets of text have the same order in every run.
-"""
+"""Base environment; the hash seed equals that of the guest's Python, so sets of text have one order in all runs."""
 PATH_FOLDERS = 64
 FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
-"""Shortest and longest interval between checks for the program's end, in seconds; a guest has no descriptor for that.
-"""
+"""Shortest and longest time between checks for the program's end, in seconds; a guest has no descriptor for that."""
 
 
 class HinderedError(Exception):

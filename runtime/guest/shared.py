@@ -55,8 +55,7 @@ def import_pure(name: str, _globals: object = None, _locals: object = None, _nam
 
 
 class Printer(io.RawIOBase):
-    """Collects the output of the running call, keeping everything before an error, and stops the snippet at the byte
-    cap."""
+    """Collects the output of the running call, keeps all before an error, stops the snippet at the byte cap."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__()

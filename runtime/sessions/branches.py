@@ -68,8 +68,7 @@ class Seed(NamedTuple):
     """Random seed after the history; empty means the default of every session."""
 
     def times(self, n: int) -> list[Seed]:
-        """Returns starting points for `n` sessions that differ only in random numbers; copies of a snapshot are
-        reseeded on restore."""
+        """Returns starting points for `n` sessions with other random numbers; snapshots are reseeded on restore."""
         if self.origin is not None:
             self.origin.share(n)
             return [self] * n
@@ -91,8 +90,7 @@ class Seed(NamedTuple):
 
 
 class Before:
-    """Undo point: state of a session before a call. Invariants: at most one is kept, and its snapshot is held until it
-    is dropped."""
+    """Undo point: state of a session before a call. At most one is kept, with its snapshot, until it is dropped."""
 
     def __init__(self) -> None:
         self._taken: Seed | SandboxError | None = None

@@ -122,8 +122,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         output_bytes: int | None = None,
         patience: float = 1.0,
     ) -> ExecResult:
-        """Runs a program in the sandbox. One that takes too long is killed with its group; the sandbox survives, except
-        with patience."""
+        """Runs a program in the sandbox. If too long, its group is killed; without patience, the sandbox survives."""
         self._require_startable(argv, env, cwd, user, stdin)
         limit = call_seconds(seconds, self.limits)
         most = self.limits.output_bytes if output_bytes is None else min(output_bytes, self.limits.output_bytes)
@@ -293,8 +292,7 @@ class OwnSandbox(SandboxFiles, ClosesOnExit):
         return self._explained(answer.result()), used
 
     def _explained(self, outcome: CallOutcome) -> CallOutcome:
-        """Validates a call's outcome like `_believed`; a limit used up before the call is reported once, as an unblamed
-        end."""
+        """Validates a call's outcome like `_believed`; a limit used up before it is reported once, unblamed."""
         if isinstance(outcome.kind, LossCause):
             self._require_open()
             unreported = not outcome.blamed and not self._loss_reported and outcome.kind is not LossCause.BROKER

@@ -52,8 +52,7 @@ class SlotClaim:
             self.slots.cancelled(self)
 
     def answer(self, found: Port | SandboxError) -> bool:
-        """Passes the granted place, or the error, to the waiting callback. False if the claim was already answered or
-        cancelled."""
+        """Passes the granted place, or the error, to the waiting callback. False if answered or cancelled before."""
         on_ready, self.on_ready = self.on_ready, None
         if on_ready is not None:
             on_ready(found)

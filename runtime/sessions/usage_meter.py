@@ -45,8 +45,7 @@ class UsageMeter:
             worker.when_ended(partial(self._ended, worker))
 
     def report(self, measure: Callable[[Worker, Measured], None], done: Callable[[Usage], None]) -> None:
-        """Calls back with a session's current usage: live exclusive sandboxes via `measure`, ending ones by their final
-        usage."""
+        """Calls back with a session's current usage: live exclusive sandboxes via `measure`, others' final."""
         asked = list(self._present)
         left = set(asked)
         found: dict[Worker, BoxUsage | SandboxError] = {}

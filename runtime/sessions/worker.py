@@ -37,8 +37,7 @@ MAX_WIDTH = 16
 AHEAD_SECONDS = 0.005
 """Work queued ahead in a shared interpreter, in seconds: it never waits for the host, and new calls are soon served."""
 REST_SECONDS = 1.0
-"""Idle time after which a sandbox of many sessions is throttled, in seconds: an idle gVisor uses some hundredths of a
-core."""
+"""Idle time after which a sandbox of many sessions is throttled, in seconds: an idle gVisor uses some CPU."""
 WARNED_SECONDS = 1.0
 """Own time for which a call with patience may continue after its guest was warned, in seconds."""
 NONCES = 256
@@ -46,8 +45,7 @@ PACE_CALLS = 32
 
 
 class Worker:
-    """Host end of one sandbox. A `serial` guest answers calls one after another: a call's clock then starts with its
-    turn."""
+    """Host end of one sandbox. A `serial` guest answers calls in turn: a call's clock starts with its turn."""
 
     def __init__(
         self,
@@ -342,8 +340,7 @@ class Worker:
         return call.patience > 1 and call.op is Op.RUN and self.profile.mode == "sandbox"
 
     def _look_at(self, call: SessionRequest) -> None:
-        """Measures a call's own time, and ends it or sets its next deadline. Without an answer in time, all wall clock
-        counts."""
+        """Measures a call's own time, and ends it or sets its next deadline. Without an answer, wall clock counts."""
         own = self._own_times.setdefault(call, OwnTime(Pace(call.limit, call.limit * call.patience, self.profile.cpus)))
         now = time.monotonic()
         if own.is_asked and now - call.since >= own.pace.own:

@@ -34,8 +34,7 @@ def matched(
     *,
     repeats: bool,
 ) -> EqualityFinding:
-    """Decides if two collections have the same members, compared by `same`; with `repeats`, multiplicities must agree,
-    too."""
+    """Decides if two collections have the same members, compared by `same`; with `repeats`, as often."""
     known = [numbers for numbers in (plain_numbers(first), plain_numbers(second)) if numbers is not None]
     counted = [sorted(numbers if repeats else set(numbers)) for numbers in known]
     if len(counted) == 2 and counted[0] == counted[1]:

@@ -23,8 +23,7 @@ MASSES = ("kg", "g", "mg", "t")
 
 
 def examples(spec: AnswerSpec, answer: str | None, try_: e.AskVerifier) -> e.ExampleReport:
-    """Verifies example answers around the expected one, and reports which are accepted. `answer` is the job's own
-    answer, if any."""
+    """Verifies example answers around the expected one, and reports which are accepted. `answer`: the job's own."""
     inputs = [*e.of_the_job(spec, answer), *(_written(spec, one) for one in _around(spec))]
     tried = try_(e.distinct(inputs, _submitted(spec, spec.expected)))
     return e.ExampleReport(tuple(tried), e.refused(tried, e.EXPECTED, e.REFUSED))

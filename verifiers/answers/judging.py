@@ -139,8 +139,7 @@ def prepared(spec: AnswerSpec) -> PreparedAnswer:
 
 @lru_cache(maxsize=512)
 def in_units(spec: AnswerSpec) -> Value | None:
-    """Reads a spec's expected answer with letters as units, `0.5 T`; None if it has no unit. Used if the submitted
-    answer has one."""
+    """Reads a spec's expected answer with letters as units, `0.5 T`; None without. Used if the submission has one."""
     try:
         found = read_answer(spec.expected, variables=spec.variables, units=True)
     except GrammarError:

@@ -61,8 +61,7 @@ def as_images(value: Value) -> Images | None:
 
 
 def compare_images(answer: Images, expected: Images, scalars: Scalars) -> EqualityFinding:
-    """Compares two sets of images of whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError if a part has no
-    value."""
+    """Compares two sets of images of whole numbers, such as {2k + 1 : k in Z}. Raises GrammarError without a value."""
     if None not in (answer.name, expected.name) and answer.name != expected.name:
         return different("about a different unknown")
     first, second = _lines(answer, scalars), _lines(expected, scalars)

@@ -78,8 +78,7 @@ END_SECONDS = 15.0
 GIVES_WAY_SECONDS = 0.2
 """Seconds without an answer after which a box yields CPU to others."""
 GIVES_WAY_UNTIL = 10.0
-"""Seconds without an answer after which a box gets its CPU share back, so that hard but valid work finishes on a busy
-machine."""
+"""Seconds without an answer after which a box gets its CPU share back, so that hard work finishes on a busy machine."""
 LAST_SECONDS = 0.5
 """Final seconds of the time for an answer, with full CPU share, so that late work is ended in time."""
 Question = Callable[["BrokerConnection", Callable[[Any], None]], Ticket | None]

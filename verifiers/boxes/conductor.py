@@ -20,8 +20,7 @@ class Conductor(Protocol):
     """Checks submissions of one kind. Safe to use from several threads."""
 
     def verify(self, spec: Any, submission: str, seconds: float) -> Verdict:
-        """Returns the verdict on a submission. Raises SpecError for an unusable spec, SandboxError if the
-        infrastructure failed."""
+        """Returns the verdict on a submission. Raises SpecError for a bad spec, SandboxError if boxes fail."""
 
     def close(self) -> None: ...
 

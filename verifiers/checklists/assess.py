@@ -131,8 +131,7 @@ def idle(spec: s.ChecklistSpec) -> Iterator[tuple[str, str]]:
 
 
 def witnesses(spec: s.ChecklistSpec, right: str) -> Iterator[str]:
-    """Yields texts that may tell a checklist's items apart: one that meets all, one that misses each, and texts built
-    from some items."""
+    """Yields texts that may tell a checklist's items apart: meeting all, missing each, or built from some."""
     whole = right or made(spec)
     yield whole
     yield OTHER
@@ -168,8 +167,7 @@ def inserted(text: str, more: str) -> str:
 
 
 def _held(verdict: Verdict) -> list[bool]:
-    """Returns one boolean per hard item of a verdict, true if it holds; empty for an unreadable text. Raises
-    InfrastructureError."""
+    """Returns for each hard item of a verdict if it holds; empty for an unreadable text. Raises InfrastructureError."""
     if verdict.outcome is Outcome.INFRA_ERROR:
         raise InfrastructureError(f"a text of the assessment was not decided: {verdict.reason}")
     found = verdict.evidence.get("items")

@@ -93,8 +93,7 @@ class Attribution:
         return frozenset(keys.union(*(self._notes.get(key, ()) for key in place.keys if key not in self._known)))
 
     def _behind(self, text: str, cited: Sequence[Cited], end: int, limit: int) -> tuple[frozenset[str], bool] | None:
-        """Returns the source keys that follow a quotation in the same sentence, and True if they follow immediately;
-        else None."""
+        """Returns the source keys that follow a quotation in the same sentence, and True if immediately; else None."""
         for place in cited_within(cited, end - 1, min(end + NEAR, limit)):
             between = text[end : place.start].lstrip(CLOSERS)
             closed = STOP.search(text, max(0, end - 2), place.start - len(between)) is not None

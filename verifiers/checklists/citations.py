@@ -59,8 +59,7 @@ def citations(item: CitationsItem, document: Document, sources: Sequence[CitedSo
 
 
 def _keys(passage: Passage, known: Sequence[str]) -> Iterator[str]:
-    """Yields the source keys that a passage cites. Within a quotation, a bracket that does not look like a key is an
-    editor's word."""
+    """Yields the source keys that a passage cites. Within a quotation, a bracket unlike a key is an editor's."""
     shapes = {shape(key) for key in known} | {"9", "name year"}
     within = {id(place) for one in passage.quotations for place in cited_within(passage.cited, one.start, one.end)}
     for place in passage.cited:

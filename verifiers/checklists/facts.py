@@ -24,8 +24,7 @@ POINT = re.compile(r"(?:^|(?<=[:;,.!?]\s)|(?<=\sand\s)|(?<=\sor\s))\((\d{1,2})\)
 def document_numbers(
     document: Document, known: Sequence[str], *, code: bool = True, marks: Collection[str] = ()
 ) -> Iterator[WrittenNumber]:
-    """Yields the numbers of a text, except cited keys and numbering of headings and points. `code`: also those in code
-    blocks."""
+    """Yields the numbers of a text, except cited keys and numbering. `code`: also those in code blocks."""
     decimals = decimals_of(document.everything)
     language = language_of(document.everything)
     for block in document.marked_blocks:
@@ -67,8 +66,7 @@ class Facts:
     """Numbers that a text may state: given facts, and numbers derived from them; see `NumbersItem`."""
 
     def __init__(self, facts: Iterable[Figure], derived: str, parts: Iterable[Figure] = ()) -> None:
-        """Derives the numbers that a text may state. `parts`: figures of dates, times and ranges, from which nothing is
-        derived."""
+        """Derives the numbers that a text may state. `parts`: figures of dates, times and ranges, left alone."""
         facts = list(facts)
         base = list(dict.fromkeys((fact.value, fact.percent) for fact in facts))
         self._facts = [*facts, *parts]

@@ -130,8 +130,7 @@ def _stuffing(spec: ChecklistSpec, document: Document) -> Alarm | None:
 
 
 def _runs_of_words(text: str, known: bool) -> list[str]:
-    """Splits a text at punctuation if the language's function words are `known`; otherwise returns only unpunctuated
-    text."""
+    """Splits a text at punctuation if its function words are `known`; otherwise returns only unpunctuated text."""
     runs = MARKS.split(text)
     return runs if known or len(runs) == 1 else []
 
@@ -173,8 +172,7 @@ class HardVerifier:
     version = CHECKLIST.version
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for checklist items that cannot decide anything. With `prove`, also for a list that an empty
-        answer fulfils."""
+        """Raises SpecError for items that decide nothing. With `prove`, also for one that an empty answer fulfils."""
         if not spec.hard:
             raise SpecError(
                 "a checklist needs a hard item: a judge alone decides nothing",

@@ -171,8 +171,7 @@ def _pattern(item: spec.PatternItem, document: Document) -> ItemFinding:
 
 
 def _faces(pattern: str, document: Document) -> Iterator[str]:
-    """Yields the forms of a text to match a pattern against: as written and, if the pattern does not refer to line
-    ends, as shown."""
+    """Yields the forms of a text to match a pattern against: as written and, unless it names line ends, as shown."""
     yield document.raw
     if not re.search(r"[\^$]", pattern):
         yield visible(document.raw)
@@ -180,8 +179,7 @@ def _faces(pattern: str, document: Document) -> Iterator[str]:
 
 
 def _is_shown(found: str, seen: str, sites: str) -> bool:
-    """True if a reader of the text sees a pattern's match. Words must be visible; markup and addresses count as
-    written."""
+    """True if a reader of the text sees a pattern's match. Words must be visible; the rest counts as written."""
     return MARKUP.search(found) is not None or plain(html.unescape(found)) in seen or found in sites
 
 

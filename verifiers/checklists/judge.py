@@ -68,8 +68,7 @@ def _best(probabilities: Sequence[float]) -> int:
 
 
 def prompt(point: str, question: str, text: str, order: Sequence[int]) -> str:
-    """Builds the prompt that asks a model to grade a text on one point. All outside text is quoted; the order of grades
-    comes last."""
+    """Builds the prompt that asks a model to grade a text on one point. Outside text is quoted; grades come last."""
     shown = quoted(text)
     asked = quoted(question)[:MAX_QUESTION]
     fence = hashlib.sha256("\x1f".join([point, question, text]).encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -258,8 +258,7 @@ class MarkdownReader:
                         self.blocks.append(MarkdownBlock(kind, text, name=named, quoted=quotes > 0))
 
     def _line(self, token: Token, text: str) -> str:
-        """Returns a token's text in one line, without web addresses and ignorable characters; records the addresses and
-        the original."""
+        """Returns a token's text in one line, without web addresses and ignorable characters; records both."""
         self._shown.append((token.map[0] if token.map else 0, unmarked(text)))
         self.addresses += ADDRESS.findall(CODE_SPAN.sub(" ", text))
         self.sites += SITE.findall(ADDRESS.sub(" ", CODE_SPAN.sub(" ", text)))

@@ -44,8 +44,7 @@ INSERTED = re.compile(r"(\w?)\[([^\[\]]{2,60}|(?<=\w\[)\w)\](?![^\W\u0e00-\u0eff
 OMITTED = re.compile(r"[\[(]?(?:\.\s?\.\s?\.|…)\.?[\])]?")
 MOST_INSERTED = 4
 MOST_PLACES = 50
-"""Maximum places in a source examined for one part: the omitted text before each is read, which takes quadratic time.
-"""
+"""Maximum places in a source examined for one part: the omitted text before each is read, in quadratic time."""
 LITTLE_IN_PLACE = (
     "i you he she it we they me him her us them my your his its our their this that these those here there now"
     " then today"

@@ -45,8 +45,7 @@ class ChecklistVerifier:
         self._hard = HardVerifier()
 
     def check(self, spec: ChecklistSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for items that cannot decide anything. With `prove`, also for a list that an empty answer
-        fulfils."""
+        """Raises SpecError for items that decide nothing. With `prove`, also for one that an empty answer fulfils."""
         self._hard.check(spec, prove=prove)
 
     def close(self) -> None:

@@ -40,8 +40,7 @@ class FileCondition(SpecData):
 
 
 class CommandCondition(SpecData):
-    """Required result of a command run beside the declared files, in its own folder. Expected results never enter the
-    sandbox."""
+    """Required result of a command run beside the declared files, in its own folder. They never enter the sandbox."""
 
     command: tuple[str, ...] = Field(min_length=1, max_length=50)
     files: tuple[PlacedFile, ...] = Field(default=(), max_length=MOST_FILES)

@@ -43,8 +43,7 @@ class LeanUnavailable(Exception):
 
 class LeanBoxes:
     def __init__(self, launch: Callable[[], LeanBox], most: int) -> None:
-        """Creates an empty pool of boxes that `launch` starts on demand. `most`: maximum number of concurrent steps per
-        role."""
+        """Creates an empty pool of boxes that `launch` starts on demand. `most`: concurrent steps per role."""
         self._launch = launch
         self._free: dict[Role, list[tuple[LeanBox, int]]] = {"compile": [], "check": []}
         self._places = {role: threading.BoundedSemaphore(most) for role in self._free}

@@ -1,5 +1,4 @@
-"""Self-checks of a Lean server at its start: Lean works, and each shortcut accepts true and rejects false input with
-this version."""
+"""Self-checks of a Lean server at its start: Lean works, and each shortcut accepts true and rejects false input."""
 
 from __future__ import annotations
 

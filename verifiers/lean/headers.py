@@ -65,8 +65,7 @@ class Header:
             raise HeadersLost("cold", greeting["problem"])
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Runs a Lean step in the header's process, and returns its answer. Raises HeadersLost; the header must then be
-        ended."""
+        """Runs a Lean step in the header's process, and returns its answer. Raises HeadersLost; then end the header."""
         deadline = time.monotonic() + wall_limit(message) + GRACE
         try:
             self._socket.sendall(encode(message))

@@ -284,8 +284,7 @@ class OleanObjects:
             waiting += [(one, at, each) for one, each in zip(self.fields(at), kinds, strict=True)]
 
     def _kinds(self, at: int, kind: Slot) -> Sequence[Slot]:
-        """Returns the kinds of objects that an object's fields require. Raises AlteredError if the object has the wrong
-        kind."""
+        """Returns the kinds of objects that an object's fields require. Raises AlteredError if its kind is wrong."""
         header = self.words[at >> 3]
         tag, fields, size = header >> 56, header >> 48 & 0xFF, header >> 32 & 0xFFFF
         if kind is Slot.STRING:

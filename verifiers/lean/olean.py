@@ -80,8 +80,7 @@ class Olean:
         return [name for name, at in found if self._object(self._at(self._word(at)))[2] in (AXIOM, QUOTIENT)]
 
     def without_entries(self, notes: Iterable[int] = ()) -> bytes:
-        """Returns a compiled Lean file with its declarations only. `notes` are offsets of terms whose notes are removed
-        too."""
+        """Returns a compiled Lean file with its declarations only. `notes`: offsets of terms that lose theirs."""
         changed = bytearray(self._data)
         struct.pack_into("<Q", changed, self._field(ENTRIES) + 8, 0)
         for at in notes:

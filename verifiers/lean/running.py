@@ -151,8 +151,7 @@ class LeanStep:
         return ended, code, usage, peak
 
     def _watch(self, child: int, began: float) -> tuple[str, float]:
-        """Reads Lean's output until all pipes are closed and its process has exited. Returns how it ended and its peak
-        memory in MiB."""
+        """Reads Lean's output until all pipes are closed and it has exited. Returns how it ended and its peak MiB."""
         poll = select.poll()
         waiting, peak, limit = set(self._texts), 0.0, float(self._message["memory_mib"])
         seconds = float(self._message["seconds"])

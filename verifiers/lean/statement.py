@@ -108,8 +108,7 @@ class LeanStatement:
         ]
 
     def check_file(self, mark: str) -> str:
-        """Returns Lean source that checks the submitted theorem: lines 1 and 2 import, line 3 is the theorem, line 4
-        prints its axioms."""
+        """Returns Lean source that checks the submitted theorem: lines 1, 2: imports; 3: the theorem; 4: its axioms."""
         return (
             f"import {STATEMENT}\nimport {SUBMISSION}\n"
             f"theorem {mark}.check : type_of% @{self._marked(mark)} := @{self.full_name}\n"
@@ -134,8 +133,7 @@ def digest(spec: LeanSpec) -> str:
 
 
 def read_statement(spec: LeanSpec) -> LeanStatement:
-    """Parses a Lean spec's statement. Raises SpecError for a text without a theorem, or with something from which
-    nothing could be proved."""
+    """Parses a Lean spec's statement. Raises SpecError without a theorem, or if nothing could be proved of it."""
     text = normalized(spec.statement)
     every = list(words(text))
     if any(word.doubtful for word in every):

@@ -214,8 +214,7 @@ class LeanVerifier:
         return judged.noting(headers=self._cold)._replace(isolation=isolation)
 
     def _compile(self, proof: SubmittedProof) -> tuple[Ran | Judgement, str, str]:
-        """Compiles a submitted proof. Returns the run or a judgement, its isolation, and `warm` or `cold` for its
-        imports."""
+        """Compiles a submitted proof. Returns the run or a judgement, its isolation, and `warm` or `cold`."""
         source, limits = proof.source, self._limits(proof.spec) | {"keep": True}
         modules = header(source.modules)
         if self._warm and modules is not None and modules == header(proof.statement.imports):

@@ -78,8 +78,7 @@ def _changed(tried: CheckedExample) -> CheckedExample:
 
 
 def values_for(spec: PredicateSpec) -> list[Fraction]:
-    """Returns sample answers for a predicate, at most MOST_VALUES, ascending: integers, and halves and quotients if the
-    domain has them."""
+    """Returns sample answers for a predicate, at most MOST_VALUES, ascending: integers, halves, quotients."""
     constants = sorted({int(found[0]) for found in INSIDE.finditer(spec.predicate)})[:12]
     values = dict.fromkeys(Fraction(number) for number in range(-10, 11))
     for constant in constants:

@@ -126,8 +126,7 @@ def _check_source(name: str, source: str, wanted: str, inputs: int) -> None:
 
 
 def _check_judging(name: str, function: ast.FunctionDef, inputs: int) -> None:
-    """Raises SpecError for a property or driver with a wrong number of arguments, or one that ignores its first
-    argument."""
+    """Raises SpecError for a property or driver with too few arguments or many, or that ignores its first."""
     takes = function.args
     plain = [*takes.posonlyargs, *takes.args]
     about = "solution" if function.name == "drive" else "result"

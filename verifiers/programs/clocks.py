@@ -16,8 +16,7 @@ from runtime.sandbox import CallResult, ExecResult
 from verifiers.boxes.in_sandbox import LAST_PATIENCE, PATIENCE
 
 SHARED_SECONDS = 0.5
-"""Time limit of a call in a shared sandbox, in seconds; a longer call moves to a sandbox of its own, at lower priority.
-"""
+"""Time limit of a call in a shared sandbox, in seconds; longer calls move to an own sandbox, at lower priority."""
 LEAST_SECONDS = 0.05
 LEAST_SPEC_SECONDS = 5.0
 """Minimum time limit of a spec's own code, in seconds: imports take time too."""
@@ -144,8 +143,7 @@ class CandidateClock(SubmissionClock):
 
 
 def spec_clock(own: float, *, measured: bool = False) -> SubmissionClock:
-    """Returns a clock for the spec's own code, given the submission's limit in seconds. `measured` as in
-    CandidateClock."""
+    """Returns a clock for the spec's own code, given the submission's limit. `measured` as in CandidateClock."""
     seconds = max(own, LEAST_SPEC_SECONDS)
     return CandidateClock(seconds, measured=measured, patience=LAST_PATIENCE, name="the spec's own code")
 

@@ -1,5 +1,4 @@
-"""Plain-text explanation of a program's tests: calls, expected results and comparison; and the claims of a verdict.
-Pure."""
+"""Explanation of a program's tests: calls, expected results and comparison; and the claims of a verdict. Pure."""
 
 from __future__ import annotations
 

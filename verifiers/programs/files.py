@@ -38,8 +38,7 @@ MOST_CHARS = 20_000_000
 
 
 def spec_of_toml(text: str, _folder: Path = Path()) -> ProgramSpec:
-    """Parses a program spec from TOML text. Raises SpecError, usually with a hint, for invalid text or an unusable
-    spec."""
+    """Parses a program spec from TOML text. Raises SpecError for invalid text or an unusable spec."""
     if len(text) > MOST_CHARS:
         raise SpecError(f"the file has more than {MOST_CHARS} characters")
     try:

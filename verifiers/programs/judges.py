@@ -141,8 +141,7 @@ class Judges:
         found: dict[int, v.Value],
         clock: SubmissionClock,
     ) -> None:
-        """Raises SpecError if the reference returns another result in a second run, elsewhere and with another random
-        seed."""
+        """Raises SpecError if the reference returns another result in a second run, with another random seed."""
         again = Guest(opening, spec.reference, wanted=spec.function, driver=spec.driver, own=True, seed=1, clock=clock)
         with again:
             for place, value in reversed(found.items()):
@@ -301,8 +300,7 @@ def _ran(program: StreamProgram, run: Run, spec: ProgramSpec) -> tuple[int, str]
 
 
 def bounded(chars: int) -> None:
-    """Raises SpecError if a reference's results have more than MOST_CHARS characters, which would fill the judge's
-    memory."""
+    """Raises SpecError if a reference's results exceed MOST_CHARS characters, to bound memory."""
     if chars > MOST_CHARS:
         raise SpecError(
             f"the reference's results are more than {MOST_CHARS >> 20} MiB", hint="Generate fewer or smaller inputs."

@@ -176,8 +176,7 @@ def called(name: str, trial: PlannedTest) -> str:
 
 
 def broken_off(name: str, reply: ProgramReply) -> TestFinding | None:
-    """Returns the finding for a call that returned no value, or None if it returned one. `name` is the text of the
-    call."""
+    """Returns the finding for a call that returned no value, or None if it returned one. `name`: the call's text."""
     match reply.kind:
         case "value" | "loaded":
             return None

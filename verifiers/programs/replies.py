@@ -62,8 +62,7 @@ def mark(nonce: str) -> str:
 
 
 def find(output: str, nonce: str) -> ProgramReply:
-    """Returns the reply to the call with this nonce; `lost` if the nonce was not printed exactly once or the reply is
-    unreadable."""
+    """Returns the reply to the call with this nonce; `lost` if that is unreadable, or the nonce not printed once."""
     pieces = output.split(mark(nonce))
     found = parse(pieces[1].partition("\x1e")[0]) if len(pieces) == 2 else None
     found = found and found._replace(chars=len(output))

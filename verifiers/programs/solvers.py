@@ -46,8 +46,7 @@ def solvers(spec: ProgramSpec, question: str, _files: bool) -> list[Solver]:
 
 
 def shown_examples(spec: ProgramSpec, question: str) -> list[list[str]]:
-    """Returns arguments and results as text: the spec's visible examples, else those in the question, like `f(2, 3) ==
-    13`."""
+    """Returns arguments and results as text: visible examples, else those of the question, like `f(2, 3) == 13`."""
     shown = [[each.arguments, each.expected] for each in spec.examples if each.visible and each.expected]
     if not shown and spec.function:
         pattern = CALL.replace("{name}", re.escape(spec.function))

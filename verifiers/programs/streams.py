@@ -53,8 +53,7 @@ class StreamProgram:
         return self._box is not None
 
     def begin(self) -> TestFinding:
-        """Opens a sandbox and builds the program if necessary. Raises SandboxError; RefusedError if the image lacks the
-        tool."""
+        """Opens a sandbox and builds the program if necessary. Raises SandboxError; RefusedError without the tool."""
         return once_more(self._begin, self.close)
 
     def _begin(self) -> TestFinding:

@@ -72,8 +72,7 @@ class IdleProgram(NamedTuple):
 
 class AsksProperty(Protocol):
     def __call__(self, number: int, result: Value, arguments: Arguments) -> tuple[Ground | None, str]:
-        """Checks the spec's property `number` for a result. Returns None as basis if it holds, else the basis and the
-        reason."""
+        """Checks property `number` for a result. Returns None as basis if it holds, else the basis and the reason."""
 
 
 def refuse_idle(spec: ProgramSpec, tests: Sequence[PlannedTest], ask: AsksProperty | None = None) -> None:
@@ -170,8 +169,7 @@ def _raised(name: str) -> Raised:
 
 
 def _key(given: Arguments) -> str:
-    """Returns the lookup key of arguments in a table: the same for values equal in Python, and for positional and named
-    arguments."""
+    """Returns the lookup key of arguments in a table: equal for equal values, positional or named."""
     named = sorted(given.named, key=lambda pair: pair[0])
     return literal(_plainly([*given.positional, *(value for _, value in named)]))
 

@@ -53,8 +53,7 @@ def conductor(parts: ConductorParts) -> ProgramVerifier:
 
 
 class ProgramVerifier:
-    """Verifies submitted programs. Safe to use from several threads. `close` ends its warm sandboxes, not the session
-    pool."""
+    """Verifies submitted programs. Thread-safe. `close` ends its warm sandboxes, not the session pool."""
 
     name = PROGRAM.name
     version = PROGRAM.version
@@ -62,8 +61,7 @@ class ProgramVerifier:
     def __init__(
         self, sessions: SessionPool, *, isolation: str = "gvisor", priority: Priority = Priority.TRAINING
     ) -> None:
-        """Creates a verifier that runs programs in the pool's sandboxes. `isolation` names the backend of the pool, for
-        verdicts."""
+        """Creates a verifier that uses the pool's sandboxes. `isolation`: its backend, for verdicts."""
         self._sessions, self._isolation, self._priority = sessions, isolation, priority
         self._judges = Judges()
 
@@ -71,8 +69,7 @@ class ProgramVerifier:
         self._judges.close()
 
     def check(self, spec: ProgramSpec, *, prove: bool = False) -> None:
-        """Raises SpecError for an unusable program spec. With `prove`, also runs the reference against the examples, in
-        a sandbox."""
+        """Raises SpecError for an unusable program spec. With `prove`, also runs the reference on the examples."""
         checking.check(spec)
         if prove:
             place = self.opening(spec)
@@ -190,8 +187,7 @@ class ProgramVerifier:
         *,
         thorough: bool,
     ) -> Findings:
-        """Runs the tests on a new runner up to the first failure, or all of them for a partial score. Returns the
-        findings."""
+        """Runs the tests on a new runner up to the first failure, or all for a partial score. Returns findings."""
         findings: Findings = []
         one = candidate()
         lost = 0

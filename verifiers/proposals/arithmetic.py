@@ -37,8 +37,7 @@ def worked_out(spec: Spec, question: str, more_time: Callable[[], bool]) -> Prop
 
 
 def pieces(question: str) -> Iterator[str]:
-    """Yields the formulas in a question, which are runs of its words, longest first: `7x+3=45` of `find x with
-    7x+3=45`."""
+    """Yields the formulas in a question, runs of its words, longest first: `7x+3=45` of `find x with 7x+3=45`."""
     found: list[list[str]] = [[]]
     for word in question.translate(SIGNS).split():
         bare = word.rstrip("?.,;:").lstrip("\"'")

@@ -21,8 +21,7 @@ MOST_SECONDS = 5.0
 
 
 class DataSolver:
-    """Proposes simple statistics of the columns that a question names in its data files; they are computed in a
-    sandbox."""
+    """Proposes simple statistics of the columns that a question names in its data files; computed in a sandbox."""
 
     name = "column statistics"
     at_once = 1

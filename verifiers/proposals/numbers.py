@@ -43,8 +43,7 @@ def enumerated(spec: PredicateSpec, question: str, more_time: Callable[[], bool]
 
 
 def candidates(*, whole: bool) -> Iterator[Fraction]:
-    """Yields every whole or rational number once, endlessly: after the first integers also fractions, by the size of
-    their parts."""
+    """Yields every whole or rational number once, endlessly: first integers, then also fractions, by size of parts."""
     integers = (Fraction(sign * size) for size in itertools.count() for sign in ((1, -1) if size else (1,)))
     if whole:
         yield from integers

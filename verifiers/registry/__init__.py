@@ -88,8 +88,7 @@ def check_spec(spec: SpecModel, *, prove: bool = False) -> None:
 
 
 def decide(spec: SpecModel, submission: str) -> Verdict:
-    """Verifies a submission in this process without a time limit: only the worker calls it. Raises SpecError for a bad
-    spec."""
+    """Verifies a submission here without a time limit, in a worker. Raises SpecError for a bad spec."""
     check_spec(spec, prove=True)
     return decider(spec).verify(spec, submission)
 

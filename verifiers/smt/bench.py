@@ -100,8 +100,7 @@ class Bench:
         return list(labelled) if found is None else found
 
     def proof(self, assertions: Sequence[Term]) -> dict[str, Any]:
-        """Returns cvc5's proof that the assertions are unsatisfiable: its digest, its rules, and the text if it is
-        short."""
+        """Returns cvc5's proof that the assertions are unsatisfiable: its digest, its rules, and the text if short."""
         if "cvc5" not in tools():
             return {"missing": "cvc5 is not installed"}
         text: str | None = self._cvc5.proof(assertions)

@@ -149,8 +149,7 @@ class Cvc5(Translation):
 
 
 def _logic(assertions: Sequence[Term]) -> str:
-    """Returns the SMT-LIB logic of claims within one theory, for which cvc5 has special procedures; empty for any other
-    claim."""
+    """Returns the SMT-LIB logic of claims within one theory, that cvc5 treats specially; empty for any other."""
     sorts: set[str] = set()
     linear = True
     for term in walk(assertions):

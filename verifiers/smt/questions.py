@@ -258,8 +258,7 @@ def _assigned(problem: SmtProblem, submission: str) -> tuple[SmtClaim, dict[str,
 
 
 def _satisfies(problem: SmtProblem, claim: SmtClaim, values: dict[str, str], bench: Bench) -> Judgement:
-    """Decides if every assertion holds with the submitted values: by our arithmetic, which Z3's simplifier must not
-    contradict."""
+    """Decides if every assertion holds with the submitted values: by our arithmetic; Z3 must not contradict."""
     evidence: dict[str, Any] = {"values": values, "assertions": len(claim.assertions)}
     by_solver: dict[str, dict[str, str]] = {}
     for each in claim.assertions:

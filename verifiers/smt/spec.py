@@ -58,8 +58,7 @@ class SmtSpec(SpecModel):
     """`guarded`: no divisor may be zero where the assumptions hold and the quotient matters (`and`, `or`, `=>`, `ite`
     guard from left to right), or the claim is not proved. `total`: as in SMT-LIB."""
     second: Literal["required", "if_available", "none"] = "if_available"
-    """Role of cvc5 in a proof: must agree, must not contradict, or is not asked. A contradiction is an infrastructure
-    error."""
+    """Role of cvc5 in a proof: must agree, must not contradict, not asked. Contradictions are infrastructure errors."""
     proof: Literal["none", "digest"] = "none"
     """`digest`: cvc5 also writes its proof, in the calculus CPC, which the checker ethos reads. The evidence has its
     digest and number of steps, and the proof itself if it is short."""

@@ -126,8 +126,7 @@ def check_language(spec: SmtSpec, bodies: Sequence[Node]) -> None:
 
 
 def _opened(nodes: Sequence[Node]) -> Sequence[Node]:
-    """Returns a submission's entries without a solver's status words and without enclosing parentheses or `(model
-    ...)`."""
+    """Returns a submission's entries without a solver's status words and enclosing parentheses or `(model ...)`."""
     first = next((at for at, node in enumerate(nodes) if not _is_status(node)), len(nodes))
     entries: list[Node] = []
     for node in nodes[first:]:

@@ -203,8 +203,7 @@ class Z3(Translation):
     def best(
         self, assertions: Sequence[Term], objective: Term, *, least: bool, asked: Sequence[Function]
     ) -> SolverAnswer:
-        """Returns values of the `asked` symbols that satisfy all assertions and, according to Z3, optimize the
-        objective."""
+        """Returns values of the `asked` symbols that satisfy all assertions and, by Z3, optimize the objective."""
         with _failures():
             solver = self._limited(z3.Optimize, self._effort, [self._term(each) for each in assertions])
             (solver.minimize if least else solver.maximize)(self._term(objective))

@@ -26,8 +26,7 @@ COMMAND = ("-B", "-P", "-s", "-W", "ignore", "-m", "verifiers.workers.zygote")
 
 
 class ConfinedProcess:
-    """A zygote process without a box. Starts on construction; dies with the constructing thread (PDEATHSIG). Raises
-    OSError."""
+    """A zygote process without a box. Started here; dies with the constructing thread (PDEATHSIG). Raises OSError."""
 
     isolation = "process"
 

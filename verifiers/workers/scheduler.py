@@ -208,8 +208,7 @@ class WorkerScheduler:
                 worker.last_reply = now
 
     def abandon(self, why: str) -> None:
-        """Gives up a dead zygote: items in progress are retried once, alone, by the next zygote; all others by any
-        worker."""
+        """Gives up a dead zygote: items in progress are retried once, alone; others by any worker."""
         out_of_memory = "memory" in why
         for worker in self._slots.values():
             items = list(worker.items.values())
@@ -350,8 +349,7 @@ class WorkerScheduler:
             self._alone.append(item)
 
     def _requeue(self, items: list[WorkItem], why: str) -> None:
-        """Returns items that were lost with another one to the queue; after `MAX_REQUEUES` times, they get
-        `infra_error`."""
+        """Requeues items that were lost with another one; after `MAX_REQUEUES` times, they get `infra_error`."""
         back = []
         for item in items:
             item.requeued += 1

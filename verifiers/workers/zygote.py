@@ -80,8 +80,7 @@ class WorkerZygote:
         """Process ids that were killed and reported but not yet reaped."""
 
     def serve(self) -> None:
-        """Passes work to forked workers, and their replies back, until the other side closes its end; then kills all
-        workers."""
+        """Passes work to forked workers, and replies back, until the other side closes; then kills all workers."""
         try:
             while True:
                 busy = self._dying or any(worker.busy for worker in self._workers.values())
@@ -258,8 +257,7 @@ def _is_stopped(child: int) -> bool:
 
 
 def load(package: str) -> None:
-    """Imports a package of `DECIDE` and freezes its objects (gc.freeze), so that garbage collection in workers copies
-    no pages."""
+    """Imports a package of `DECIDE` and freezes its objects (gc.freeze), so workers' collections copy no pages."""
     gc.disable()
     preload(package)
     gc.freeze()

@@ -54,8 +54,7 @@ def serve(listener: socket.socket) -> None:
 
 
 def connection() -> ClientConnection:
-    """Returns the connection to the package's server; the first call forks the server and connects. Raises
-    BrokenServer."""
+    """Returns the connection to the package's server; first forks the server and connects. Raises BrokenServer."""
     if not open_connection:
         listener = socket.create_server(("127.0.0.1", 0))
         port = listener.getsockname()[1]

@@ -19,8 +19,7 @@ MOST_STATES = 4_000
 
 
 def shortest(game: Game, level: Level, most_states: int = MOST_STATES) -> list[str] | None:
-    """Returns the actions of one shortest solution of a game's level; None if none is found within `most_states`
-    states."""
+    """Returns the actions of a shortest solution of a game's level; None if not found within `most_states` states."""
     if not _may_be_won(level):
         return None
     names = {effect: name for name, effect in reversed(game.actions.items()) if effect != "nothing" or game.period}
@@ -255,8 +254,7 @@ def _level(
 
 
 def _wins_without_thought(game: Game, rng: Random, walks: int) -> bool:
-    """True if trivial play wins the game's first level within its limit. Tries one action, two or all in turn, and
-    random walks."""
+    """True if trivial play wins the game's first level within its limit. Tries one, two, all in turn, random walks."""
     names, most = sorted(game.actions), game.limits[0]
     steps: Steps = {}
     in_turn = [(name,) for name in names] + [*permutations(names, 2), tuple(names)]
@@ -284,8 +282,7 @@ def _wins_in_turn(game: Game, steps: Steps, moves: tuple[str, ...], most: int) -
 
 
 def _walked(game: Game, steps: Steps, state: GameState, moves: Iterable[str]) -> GameState | None:
-    """Returns the state of the game's first level after all moves, or None as soon as it is won. Adds new steps to the
-    cache `steps`."""
+    """Returns the state of the game's first level after all moves, or None as soon as it is won. Caches in `steps`."""
     level: Level = game.levels[0]
     for name in moves:
         step = (state, name)

@@ -47,8 +47,7 @@ def day_number(number: int) -> str:
 
 
 def setup_of(seed: int, messages: int, reserved: Iterable[str], mails: Iterable[Mail]) -> dict[str, Any]:
-    """Returns the setup of a mailbox world: seed, number of other messages, reserved names and the task's own
-    messages."""
+    """Returns the setup of a mailbox world: seed, number of other messages, reserved names and own messages."""
     return {"seed": seed, "messages": messages, "reserved": sorted(reserved), "mails": [list(mail) for mail in mails]}
 
 

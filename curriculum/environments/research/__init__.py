@@ -66,8 +66,7 @@ class ResearchEnvironment:
         return Path(__file__).with_name("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns the file with all corpus pages of the setup's edition. Raises CurriculumError for an invalid
-        setup."""
+        """Returns the file with all corpus pages of the setup's edition. Raises CurriculumError for a wrong setup."""
         try:
             asked = ResearchSetup.model_validate(setup)
         except ValidationError as error:

@@ -168,8 +168,7 @@ def _needed(
 
 @lru_cache(1 << 14)
 def _steps(graph: FactGraph, entity: int, *, plain: bool) -> Sequence[Hop]:
-    """Returns the possible hops from an entity along the corpus's facts; with `plain`, those that its own page
-    states."""
+    """Returns possible hops from an entity along the corpus's facts; with `plain`, those that its own page states."""
     kind = graph.entities[entity].kind
     steps = [
         Hop(row.name)

@@ -27,16 +27,14 @@ class FoundValue(NamedTuple):
 
 
 class ResearchOracle:
-    """Answers questions in one world of research by its tools alone. Raises LookupError for values that it does not
-    find."""
+    """Answers questions in one world of research by its tools alone. Raises LookupError for values not found."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._read: dict[str, tuple[str, str]] = {}
 
     def value(self, phrase: str) -> FoundValue:
-        """Finds the value that a phrase of a question describes, by searching and reading pages. Raises LookupError if
-        it is not found."""
+        """Finds the value that a phrase of a question describes, by searching and reading pages. Raises LookupError."""
         for row in RELATIONS.values():
             for words, back in ((row.phrase, False), (row.only, True)):
                 before, _, behind = words.partition("{x}")

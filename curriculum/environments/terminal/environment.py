@@ -60,8 +60,7 @@ class TerminalEnvironment:
         return resources.files(__package__).joinpath("world.py").read_text(encoding="utf-8")
 
     def files(self, setup: Mapping[str, Any]) -> Mapping[str, bytes]:
-        """Returns no files: the world makes them from the setup, with folders and modes. Raises CurriculumError for an
-        invalid setup."""
+        """Returns no files: the world makes them from the setup. Raises CurriculumError for an invalid setup."""
         try:
             TerminalSetup.model_validate(setup)
         except ValidationError as error:

@@ -153,8 +153,7 @@ def drawn_chain(topic: Topic, steps: int, rng: Random) -> Chain:
 
 
 def tells_apart(chain: Chain, arguments: Sequence[Any]) -> bool:
-    """True if tests with these arguments fail every constant, the argument itself, and every program that leaves a step
-    out."""
+    """True if tests with these arguments fail every constant, the argument itself, and programs without a step."""
     right = [chain.run(argument) for argument in arguments]
     others = ([other.run(argument) for argument in arguments] for other in chain.shorter())
     return len({repr(one) for one in right}) > 2 and list(arguments) != right and all(one != right for one in others)

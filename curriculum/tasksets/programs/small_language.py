@@ -51,8 +51,7 @@ Block = tuple[Statement, ...]
 
 
 def drawn_block(size: int, depth: int, rng: Random) -> Block:
-    """Draws a program of `size` top-level statements, with loops and choices nested at most `depth` deep. The last one
-    sets the result."""
+    """Draws a program of `size` top-level statements, nested at most `depth` deep. The last one sets the result."""
     statements = [_statement(depth, rng, looped=False) for _ in range(size - 1)]
     return (*statements, Put("c", ("+", ("*", "c", rng.randint(2, 9)), rng.choice("ab"))))
 

@@ -126,8 +126,7 @@ class TestedBlock:
 
 
 def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBlock:
-    """Draws a program of that level, from 0, with test calls. They detect at least NOTICED of TRIED programs with one
-    change."""
+    """Draws a program of that level, from 0, with test calls. They notice NOTICED of TRIED programs with one change."""
     for _ in range(ATTEMPTS):
         block = drawn_block(2 + level, 1 + level // 3, rng)
         places = rng.sample(range(70 * 70), shown + hidden)  # no call comes twice
@@ -144,8 +143,7 @@ def tested_block(level: int, shown: int, hidden: int, rng: Random) -> TestedBloc
 
 
 def _notice(calls: Sequence[Call], results: Mapping[Call, int], tried: Sequence[Block]) -> bool:
-    """True if these calls give other results for enough of the tried programs; `results` are those of the right
-    program."""
+    """True if these calls give other results for enough tried programs; `results` are those of the right program."""
     may_miss = len(tried) - NOTICED * len(tried)
     missed = 0
     for other in tried:
@@ -160,8 +158,7 @@ def _differs(calls: Sequence[Call], results: Mapping[Call, int], other: Block) -
 
 
 def numbers_spec(tested: TestedBlock) -> ProgramSpec:
-    """Returns the spec that tests submissions against a program's results for its calls; the shown calls are
-    visible."""
+    """Returns the spec testing submissions against a program's results for its calls; the shown calls are visible."""
     tests = [(call, True) for call in tested.shown] + [(call, False) for call in tested.hidden]
     return ProgramSpec(
         function=FUNCTION,

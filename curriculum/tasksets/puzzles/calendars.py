@@ -98,8 +98,7 @@ def _count(one: date, two: date, kept: list[int]) -> int:
 
 
 def _nth(level: int, rng: Random) -> Item:
-    """Asks for the date of a month's n-th weekday, counted from its start or end. Higher levels ask for several
-    months."""
+    """Asks for the date of a month's n-th weekday, from its start or end. Higher levels ask for several months."""
     year, weekday = rng.randint(1950, 2080), rng.randrange(7)
     months = sorted(rng.sample(range(1, 13), 1 + level))
     last = rng.random() < 0.4

@@ -16,8 +16,7 @@ Cells = list[int]
 
 
 def _houses(size: int, width: int, height: int) -> list[list[int]]:
-    """Returns the cells of each row, column and, if boxes have a width, box of a square. Each number occurs once in
-    them."""
+    """Returns the cells of each row, column and, if boxes have a width, box of a square. Each has every number once."""
     rows = [[row * size + column for column in range(size)] for row in range(size)]
     columns = [[row * size + column for row in range(size)] for column in range(size)]
     boxes = [
@@ -143,8 +142,7 @@ _TURNS = (
 
 
 def _magic(level: int, rng: Random) -> Item:
-    """Makes a puzzle of a magic square, in which all lines of three have equal sums. A few known numbers determine the
-    rest."""
+    """Makes a puzzle of a magic square, with equal sums in all lines of three. Some known numbers fix the rest."""
     middle = rng.randint(-9, 20) + 20 * level
     a, b = rng.randint(1, 9 + 10 * level), rng.randint(1, 9 + 10 * level)
     cells = [

@@ -79,8 +79,7 @@ def _factors(node: n.Expression) -> Iterator[n.Expression]:
 
 
 def degree_bound(node: n.Expression) -> int:
-    """Returns a bound on the degrees of an expression's numerator and denominator over symbols, constants and
-    functions."""
+    """Returns a bound on the degrees of an expression's numerator and denominator over its symbols and functions."""
     match node:
         case n.Number():
             return 0

@@ -39,8 +39,7 @@ def undecided(because: str) -> EqualityFinding:
 
 
 def decided(findings: Iterable[EqualityFinding], because: str) -> EqualityFinding:
-    """Combines comparisons that must all find equality. Returns the first difference, else the first open finding, else
-    equality."""
+    """Combines comparisons that must all find equality: the first difference, else an open finding, else equality."""
     opened: EqualityFinding | None = None
     for finding in findings:
         if finding.truth is Truth.DIFFERENT:

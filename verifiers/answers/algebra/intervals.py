@@ -36,8 +36,7 @@ _made = threading.local()
 
 
 def enclosure(digits: int) -> Enclosure:
-    """Returns this thread's interval evaluator for a number of digits; cached, because creating one costs more than
-    most values."""
+    """Returns this thread's interval evaluator for a number of digits; cached, as creating one is slow."""
     found: dict[int, Enclosure] = _made.__dict__.setdefault("by_digits", {})
     if digits not in found:
         found[digits] = Enclosure(digits)
@@ -223,8 +222,7 @@ class Enclosure:
                 raise OpenError(f"{name} is only computed for rational numbers")
 
     def _angle(self, y: Interval, x: Interval) -> Interval:
-        """Returns an interval that encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest, not
-        outwards."""
+        """Returns an interval that encloses `atan2`, widened by a few units: mpmath rounds its ends to nearest."""
         slack = self.iv.mpf(2) ** (4 - self.iv.prec)
         return self.iv.atan2(y, x) * (1 + slack * self.iv.mpf([-1, 1]))
 

@@ -55,8 +55,7 @@ REALS = RealSet("real", gaps=(True,))
 def interval(
     low: Expression | None, high: Expression | None, closed_low: bool, closed_high: bool, scalars: Scalars
 ) -> RealSet:
-    """Builds an interval of real numbers; None is an infinite end. Raises UndecidedError if the order of the ends is
-    open."""
+    """Builds an interval of real numbers; None is an infinite end. Raises UndecidedError if the ends' order is open."""
     if low is None:
         return REALS if high is None else RealSet("real", (high,), (closed_high,), (True, False))
     if high is None:

@@ -92,8 +92,7 @@ def _is_whole(node: n.Expression) -> bool:
 
 
 def plain(node: n.Expression, *, real: bool = True) -> n.Expression:
-    """Writes out an expression's shorthands, keeping its value. `real`: symbols are real. Raises UndefinedError for a
-    non-number."""
+    """Writes out an expression's shorthands, keeping its value. `real`: symbols are real. Raises UndefinedError."""
     return mapped(node, lambda part: _written_out(part, real))
 
 

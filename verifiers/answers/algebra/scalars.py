@@ -150,8 +150,7 @@ class Scalars:
     prove: bool = True
 
     def compare(self, first: n.Expression, second: n.Expression) -> EqualityFinding:
-        """Decides if two expressions are equal, different or undecided. Raises GrammarError if one of the two never has
-        a value."""
+        """Decides if two expressions are equal, different or undecided. GrammarError if one never has a value."""
         found = self._exactly(first, second)
         if found is not None:
             return found
@@ -297,8 +296,7 @@ class Scalars:
         return undecided("too large to compute")
 
     def points(self, names: frozenset[str], *, whole: bool = False) -> Iterator[dict[str, n.Expression]]:
-        """Yields values for symbols: fixed ones first, then random ones drawn from the seed; complex ones if symbols
-        are complex."""
+        """Yields values for symbols: fixed ones first, then random ones drawn from the seed; complex if symbols are."""
         if not names:
             yield {}
             return

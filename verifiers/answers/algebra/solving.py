@@ -98,8 +98,7 @@ def trimmed(of: Coefficients, scalars: Scalars) -> Coefficients:
 
 
 def roots(of: Coefficients, scalars: Scalars, *, real: bool) -> list[n.Expression]:
-    """Returns all roots of a polynomial, or all real ones, possibly repeated. Raises UndecidedError, also for the zero
-    polynomial."""
+    """Returns all roots of a polynomial, or all real ones, possibly repeated. Raises UndecidedError, also for zero."""
     found = trimmed(of, scalars)
     if not found:
         raise UndecidedError("it holds everywhere")
@@ -186,8 +185,7 @@ def equation_roots(first: n.Expression, second: n.Expression, name: str, scalars
 
 
 def zeros(of: n.Expression, name: str, scalars: Scalars, *, real: bool) -> Iterator[tuple[n.Expression, Truth]]:
-    """Yields the zeros of an expression's numerator; with each, EQUAL if the denominator is zero there, too. Raises
-    UndecidedError."""
+    """Yields zeros of a numerator; each with EQUAL if the denominator is zero, too. Raises UndecidedError."""
     above, below = fraction_of(of, name)
     for root in roots(above, scalars, real=real):
         yield root, scalars.compare(_at(below, root), ZERO).truth
@@ -240,8 +238,7 @@ def _cuts(node: n.Expression, name: str, scalars: Scalars) -> list[n.Expression]
 
 
 def _samples(cuts: Sequence[n.Expression], scalars: Scalars) -> list[Fraction]:
-    """Returns a rational number inside each gap between neighbouring cuts, and beyond the outer ones. Raises
-    UndecidedError."""
+    """Returns a rational number inside each gap between neighbouring cuts, and beyond them. Raises UndecidedError."""
     if not cuts:
         return [Fraction(0)]
     try:

@@ -61,8 +61,7 @@ CONSTANTS = {n.Constant("pi"): sympy.pi, n.Constant("e"): sympy.E, n.Constant("i
 
 
 def build(node: n.Expression, domain: str = "complex") -> Any:
-    """Builds the SymPy object of a tree. Raises UndefinedError for an undefined value, GrammarError for unsupported
-    nodes."""
+    """Builds the SymPy object of a tree. Raises UndefinedError for an undefined value, GrammarError if unsupported."""
     found = _build(node, domain)
     if found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo):
         raise UndefinedError("a division by zero")
@@ -232,8 +231,7 @@ def _solved(factor: Any, sign: int) -> tuple[Any, Any] | None:
 
 
 def _in_sizes(of: Any, known: dict[Any, int]) -> Any:
-    """Writes an expression's logarithms and fractional powers by absolute values of factors; keeps integer powers of
-    known sign."""
+    """Writes logarithms and fractional powers by absolute values of factors; keeps powers of known sign."""
 
     def size(factor: Any) -> Any:
         return factor if factor.is_nonnegative else sympy.Symbol(f"size of {factor}", positive=True)

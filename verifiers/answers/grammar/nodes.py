@@ -174,8 +174,7 @@ def with_children(node: Expression, parts: tuple[Expression, ...]) -> Expression
 
 
 def mapped(node: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """Returns a copy of an expression in which parts are replaced where `change` returns another, from the outside
-    inwards."""
+    """Returns a copy of an expression with parts replaced where `change` returns another, outside in."""
     changed = change(node)
     if changed is not None:
         return changed

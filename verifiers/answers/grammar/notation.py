@@ -273,8 +273,7 @@ def is_vector(node: Expression) -> bool:
 
 
 def vectors(node: Expression) -> int:
-    """Counts the vectors or matrices multiplied in an expression; a letter with a hat may be an estimate and does not
-    count."""
+    """Counts the vectors or matrices multiplied in an expression; a letter with a hat does not count."""
     match node:
         case Symbol(name):
             return int(is_vector(node) and not name.startswith("hat "))

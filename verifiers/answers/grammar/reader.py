@@ -30,8 +30,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True)
 class Language:
-    """Grammar of one input language: its constructs and words. Tables are keyed by a sign's text, or another token's
-    kind."""
+    """Grammar of one input language: its constructs and words. Tables' keys: a sign's text, or a token's kind."""
 
     atoms: Mapping[str, Callable[[Reader], n.Expression]]
     """Parsers of values by their first token."""

@@ -32,8 +32,7 @@ CLOSING = frozenset({")", "]", "\\}", "\\rangle"})
 SHORT_NUMBER = re.compile(r"(?P<number>[0-9]+(?:\.[0-9]+)?)")
 
 Kind = Literal["number", "word", "mark", "end", "symbol", "text", "unit", "based"]
-"""Token kinds. The last four occur only in answers: a decorated or Greek letter, upright words, a unit sign, `101_2`.
-"""
+"""Token kinds. The last four are only in answers: a decorated or Greek letter, upright words, a unit sign, `101_2`."""
 
 
 @dataclass(slots=True)

@@ -114,8 +114,7 @@ def one(rows: list[Row], column: str, figure: str) -> Iterator[str]:
 
 
 def extreme(rows: list[Row], group: str, measures: list[str], figure: str, asked: str) -> Iterator[str]:
-    """Yields the value of a column with the largest (or smallest) measure: its sum, mean or single row, or its row
-    count."""
+    """Yields the value of a column with the largest (or smallest) measure: sum, mean, single row or row count."""
     best = min if figure == "min" else max
     for measure in measures:
         found: dict[str, list[Fraction]] = {}

@@ -385,8 +385,7 @@ class Looking:
         self.found: dict[str, None] = {}
 
     def more(self, seconds: float) -> dict[str, Any]:
-        """Continues for `seconds`. Returns new programs, likeliest first; `more` if the search is not over; a note if
-        there were none."""
+        """Continues for `seconds`. Returns new programs, likeliest first; `more` if not over; a note if none."""
         finder, new = self.finder, []
         finder.pause = time.monotonic() + seconds
         over = True
@@ -456,8 +455,7 @@ HINTED = 6
 
 
 def oddity(text: str, names: list[str], hinted: list[str]) -> float:
-    """Ranks a text, likeliest lowest: matches the question's words, is short, uses all parameters, has no special
-    cases."""
+    """Ranks a text, likeliest lowest: matches the question's words, short, uses all parameters, no special cases."""
     words = len(re.findall(r"\w+|[^\w\s]", text))
     unused = sum(not re.search(rf"\b{name}\b", text) for name in names)
     numbers = re.findall(r"(?<![A-Za-z0-9])[0-9]+", text)

@@ -102,8 +102,7 @@ def _start(place: Cited) -> int:
 
 
 def without_cited(text: str, known: Sequence[str]) -> str:
-    """Removes citations from a block, because their numbers are not figures. A number that is not a key, `[500]`,
-    stays."""
+    """Removes citations from a block, because their numbers are not figures. Other numbers, `[500]`, stay."""
     text = text.translate(NARROWED)
     kept, at = [], 0
     for place in cited_in(text, known):

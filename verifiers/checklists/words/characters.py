@@ -63,8 +63,7 @@ EASTERN = frozenset({"BOPOMOFO", "CJK", "HANGUL", "HIRAGANA", "KATAKANA"})
 SHARED = "MODIFIER"
 """Pseudo-script of letters for all scripts: `ʼ`, `ʻ`."""
 FIRST_WORDS = {"IDEOGRAPHIC": "CJK", "VERTICAL": "CJK", "MASU": "CJK", "CARON": SHARED, "COMBINING": SHARED}
-"""Scripts of characters whose names do not begin with one: Kana repeat marks, Bopomofo's third tone, halfwidth voicing.
-"""
+"""Scripts of characters not named after one: Kana repeat marks, Bopomofo's third tone, halfwidth voicing."""
 MAX_MARKS = 6
 STRIKES = 1
 """Combining class of marks that overlay their letter."""

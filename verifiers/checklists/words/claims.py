@@ -110,8 +110,7 @@ def is_claim(sentence: str) -> bool:
 
 
 def without_claims(text: str) -> str:
-    """Removes sentences in which a text speaks about itself or to its grader. After such a claim, `it covers ...` is
-    one, too."""
+    """Removes sentences in which a text speaks about itself or to its grader. Then `it covers ...` is one, too."""
     if not is_claim(text):
         return text
     kept, behind = [], False

@@ -58,8 +58,7 @@ ENOUGH = 8
 
 @lru_cache(maxsize=256)
 def language_of(text: str, otherwise: str = "en") -> str:
-    """Returns a text's language code, such as `en`; `otherwise` if unknown, empty for a longer text in an unsupported
-    language."""
+    """Returns a text's language code, such as `en`; `otherwise` if unknown, empty if unsupported."""
     scripts = Counter(script_of(one) for one in text[:20_000] if one.isalpha())
     script = max(scripts, key=lambda one: scripts[one], default="LATIN")
     if script != "LATIN":

@@ -247,8 +247,7 @@ def _end(text: str, words: Sequence[LeanToken], key: int) -> int:
 
 
 def _before(text: str, words: Sequence[LeanToken], at: int) -> tuple[int, int]:
-    """Returns the keyword's index of the Lean command that begins at `at`. Also returns the end of the last `in` before
-    it."""
+    """Returns the keyword's index of the Lean command that begins at `at`. And the end of the last `in` before it."""
     attached = at
     while at < len(words):
         word = words[at]

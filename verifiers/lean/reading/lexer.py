@@ -142,8 +142,7 @@ def normalized(text: str) -> str:
 
 
 def without_comments(text: str, every: Iterable[LeanToken]) -> str:
-    """Replaces a Lean text's comments by spaces, without moving anything. So Lean cannot take as code what is a comment
-    here."""
+    """Replaces a Lean text's comments by spaces, without moving anything. Lean then takes no comment as code."""
     pieces: list[str] = []
     position = 0
     for word in every:

@@ -79,8 +79,7 @@ def _same(expected: Value, got: Value, within: NumberTolerance | None) -> bool:
 
 
 def _key(value: Value) -> str:
-    """Returns the text by which a dictionary or set item is looked up: equal numbers share one; tolerances do not
-    apply."""
+    """Returns the text by which a dictionary or set item is looked up: equal numbers share one, without tolerance."""
     if type(value) is float and math.isfinite(value) and value == int(value):
         return literal(int(value))
     if type(value) is tuple:

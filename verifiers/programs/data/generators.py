@@ -106,8 +106,7 @@ def problem(generator: Generator) -> str:
 
 
 def draw(generator: Generator, random: Random, size: float) -> Value:
-    """Draws a random value from a generator. `size` from 0 to 1 is the share of the range of lengths and magnitudes to
-    use."""
+    """Draws a random value from a generator. `size` from 0 to 1 is the share of lengths and magnitudes to use."""
     match generator:
         case Integers(low=low, high=high):
             return _integer(low, high, random, size)

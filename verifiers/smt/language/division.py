@@ -15,8 +15,7 @@ PARTIAL = frozenset({"/", "div", "mod"})
 
 
 def defined(terms: Terms, roots: Sequence[Term]) -> Term:
-    """Returns the condition under which all terms are free of relevant divisions by zero. Raises ClaimError if too
-    large."""
+    """Returns the condition for no relevant division by zero in the terms. Raises ClaimError if too large."""
     known: dict[int, Term] = {}
     for term in walk(roots):
         known[term.number] = _condition(terms, term, [known[each.number] for each in term.args])

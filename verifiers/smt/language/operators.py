@@ -19,8 +19,7 @@ MAX_DISTINCT = 256
 
 
 def apply_operator(terms: Terms, op: str, index: tuple[int, ...], args: Sequence[Term]) -> Term:
-    """Applies an SMT-LIB operator to terms. Raises ClaimError for an unknown one, or for arguments that it does not
-    take."""
+    """Applies an SMT-LIB operator to terms. Raises ClaimError for an unknown one, or for wrong arguments."""
     rule, indexed = OPERATORS.get(op, (None, 0))
     if rule is None or len(index) != indexed:
         raise ClaimError(f"unknown operator {op!r}" + (f" with {len(index)} indices" if index or indexed else ""))

@@ -78,8 +78,7 @@ def refuse_network(text: str, what: str) -> None:
 
 
 def _made_by(command: str) -> list[str]:
-    """Returns the folders that a Dockerfile's RUN command creates. Raises HarborError for any command but `mkdir` and
-    `true`."""
+    """Returns the folders that a RUN command creates. Raises HarborError for any command but `mkdir` and `true`."""
     refuse_network(command, "its Dockerfile")
     if not re.fullmatch(r"mkdir (-p )?[\w./ -]+|true", command):
         raise HarborError(f"its Dockerfile runs {command[:60]!a}, which is not supported", hint="add files by COPY")

@@ -146,8 +146,7 @@ def _texts(folder: Path) -> dict[str, FolderText]:
 
 
 def _settings(texts: Mapping[str, FolderText]) -> dict[str, Any]:
-    """Parses a Harbor folder's task.toml (schema 1.0 to 1.4). Raises HarborError for features that are not available
-    here."""
+    """Parses a Harbor folder's task.toml (schema 1.0 to 1.4). Raises HarborError for unavailable features."""
     try:
         settings = tomllib.loads(_needed(texts, "task.toml").text)
     except (ValueError, RecursionError) as error:
@@ -289,8 +288,7 @@ def _foreign(
 def _declared(
     settings: Mapping[str, Any], texts: list[str], files: list[PlacedFile], moved: Mapping[str, str]
 ) -> list[str]:
-    """Returns the paths of the files to judge. They are the listed artifacts, else files of the working folder that the
-    texts name."""
+    """Returns the paths of the files to judge. These are listed artifacts, else files that the texts name."""
     listed = settings.get("artifacts", [])
     if isinstance(listed, list):
         listed = [one.get("source") if isinstance(one, dict) else one for one in listed]
@@ -323,8 +321,7 @@ TEST = "#!/bin/bash\npython3 /tests/judge.py /tests /work /logs/verifier/reward.
 
 
 def write(draft: TaskDraft, name: str, folder: Path) -> None:
-    """Writes a terminal task as a new Harbor folder. Raises HarborError if the task is not a terminal's, or the folder
-    exists."""
+    """Writes a terminal task as a new Harbor folder. Raises HarborError for other tasks, or if the folder exists."""
     spec = draft.spec
     if draft.environment != TERMINAL.name or not isinstance(spec, FilesSpec) or spec.foreign is not None:
         raise HarborError(

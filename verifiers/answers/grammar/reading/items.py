@@ -93,8 +93,7 @@ MAX_TERMS = 5_000
 
 
 def between(items: list[Value], last: Value) -> list[Value]:
-    """Expands the dots of `1, 3, ..., 9`: returns the terms between `items` and `last`, and `last`. Raises
-    GrammarError."""
+    """Expands the dots of `1, 3, ..., 9`: the terms between `items` and `last`, and `last`. Raises GrammarError."""
     numbers = plain_numbers((*items, last))
     if numbers is None:
         raise GrammarError("dots between items that are not plain numbers")
@@ -179,8 +178,7 @@ def listed(reader: Reader) -> v.Value:
 
 
 def _one_kind(reader: Reader, found: list[v.Value], signs: list[str]) -> set[str]:
-    """Returns the joiners used between an answer's items. Raises GrammarError if commas and semicolons group anything
-    but relations."""
+    """Returns the joiners used between an answer's items. Raises GrammarError if both group anything but relations."""
     if {",", ";"} <= set(signs) and not all(isinstance(item, v.RelationValue) for item in found):
         raise reader.error(MIXED)
     return {sign for sign in signs if sign}

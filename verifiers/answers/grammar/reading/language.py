@@ -163,8 +163,7 @@ def cases(reader: Reader) -> Value:
 
 
 def _condition(reader: Reader) -> Value | None:
-    """Reads the condition of one case; None for `otherwise`. Raises GrammarError for anything but a condition on one
-    symbol."""
+    """Reads the condition of one case; None for `otherwise`. Raises GrammarError if not on one symbol."""
     token = reader.token
     if token.kind in ("word", "text") and token.text in OTHERWISE:
         reader.take()

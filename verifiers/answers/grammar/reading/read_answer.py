@@ -211,8 +211,7 @@ def formula_of(text: str, *, certain: bool = True) -> v.Value | None:
 
 
 def _takes_spelled(expected: v.Value | None) -> bool:
-    """True if a number in words counts as that number. Not for the expected answer itself: `five` may be meant as a
-    word."""
+    """True if a number in words counts as that number. Not for the expected answer: `five` may be a word."""
     return isinstance(expected, v.Scalar) and not symbols(expected.of)
 
 
