@@ -17,11 +17,10 @@ from typing import Any
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
-from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge
+from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
-from appliance.agent.prompt import task_of
-from appliance.agent.transcript import transcript
+from appliance.agent.texts import task_of, transcript
 from appliance.audit.machine_keys import load_or_make
 from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from appliance.agent.branching import Branching
-from appliance.agent.budget import AgentBudget
+from appliance.agent.limits import AgentBudget
 from appliance.learning.errors import LearningError
 from appliance.learning.limits.collapse import CollapseRecipe
 from appliance.learning.limits.straggler_limit import StragglerRecipe

@@ -21,7 +21,7 @@ from pydantic_core import PydanticSerializationError
 from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import code_of
 from appliance.agent.calls import LOST
-from appliance.agent.parsing import shown
+from appliance.agent.texts import shown
 from appliance.curriculum.trained_tasks import RECORDED
 from appliance.learning.errors import LearningError
 from appliance.records.record import Record
