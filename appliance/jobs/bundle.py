@@ -21,8 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from appliance.jobs import layout
-from appliance.jobs.archive import encode
-from appliance.jobs.layout import BundleError, canonical, sha256
+from appliance.jobs.layout import BundleError, canonical, encode, sha256
 from appliance.jobs.reading import BundleRead, read_bundle
 from appliance.records.jobs import Validation
 from appliance.system.durable_file import sync_folder, write_new

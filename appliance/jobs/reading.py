@@ -21,8 +21,7 @@ from typing import Literal
 from pydantic import ValidationError
 
 from appliance.jobs import layout
-from appliance.jobs.archive import FIRST, LARGEST_ARCHIVE, decode
-from appliance.jobs.layout import BundleError, canonical, sha256, strict
+from appliance.jobs.layout import FIRST, LARGEST_ARCHIVE, BundleError, canonical, decode, sha256, strict
 from appliance.records.record import Record
 
 SHOWN_ADDED = 20

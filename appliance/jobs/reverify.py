@@ -13,9 +13,9 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from appliance.jobs.content import content_digest, signed_validation
 from appliance.jobs.layout import LARGEST_MEANING, canonical, strict
 from appliance.jobs.report import BundleReport, NotChecked
+from appliance.jobs.validation import content_digest, signed_validation
 from appliance.records.jobs import JobFile, Validation
 from policies.envelopes import PublicKey
 from policies.refusals import StatementRefused

@@ -17,8 +17,8 @@ from typing import Any
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from appliance.ledger.failures import DAMAGED, explained
 from appliance.ledger.ledger import LedgerError
+from appliance.ledger.read_only import DAMAGED, explained
 from appliance.ledger.schema import SCRIPTS, bring_up_to_date
 
 READERS = 4

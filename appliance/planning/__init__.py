@@ -16,8 +16,20 @@ from appliance.planning.search import (
     ways,
     with_pass,
 )
-from appliance.planning.shapes import GIB, ONE, VLLM_SHARE, Gpu, Hardware, Layout, Shape, Vllm, without_gpus
-from appliance.planning.shares import least_of_engine, left_for_engines, share_of
+from appliance.planning.shapes import (
+    GIB,
+    ONE,
+    VLLM_SHARE,
+    Gpu,
+    Hardware,
+    Layout,
+    Shape,
+    Vllm,
+    least_of_engine,
+    left_for_engines,
+    share_of,
+    without_gpus,
+)
 from appliance.planning.sizes import (
     GPU_USABLE,
     adapter_parameters,

@@ -11,8 +11,16 @@ from dataclasses import dataclass, field, replace
 
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.phases import phases_beside, phases_of_gpu, phases_of_processor
-from appliance.planning.shapes import ONE, VLLM_SHARE, Hardware, Layout, Shape
-from appliance.planning.shares import least_of_engine, left_for_engines, share_of
+from appliance.planning.shapes import (
+    ONE,
+    VLLM_SHARE,
+    Hardware,
+    Layout,
+    Shape,
+    least_of_engine,
+    left_for_engines,
+    share_of,
+)
 from appliance.planning.sizes import (
     GPU_CONTEXT,
     GPU_USABLE,

@@ -24,9 +24,8 @@ from appliance.client import (
     taking_back,
     unlock,
 )
-from tui.widgets.decisions import decision_detail
 from tui.widgets.dialogs import Dialog, SubmitDialog, TypedConfirmation
-from tui.widgets.text import DIM, plain, short
+from tui.widgets.text import DIM, decision_detail, plain, short
 
 Client = Callable[[], ApiClient]
 

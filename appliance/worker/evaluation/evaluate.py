@@ -18,8 +18,8 @@ from appliance.agent.loop import Agent
 from appliance.agent.usage import by_tier, total
 from appliance.learning.signal.grouping import is_masked
 from appliance.ledger.ledger import Ledger
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.clustered_interval import AttemptSums
+from appliance.records.cycles import Checkpoint
 from appliance.records.evaluations import ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter

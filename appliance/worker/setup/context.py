@@ -23,7 +23,7 @@ from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.placement.settings import PlacementSettings
 from appliance.planning.hardware import find_machine
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.rollouts import Purpose, RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
@@ -159,7 +159,7 @@ class WorkContext:
         """Training processes, or None when this process trains: several ranks, or one on a GPU so that a crash stays
         isolated. Raises ModelError, and InfrastructureError also for missing GPUs, since one may have failed."""
         if self._placement.learners == "cluster":
-            from appliance.placement.learners import PlacedLearners
+            from appliance.placement.engines import PlacedLearners
 
             learners = PlacedLearners(
                 self._learners,

@@ -16,8 +16,7 @@ import pytest
 from tables import table
 
 from appliance.agent.api_conversation import code_of
-from appliance.inference.http.bounded_answers import BoundedTransport
-from appliance.inference.http.local_api import LocalApi
+from appliance.inference.http.local_api import BoundedTransport, LocalApi
 from runtime.errors import InfrastructureError
 
 Write = Callable[[BaseHTTPRequestHandler], None]

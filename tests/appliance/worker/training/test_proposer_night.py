@@ -20,7 +20,7 @@ from appliance.learning.batches import samples
 from appliance.learning.recipes.recipe import ProposerRecipe, Recipe
 from appliance.learning.training.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.events import SEPARATION
+from appliance.records.cycles import SEPARATION
 from appliance.records.training import StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.settings.policy_files import load_policy

@@ -1,4 +1,4 @@
-"""Distinguishes out-of-memory kills from other SIGKILLs, by the kernel's count for a control group.
+"""State of processes: stopped by a signal, killed by the kernel for lack of memory, and exit codes of a worker.
 
 Invariants: only processes of that very group count (`oom_kill` of memory.events.local, or memory.oom_control with
 cgroup v1), so a sandbox in its own group is never mistaken for the observed process. Without a count nothing is
@@ -10,6 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+
+def is_stopped(pid: int) -> bool:
+    """True if a process is stopped by SIGSTOP or a debugger. See proc(5)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
+    except OSError:
+        return False
+
 
 _GROUPS = Path("/sys/fs/cgroup")
 
@@ -54,3 +63,11 @@ def _count(counter: Path) -> int:
     except OSError:
         return 0
     return next((int(line[1]) for line in words if line[:1] == ["oom_kill"]), 0)
+
+
+CANNOT = 2
+"""The work is impossible as requested; do not retry."""
+LEFT = 3
+"""The worker abandoned an ended job whose work did not stop."""
+MISCONFIGURED = 4
+"""The configuration is unusable; do not retry until it, or what it names, has changed."""

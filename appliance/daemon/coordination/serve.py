@@ -4,6 +4,10 @@ Invariants: root's rights are given up before a socket or the ledger is opened; 
 cleanly, a second one immediately; the socket answers only while the ledger is open, and is removed on a clean exit. A
 failing dispatcher, or a broker that cannot restart, ends the daemon with that error: a daemon that answers and never
 works would be worse.
+
+A heartbeat is sent only after the loop has turned and the ledger was read since the last one; so a hanging loop or
+ledger ends in a restart, not in a daemon that only looks alive. Three heartbeats fit into the service manager's
+timeout.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any
 
 import structlog
@@ -21,14 +25,11 @@ import uvicorn
 from starlette.applications import Starlette
 
 from appliance import __version__
-from appliance.audit.head_places import head_files
+from appliance.audit.kept_heads import head_files
 from appliance.config.configuration import Settings
 from appliance.daemon.api.app import make_app
-from appliance.daemon.coordination.collecting import collect_tasks
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.coordination.dispatcher import Dispatcher
-from appliance.daemon.heartbeat import beat
-from appliance.daemon.nights.schedule import schedule_thread
+from appliance.daemon.coordination.threads import Dispatcher, collect_tasks, schedule_thread
 from appliance.daemon.processes.gateway_process import GatewayProcess
 from appliance.daemon.processes.listening import OwnerOnlyProtocol, listen
 from appliance.daemon.processes.startup import started_broker
@@ -160,3 +161,21 @@ async def _until_stopped(server: _Server, sock: socket.socket, heartbeat: Corout
 
 def _uvicorn(app: Starlette) -> uvicorn.Config:
     return http_config(app, http=OwnerOnlyProtocol)
+
+
+SHARE = 3.0
+
+
+async def beat(manager: ServiceManager, look: Callable[[], object]) -> None:
+    """Tells the service manager until cancelled that the daemon is alive; returns immediately without a watchdog.
+    `look` reads the ledger in its own thread; if it fails, no heartbeat is sent and it is retried."""
+    if manager.seconds is None:
+        return
+    while True:
+        try:
+            await asyncio.to_thread(look)
+        except Exception as error:  # noqa: BLE001 - any failure is no sign of life, and is said
+            log.warning("no heartbeat is sent: the ledger cannot be read", problem=str(error))
+        else:
+            manager.alive()
+        await asyncio.sleep(manager.seconds / SHARE)

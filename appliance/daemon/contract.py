@@ -1,4 +1,4 @@
-"""Refusals of the daemon, with the exit code of the command that met them.
+"""Events that all parts of the daemon write into the ledger, and its errors, with the exit code of the command.
 
 DaemonError                 carries `hint`, a sentence for the person, and `exit_code`
 ├── RequestError        2   invalid request: it has to change
@@ -11,6 +11,12 @@ DaemonError                 carries `hint`, a sentence for the person, and `exit
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import structlog
+
+from appliance.ledger.ledger import Ledger, LedgerError
+from appliance.records.cycles import Event
 from common.errors import HintedError
 from policies.refusals import Refusal
 
@@ -46,3 +52,23 @@ class NoRoomError(BrokenError):
 
 class ReadOnlyDataError(BrokenError):
     pass
+
+
+log = structlog.get_logger("assay")
+
+
+class EventLog:
+    def __init__(self, ledger: Ledger, now: Callable[[], str]) -> None:
+        self._ledger = ledger
+        self._now = now
+
+    def add(self, kind: str, text: str, **figures: float) -> None:
+        self._ledger.put_event(Event(kind=kind, text=text, figures=figures, created=self._now()))
+
+    def tell(self, kind: str, text: str) -> None:
+        """Adds a progress event to the ledger, or only logs it if the ledger cannot be written. For callers that must
+        continue."""
+        try:
+            self.add(kind, text)
+        except LedgerError as error:
+            log.warning(text, kind=kind, not_on_record=str(error))
