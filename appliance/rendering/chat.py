@@ -15,7 +15,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from appliance.rendering.guarded import GuardedTokenizer, guard, unguarded
-from appliance.rendering.jinja import FIXED_DATE, harmony_vocabulary
+from appliance.rendering.harmony import FIXED_DATE, harmony_vocabulary
 from appliance.rendering.renderer import (
     SAY_IT,
     TOOLS,

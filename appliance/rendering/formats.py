@@ -16,9 +16,9 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.families import FILES, FORMAT, OLD_FORMAT, chat_templates, json_table
 from appliance.rendering.guarded import GuardedTokenizer, load_tokenizer
 from appliance.rendering.markers import CHATML, MarkerRenderer, Markers
+from appliance.rendering.model_files import FILES, FORMAT, OLD_FORMAT, chat_templates, json_table
 from appliance.rendering.renderer import SAY_IT, Renderer, RenderingError
 
 __all__ = ["FAMILY_NAMES", "FILES", "FORMATS", "load_renderer", "load_tokenizer", "write_markers"]

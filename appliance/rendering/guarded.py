@@ -16,7 +16,7 @@ from typing import Any
 
 from tokenizers import Tokenizer
 
-from appliance.rendering.families import CONFIG, SPECIAL_MAP, TOKENIZER, chat_templates, eos_ids, json_table
+from appliance.rendering.model_files import CONFIG, SPECIAL_MAP, TOKENIZER, chat_templates, eos_ids, json_table
 from appliance.rendering.renderer import NO_TOKENIZER, SAY_IT, Ids, RenderingError
 
 _OPEN, _CLOSE = "guard5c1be8f07d93open", "guard5c1be8f07d93close"

@@ -8,25 +8,17 @@ starts from the model. The date is fixed, so that a rewritten conversation has e
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
-from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import date
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from jinja2 import Template, TemplateError
 from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from tokenizers import pre_tokenizers
 
+from appliance.rendering.harmony import FIXED_DATE
 from appliance.rendering.renderer import SAY_IT, RenderingError
-
-if TYPE_CHECKING:
-    from appliance.rendering.guarded import GuardedTokenizer
 
 _GENERATION = re.compile(r"\{%(-?)\s*(end)?generation\s*(-?)%\}")
 """Tags around model output, for training with transformers; they write nothing."""
@@ -92,46 +84,3 @@ def _today(pattern: str) -> str:
 
 def _as_condition(found: re.Match[str]) -> str:
     return f"{{%{found[1]} {'endif' if found[2] else 'if true'} {found[3]}%}}"
-
-
-FIXED_DATE = "2026-01-01"
-"""Date given to models whose format states one, fixed so that equal conversations have equal tokens."""
-_FOLDER = "TIKTOKEN_ENCODINGS_BASE"
-_FILE = "o200k_base.tiktoken"
-
-
-@contextmanager
-def harmony_vocabulary(tokenizer: GuardedTokenizer) -> Iterator[None]:
-    """Context in which the library's Harmony encoder loads this tokenizer's vocabulary. For one thread at a time: it
-    sets an environment variable."""
-    with tempfile.TemporaryDirectory(prefix="assay-harmony-") as folder:
-        Path(folder, _FILE).write_bytes(_ranks(tokenizer))
-        before = os.environ.get(_FOLDER)
-        os.environ[_FOLDER] = folder
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[_FOLDER]
-            else:
-                os.environ[_FOLDER] = before
-
-
-def _ranks(tokenizer: GuardedTokenizer) -> bytes:
-    """Returns the Harmony encoder's vocabulary file: one line per token, its bytes in base64 and its rank."""
-    spelled = _byte_letters()
-    lines = []
-    for text, rank in sorted(tokenizer.ordinary.items(), key=lambda one: one[1]):
-        if not spelled.keys() >= set(text):
-            return b""
-        lines.append(b64encode(bytes(spelled[letter] for letter in text)) + b" %d\n" % rank)
-    return b"".join(lines)
-
-
-def _byte_letters() -> dict[str, int]:
-    """Returns the byte of each letter of a byte-level vocabulary (GPT-2's table)."""
-    shown = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = [byte for byte in range(256) if byte not in shown]
-    letters = {chr(byte): byte for byte in shown} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
-    assert set(letters) == set(pre_tokenizers.ByteLevel.alphabet())
-    return letters

@@ -50,7 +50,8 @@ from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, 
 from tui.screens.now import machine_text, queue_text
 from tui.widgets.panels import LEAST_CELLS, due, last_width
 from tui.widgets.progress import cycle_text, rate
-from tui.widgets.text import decision_detail, figure_text, markup_safe, plain, sparkline, wilson
+from tui.widgets.signs import decision_detail, figure_text
+from tui.widgets.text import markup_safe, plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict
 

@@ -18,20 +18,8 @@ from textual.widgets import Footer
 
 from appliance.client import ApiClient, ApiError, Role, RolloutDetail, RolloutView, ToolCall, TreeRollout, TurnText
 from tui.widgets.panels import PlainText
-from tui.widgets.text import (
-    BAD,
-    DIM,
-    GOOD,
-    STRONG,
-    VERDICTS,
-    add_block,
-    add_field,
-    markup_safe,
-    percent,
-    plain,
-    short,
-    signed,
-)
+from tui.widgets.signs import VERDICTS, signed
+from tui.widgets.text import BAD, DIM, GOOD, STRONG, add_block, add_field, markup_safe, percent, plain, short
 
 WHO = {Role.USER: ("task", DIM), Role.ASSISTANT: ("model", STRONG), Role.TOOL: ("tool", DIM)}
 

@@ -10,8 +10,9 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import MEANING, ApiClient, Artifact, Job, Status, explain_check
 from tui.widgets.dialogs import TypedConfirmation
-from tui.widgets.table_pane import Row, Table, TablePane
-from tui.widgets.text import DIM, GOOD, JOB_STATES, add_field, plain, signed
+from tui.widgets.signs import JOB_STATES, signed
+from tui.widgets.table_pane import TablePane
+from tui.widgets.text import DIM, GOOD, Row, Table, add_field, plain
 
 JOB = "job-"
 """Prefix of job names."""

@@ -10,22 +10,9 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, CheckpointView, ModelLineage, Status
 from tui.screens.evaluation import EvaluationScreen
-from tui.widgets.table_pane import PAGE, Row, Table, TablePane
-from tui.widgets.text import (
-    CARE,
-    DECISIONS,
-    DIM,
-    GOOD,
-    STRONG,
-    add_field,
-    decision_detail,
-    figure_cell,
-    finding_of,
-    plain,
-    short,
-    signed,
-    weakest_family,
-)
+from tui.widgets.signs import DECISIONS, decision_detail, figure_cell, finding_of, signed, weakest_family
+from tui.widgets.table_pane import PAGE, TablePane
+from tui.widgets.text import CARE, DIM, GOOD, STRONG, Row, Table, add_field, plain, short
 from tui.widgets.view import ApiQuestion
 
 

@@ -10,8 +10,9 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, Outcome, Purpose, RolloutFilter, RolloutView, Status, ToolStatus
 from tui.screens.conversation import Conversations, rollout_text
-from tui.widgets.table_pane import PAGE, Row, Table, TablePane
-from tui.widgets.text import BAD, CARE, DIM, VERDICTS, plain, signed
+from tui.widgets.signs import VERDICTS, signed
+from tui.widgets.table_pane import PAGE, TablePane
+from tui.widgets.text import BAD, CARE, DIM, Row, Table, plain
 from tui.widgets.view import ApiQuestion
 
 FIELDS = ("family", "verdict", "purpose", "cycle", "job", "step")

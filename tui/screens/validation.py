@@ -10,8 +10,9 @@ from rich.text import Text
 from appliance.client import ApiClient, Job, Status, explain_check
 from tui.screens.jobs import JobRecord
 from tui.screens.jobs import detail as job_detail
-from tui.widgets.table_pane import Row, Table, TablePane
-from tui.widgets.text import DIM, JOB_STATES, STRONG, plain, signed
+from tui.widgets.signs import JOB_STATES, signed
+from tui.widgets.table_pane import TablePane
+from tui.widgets.text import DIM, STRONG, Row, Table, plain
 
 MOST = 200
 

@@ -25,7 +25,8 @@ from appliance.client import (
     unlock,
 )
 from tui.widgets.dialogs import Dialog, SubmitDialog, TypedConfirmation
-from tui.widgets.text import DIM, decision_detail, plain, short
+from tui.widgets.signs import decision_detail
+from tui.widgets.text import DIM, plain, short
 
 Client = Callable[[], ApiClient]
 

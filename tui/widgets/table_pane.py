@@ -6,9 +6,8 @@ them; enter shows the record on the whole screen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import on
@@ -19,11 +18,8 @@ from textual.containers import Horizontal
 from appliance.client import ApiClient, Status
 from tui.widgets.dialogs import ReadingScreen
 from tui.widgets.panels import WIDE, Detail, PlainText, RecordTable
-from tui.widgets.text import DIM, plain
+from tui.widgets.text import DIM, Row, Table, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
-
-if TYPE_CHECKING:
-    from appliance.client import Status
 
 PAGE = 100
 """Records per page."""
@@ -223,20 +219,3 @@ class TablePane(Pane):
     def _turn(self) -> None:
         self.table.move_cursor(row=0, animate=False)
         self.host.ask()
-
-
-@dataclass(frozen=True)
-class Row:
-    key: str
-    cells: tuple[Text, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    name: str
-    columns: tuple[tuple[str, int], ...]
-    """Heading and width in cells."""
-    empty: str
-    """Text shown without records."""
-    row: Callable[[Any], Row]
-    detail: Callable[[Any, Status], Text]

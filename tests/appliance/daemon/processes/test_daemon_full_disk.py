@@ -15,8 +15,8 @@ from appliance.daemon.coordination.core import Core
 from appliance.daemon.coordination.threads import Dispatcher
 from appliance.daemon.processes import wake_thread
 from appliance.daemon.processes.wake_thread import WakeThread, takes_no_writes
+from appliance.ledger.database import explained
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.read_only import explained
 from appliance.records.jobs import Job, JobState
 from verifiers.answers.spec import AnswerSpec
 

@@ -8,7 +8,7 @@ import socket
 import threading
 from pathlib import Path
 
-from appliance.daemon.coordination.serve import beat
+from appliance.daemon.api.serve import beat
 from runtime.service_manager import ServiceManager
 
 

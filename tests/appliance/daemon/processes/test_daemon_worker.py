@@ -192,7 +192,7 @@ def serving(data: Path, mode: str) -> str:
     return (
         "from pathlib import Path\n"
         "from appliance.config.configuration import Settings\n"
-        "from appliance.daemon.coordination.serve import serve\n"
+        "from appliance.daemon.api.serve import serve\n"
         f"serve(Settings(data=Path({str(data)!r})), worker={[sys.executable, str(CHILD), mode]!r})\n"
     )
 
