@@ -27,7 +27,7 @@ from appliance.agent.texts import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.records.rollouts import Message, PartialRollout, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest
-from appliance.scheduling.scheduler import joined as continued
+from appliance.scheduling.joining import joined as continued
 from curriculum.contract.task import Task
 from curriculum.seeds import derive
 from runtime.errors import HostLostError

@@ -17,7 +17,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -25,6 +25,7 @@ from pydantic import Field
 from appliance.records.record import Record
 from appliance.records.rollouts import Role, ToolCall
 from common.errors import HintedError
+from common.strict_json import Bounds
 from verifiers.contract.statement import StatementPart
 
 SCHEMA = 2
@@ -59,10 +60,8 @@ LARGEST_FILE = 8 << 20
 MOST_FILES = 16
 LARGEST_FILES = 32 << 20
 """Size limit in bytes for all of `files` together."""
-MOST_PARTS = 8_000_000
-"""Maximum number of brackets and commas in a transcript, including those in its texts."""
-MOST_NESTED = 100
-"""Maximum nesting of arrays and objects in any file; output nests them further."""
+BOUNDS = Bounds(LARGEST[TRANSCRIPT], values=8_000_000, depth=99)
+"""Bounds of JSON in any file; output nests it further."""
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 
 
@@ -120,41 +119,6 @@ def canonical(value: Any) -> bytes:
     """Encodes plain data as canonical JSON. Raises ValueError for NaN and infinities, TypeError for anything but plain
     data."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
-
-
-def strict(data: bytes) -> Any:
-    """Parses JSON strictly. Raises ValueError for bad UTF-8, duplicate names, NaN, and deep nesting."""
-    try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    level = [found]
-    for _ in range(MOST_NESTED):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in _parts(one)]
-        if not level:
-            return found
-    raise ValueError("nested too deeply")
-
-
-def _parts(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value
-
-
-def require_few_parts(data: bytes) -> None:
-    """Raises ValueError for JSON of mostly brackets and commas, which would take many times its size to parse."""
-    if sum(data.count(mark) for mark in (b"[", b"{", b",")) > MOST_PARTS:
-        raise ValueError(f"has more than {MOST_PARTS} parts")
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name occurs twice")
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
 
 
 HEADER = struct.Struct("<4s5H3I2H")

@@ -32,9 +32,10 @@ from appliance.inference.engine import (
     WorksApart,
 )
 from appliance.inference.engines import make_engines
+from appliance.scheduling.joining import joined
 from appliance.scheduling.lengths import LengthTable
 from appliance.scheduling.pushing import push_to_all
-from appliance.scheduling.scheduler import Scheduler, SchedulerState, joined
+from appliance.scheduling.scheduler import Scheduler, SchedulerState
 from runtime.errors import InfrastructureError
 
 if TYPE_CHECKING:

@@ -25,8 +25,6 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from appliance.inference.engine import Turn
-from appliance.records.rollouts import WeightSpan
 from appliance.scheduling.lengths import RANGES, LengthCurve, LengthTable, Row
 from runtime.model import FrozenModel
 
@@ -273,16 +271,3 @@ class Scheduler:
         if not self._members[known.group]:
             del self._members[known.group]
             self._home.pop(known.group, None)
-
-
-def joined(part: Turn | None, turn: Turn) -> Turn:
-    """Joins two parts of a sampled turn; adjacent spans of one weight version are merged."""
-    if part is None or not part.ids:
-        return turn
-    spans = list(part.weights)
-    for span in turn.weights:
-        start, end = span.start + len(part.ids), span.end + len(part.ids)
-        if spans[-1].version == span.version:
-            start = spans.pop().start
-        spans.append(WeightSpan(version=span.version, start=start, end=end))
-    return Turn(turn.request, part.ids + turn.ids, part.logprobs + turn.logprobs, turn.ended, tuple(spans))
