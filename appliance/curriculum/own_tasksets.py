@@ -1,4 +1,4 @@
-"""The owner's tasksets in a data folder, `tasksets/NAME.json`: their paths, and each as it was added.
+"""Reads the owner's tasksets in a data folder: `tasksets/NAME.json`, each as it was added.
 
 Invariants: a file is complete or absent, and its rows match its digest; only the daemon writes here. Code that works
 with tasks gets a catalog that includes them.
@@ -6,33 +6,15 @@ with tasks gets a catalog that includes them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from appliance.curriculum.own_files import file_of, names_in
 from curriculum.catalog import Catalog
 from curriculum.contract.errors import UnknownTasksetError
-from curriculum.names import NAME, OWN
+from curriculum.names import OWN
 from curriculum.own.taskset import OwnTaskset, own_taskset
 from curriculum.registry import BUILT_IN
-
-FOLDER = "tasksets"
-
-
-def file_of(data: Path, name: str) -> Path:
-    """Returns the path of an owner's taskset in the data folder; `name` is without `own/`. Raises UnknownTasksetError
-    for an invalid name."""
-    if not re.fullmatch(NAME, name):
-        raise UnknownTasksetError(
-            f"invalid taskset name {name!r}", hint="use lowercase letters, digits and _, starting with a letter"
-        )
-    return data / FOLDER / f"{name}.json"
-
-
-def names_in(data: Path) -> list[str]:
-    """Returns the names of the owner's tasksets in a data folder, each with `own/`, sorted. Raises OSError."""
-    folder = data / FOLDER
-    return sorted(f"{OWN}/{path.stem}" for path in folder.glob("*.json")) if folder.is_dir() else []
 
 
 def read_own(data: Path, name: str) -> OwnTaskset:

@@ -13,7 +13,7 @@ from typing import Any
 
 from appliance.config.configuration import Settings
 from appliance.config.places import runtime_settings
-from appliance.curriculum.own_tasksets import names_in
+from appliance.curriculum.own_files import names_in
 from appliance.settings.config_layers import ConfigError
 from curriculum.registry import BUILT_IN
 from policies.policy import Policy

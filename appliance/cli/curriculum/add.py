@@ -124,7 +124,7 @@ def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run:
     before any check."""
     from appliance.client.api_client import ApiClient
     from appliance.client.own_tasks import JOBS, SESSIONS
-    from appliance.curriculum.own_tasksets import names_in
+    from appliance.curriculum.own_files import names_in
     from curriculum.registry import TASKSETS
 
     if named in (JOBS, SESSIONS, *TASKSETS):

@@ -68,7 +68,7 @@ def ls(
 
 def _summaries(data: Path) -> Iterator[TasksetSummary]:
     """Yields shipped summaries of built-in tasksets; loads the owner's, and any without a summary."""
-    from appliance.curriculum.own_tasksets import names_in
+    from appliance.curriculum.own_files import names_in
     from curriculum.names import taskset_names
     from curriculum.taskset_summary import shipped_summaries
 

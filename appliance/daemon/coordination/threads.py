@@ -21,7 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from tempfile import TemporaryFile
 
-from appliance.curriculum.own_tasksets import names_in, read_own
+from appliance.curriculum.own_files import names_in
+from appliance.curriculum.own_tasksets import read_own
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.nights.runner import LOOK_SECONDS, Nights
 from appliance.daemon.processes.wake_thread import WORK_SECONDS, WakeThread, close_together, takes_no_writes

@@ -17,7 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.client.messages import OwnTasksetView
 from appliance.client.own_tasks import JOBS, SESSIONS
-from appliance.curriculum.own_tasksets import file_of, names_in, read_own
+from appliance.curriculum.own_files import file_of, names_in
+from appliance.curriculum.own_tasksets import read_own
 from appliance.daemon.contract import BrokenError, EventLog, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views import ledger_views as views

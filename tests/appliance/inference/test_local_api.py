@@ -16,7 +16,8 @@ import pytest
 from tables import table
 
 from appliance.agent.api_conversation import code_of
-from appliance.inference.http.local_api import BoundedTransport, LocalApi
+from appliance.inference.http.bounded_answers import BoundedTransport
+from appliance.inference.http.local_api import LocalApi
 from runtime.errors import InfrastructureError
 
 Write = Callable[[BaseHTTPRequestHandler], None]

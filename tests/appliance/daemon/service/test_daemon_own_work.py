@@ -10,7 +10,8 @@ import pytest
 
 from appliance.client import ApiError
 from appliance.config.configuration import Settings
-from appliance.curriculum.own_tasksets import catalog_in, file_of
+from appliance.curriculum.own_files import file_of
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.daemon.contract import RefusedByPolicyError, RequestError
 from appliance.daemon.coordination.core import Core
 from curriculum.environments.terminal.harbor.export import write

@@ -17,7 +17,8 @@ from appliance.agent.answers import written
 from appliance.agent.limits import AgentBudget
 from appliance.client.taskset_outcomes import OutcomeState, TasksetOutcome, outcomes_of
 from appliance.curriculum.kept_files import kept_questions
-from appliance.curriculum.own_tasksets import catalog_in, file_of
+from appliance.curriculum.own_files import file_of
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
