@@ -27,7 +27,8 @@ from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import BundleError
 from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, JobFiles, already_solved
 from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
-from appliance.jobs.statement import answered_with, statement
+from appliance.jobs.statement import statement
+from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion.evidence import CHAMPION
 from appliance.records.jobs import Artifact, Job, JobState

@@ -1,4 +1,4 @@
-"""The statement of an artifact: its parts, what carries each, and the versions of the tools and weights that made it.
+"""The statement of an artifact: its parts, and what carries each. Pure.
 
 Invariants: no part ranks above what its verdict's basis allows (`tested` never becomes `proved`); what neither a
 verifier nor a person examined is a part of its own that says so; that the spec says what was meant is never proved,
@@ -11,15 +11,8 @@ clipped; whoever shows it escapes it.
 
 from __future__ import annotations
 
-import functools
-import platform
-from collections.abc import Iterable, Mapping, Sequence
-from importlib import metadata
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from appliance import __version__
-from appliance.jobs.layout import canonical, sha256
-from appliance.records.cycles import Checkpoint
 from appliance.records.jobs import MEANING, Job, JobFile, Validation
 from verifiers.contract.statement import Assurance, StatementPart, not_covered
 from verifiers.contract.text import one_line
@@ -88,55 +81,3 @@ def _meant(meaning: Validation | None, unchecked: bool) -> StatementPart:
     if meaning.verdict == "meant":
         return StatementPart(part=MEANING, standing=Assurance.VALIDATED, by=who)
     return not_covered(MEANING, f"{who} says that it does not", needed=True)
-
-
-TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
-
-
-def versions(weights: Checkpoint | None, policy: str, sandbox: str) -> dict[str, Any]:
-    """Returns the versions of program, tools and weights for a bundle, as plain JSON. `policy` is the digest of the
-    policy in force, `sandbox` names the isolation and its version."""
-    return {
-        "assay": __version__,
-        "python": platform.python_version(),
-        "tools": tools(),
-        "sandbox": sandbox,
-        "environment": environment(),
-        "weights": None
-        if weights is None
-        else {
-            "manifest": weights.manifest,
-            "parent": weights.parent,
-            "stage": weights.stage,
-            "cycle": weights.cycle,
-            "step": weights.step,
-            "recipe": weights.recipe,
-        },
-        "policy": policy,
-    }
-
-
-@functools.cache
-def tools() -> dict[str, str]:
-    """Returns the versions of the libraries that verify answers and sample from models; read once."""
-    return {name: metadata.version(name) for name in TOOLS}
-
-
-@functools.cache
-def environment() -> dict[str, Any]:
-    """Returns facts about machine and installed packages; `digest` covers all the others. Cached."""
-    found = {
-        "architecture": platform.machine(),
-        "kernel": platform.release(),
-        "libc": " ".join(platform.libc_ver()),
-        "packages": {one.name: one.version for one in metadata.distributions()},
-    }
-    return {**found, "digest": sha256(canonical(found))}
-
-
-def answered_with(versions: Mapping[str, Any], weights: str) -> dict[str, Any]:
-    """Returns a bundle's `versions` with the lineage of the weights that answered. That is None without a model, and
-    only the digest for weights that `versions` does not describe."""
-    known = versions.get("weights")
-    same = isinstance(known, dict) and known.get("manifest") == weights
-    return {**versions, "weights": known if same else {"manifest": weights} if weights else None}

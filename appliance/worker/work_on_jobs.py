@@ -18,7 +18,7 @@ from appliance.agent.assignment import Assignment
 from appliance.config.configuration import Settings
 from appliance.jobs.lifecycle import GAVE_WAY, gives_way, overdue, weights_for, withdrawn
 from appliance.jobs.solve import JobSolver, attempts
-from appliance.jobs.statement import versions
+from appliance.jobs.versions import versions
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CHAMPION
 from appliance.readiness.sandbox import require_isolation

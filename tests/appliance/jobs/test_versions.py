@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from appliance.jobs.layout import LARGEST, VERSIONS, canonical, sha256
-from appliance.jobs.statement import answered_with, environment, versions
+from appliance.jobs.versions import answered_with, environment, versions
 
 LINEAGE = {"manifest": "ab" * 32, "parent": "cd" * 32, "stage": "training"}
 
