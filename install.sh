@@ -869,7 +869,7 @@ uninstall() {
     # The product itself says where its data is, and what it keeps beside it, from its own configuration.
     data="$("$VENV/bin/python" -I -c 'from appliance.config.configuration import Settings; print(Settings.load().data)' 2>/dev/null || true)"
     head="$("$VENV/bin/python" -I -c 'from appliance.config.configuration import Settings
-from appliance.audit.head_places import head_files
+from appliance.audit.kept_heads import head_files
 settings = Settings.load()
 for place in head_files(settings, settings.data):
     if place != settings.audit.witness: print(place)' 2>/dev/null || true)"

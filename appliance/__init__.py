@@ -3,7 +3,7 @@
 Nothing here decides what a correct answer is (`verifiers`), what a task is (`curriculum`), how untrusted code is
 confined (`runtime`) or which model may be promoted (`policies`): these packages never import this one.
 
-Start with `cli/main.py` (commands), `daemon/serve.py` (the process that owns a data folder), `worker/cycle.py` (one
+Start with `cli/main.py` (commands), `daemon/api/serve.py` (the process that owns a data folder), `worker/cycle.py` (one
 training cycle), `agent/loop.py` (rollouts), `ledger/ledger.py` (what is on record) and `records/` (the shape of each
 record). Of the modules in this folder itself, `errors.py` has the exit codes.
 """

@@ -28,16 +28,15 @@ from torch import nn
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.gpu_selftest.probe_models import ProbeSize, drawn_rollout, random_model
+from appliance.inference.adapters import push_model
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
-from appliance.inference.weights import push_model
 from appliance.learning.errors import LearningError
 from appliance.learning.learner_devices import learner_devices, usable_gpus
 from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.signal.grouping import make_groups
-from appliance.learning.training.ranked_sft import RankedSft
-from appliance.learning.training.ranked_trainer import RankedTrainer
+from appliance.learning.training.ranked_trainer import RankedSft, RankedTrainer
 from appliance.learning.training.sft import Encoded, SftTrainer
 from appliance.learning.training.trainer import Trainer
 from runtime.errors import InfrastructureError

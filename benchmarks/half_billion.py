@@ -93,11 +93,11 @@ def learn(folder: Path, checkpoints: Path, *, resume: bool, device: str) -> dict
     import torch
 
     from appliance.gpu_selftest.probe_models import drawn_rollout
+    from appliance.inference.adapters import push_model
     from appliance.inference.device import choose_placement
     from appliance.inference.engine import GenerationRequest
     from appliance.inference.folder import open_model
     from appliance.inference.torch.engine import TorchEngine
-    from appliance.inference.weights import push_model
     from appliance.learning.checkpoints import step_folder
     from appliance.learning.folders import read_verified
     from appliance.learning.recipes.recipe import TrainingRecipe

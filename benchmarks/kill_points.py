@@ -151,10 +151,10 @@ def _instrument(ledger: Any, hit: Callable[[str], None]) -> None:
     """Has `hit` called at every point of this process."""
     import torch
 
-    from appliance.inference import weights
+    from appliance.inference import adapters
     from appliance.inference.torch import engine as torch_engine
 
-    for module in (torch_engine, weights):
+    for module in (torch_engine, adapters):
         _before(module, "proof_of", lambda: hit("push"))
     _before(torch_engine.TorchEngine, "step", lambda: hit("sampling"))
     _before(torch.optim.AdamW, "step", lambda: hit("learning"))
@@ -195,8 +195,8 @@ def _replay(data: str, model: str, written: str) -> None:
     """Takes the recorded steps in one go, and writes what was lost in each and which weights came out."""
     import torch
 
+    from appliance.inference.adapters import weights_digest
     from appliance.inference.folder import open_model
-    from appliance.inference.weights import weights_digest
     from appliance.learning.folders import read_verified
     from appliance.learning.recipes.recipe import Recipe
     from appliance.learning.training.trainer import Trainer

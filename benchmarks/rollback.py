@@ -40,7 +40,7 @@ from appliance.learning.folders import verify
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CHAMPION, PREVIOUS, decision_on
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
 from appliance.system.clock import utc_now
 from benchmarks.kills import NO_NIGHTS

@@ -47,7 +47,7 @@ def fill_and_serve(folder: Path, rollouts: int, checkpoints: int) -> None:
     from appliance.config.configuration import Settings
     from appliance.daemon.coordination.core import Core
     from appliance.ledger.rows import payload_of
-    from appliance.records.checkpoints import Checkpoint
+    from appliance.records.cycles import Checkpoint
 
     settings = Settings.model_validate({"data": folder / "data", "audit": {"head": folder / "head"}})
     with Core(settings) as core:

@@ -21,10 +21,8 @@ from safetensors.numpy import save
 
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.remote import RemoteLedger
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
-from appliance.records.events import Event
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.worker.evaluation.attest import write_attestation

@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.coordination.dispatcher import Dispatcher
-from appliance.nights.idle import MachineSnapshot
+from appliance.daemon.coordination.threads import Dispatcher
+from appliance.nights.machine import MachineSnapshot
 from appliance.records.nights import NightState
 from benchmarks.record import write_run
 

@@ -124,7 +124,7 @@ class AssayApp(OrderedKeysApp):
     def client(self, *, seconds: float = 10.0) -> ApiClient:
         """Returns a new client of the daemon that waits up to `seconds` for an answer."""
         from appliance.client import ApiClient
-        from tui.read_only import ReadOnlyClient
+        from tui.help import ReadOnlyClient
 
         return (ReadOnlyClient if self.read_only else ApiClient)(self._socket, timeout_seconds=seconds)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
+from appliance.client import ApiClient, ApiError
 from tui.widgets.text import DIM, STRONG
 from tui.widgets.view import Pane, View
 
@@ -48,3 +49,19 @@ def _block(text: Text, title: str, keys: Sequence[tuple[str, str]]) -> None:
             text.append(f"{key:>12}  ", STRONG)
             text.append(f"{what}\n")
         text.append("\n")
+
+
+class ReadOnlyClient(ApiClient):
+    """Client of the daemon that raises ApiError for every request but GET, before it is sent."""
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes:
+        if method != "GET":
+            raise ApiError("the screen was opened read-only", hint="open it without --read-only")
+        return super().request(method, path, query, body, headers)

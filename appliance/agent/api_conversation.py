@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from appliance.agent.parsing import shown
+from appliance.agent.texts import shown
 from appliance.inference.http.local_api import LocalApi, TooLongError
 from appliance.records.rollouts import RolloutEnd, ToolCall, ToolStatus
 from curriculum.contract.task import Task

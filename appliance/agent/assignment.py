@@ -1,23 +1,91 @@
-"""Rollout assignments, and the state of running rollouts."""
+"""Rollout assignments, the state of running rollouts with their leases of worlds, and matching of saved rollouts.
+
+Invariants: a rollout saved by an earlier process is checked against its assignment: the prompt is rewritten from the
+task, and the answer is read again from the tokens. A submission of a world cannot be read from tokens; everything else
+of such a rollout is compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
-from appliance.agent.answers import Final
+from appliance.agent.answers import NO_ANSWER, Final, final_answer
 from appliance.agent.branching import BranchPoint, branch_id, branch_seed
 from appliance.agent.conversation import Conversation
 from appliance.agent.keeping import Replay
-from appliance.agent.leases import WorldLease
 from appliance.agent.usage import added
 from appliance.inference.engine import Turn
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd, ToolCall
-from appliance.rendering.renderer import ToolRequest
+from appliance.rendering.renderer import Ids, Renderer, ToolRequest
+from appliance.rendering.tools import tools_of
 from curriculum.contract.task import Task
 from curriculum.worlds.world import World
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Session, Tier, Usage
+from verifiers.contract.kinds import AnswerForm
+
+Use = Callable[[World | BaseException], None]
+
+
+class WorldLease:
+    """One rollout's lease of a world, used only from the agent's loop, except `reserve`. A world that arrives after
+    `close`, or was reserved but not given, is closed immediately."""
+
+    def __init__(self, calls: int, *, shared: bool = False, digest: str = "") -> None:
+        self.calls = calls
+        """Maximum calls of its rollout."""
+        self.world: World | None = None
+        self.failed: BaseException | None = None
+        """Reason that the world is missing or no longer trusted."""
+        self.shared = shared
+        """True if other rollouts have views of the same world, whose digest must not change."""
+        self.digest = digest
+        self.state = ""
+        """State from which its view of a shared world continues; empty for the task's initial world."""
+        self.closed = False
+        self._uses: list[Use] = []
+        self._lock = Lock()
+        self._reserved: World | None = None
+
+    def use(self, then: Use) -> None:
+        """Calls back with the leased world or its failure, now or once known."""
+        known = self.failed or self.world
+        if known is not None:
+            then(known)
+        else:
+            self._uses.append(then)
+
+    def reserve(self, world: World) -> None:
+        """Records the world to be given, from any thread, as soon as it exists. Closes it if the lease was closed."""
+        with self._lock:
+            self._reserved = world
+            closed = self.closed
+        if closed:
+            world.close()
+
+    def give(self, given: World | BaseException) -> None:
+        """Provides the leased world, or its failure, and calls everybody who waits for it."""
+        if isinstance(given, BaseException):
+            self.failed = given
+        elif self.closed:
+            if not self.shared:
+                given.close()
+            return
+        else:
+            self.world = given
+        uses, self._uses = self._uses, []
+        for then in uses:
+            then(given)
+
+    def close(self) -> None:
+        with self._lock:
+            self.closed = True
+        self.failed = self.failed or InfrastructureError("the rollout has ended")
+        for world in (self._reserved, self.world):
+            if world is not None and not self.shared:
+                world.close()
 
 
 @dataclass(frozen=True)
@@ -172,3 +240,37 @@ def _measured(holder: Session | World, calls: Sequence[ToolCall]) -> Usage:
 def _counted(calls: Sequence[ToolCall]) -> Usage:
     sizes = sum(len(call.output.encode()) for call in calls)
     return Usage(calls=len(calls), seconds=sum(call.seconds for call in calls), output_bytes=sizes)
+
+
+def is_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> bool:
+    """True if a saved rollout matches its assignment. Raises RenderingError if the model's format cannot write the
+    task."""
+    task = assignment.task
+    asked = (assignment.cycle, assignment.step, task.id, assignment.sample, assignment.purpose, assignment.temperature)
+    made = (rollout.cycle, rollout.step, rollout.task, rollout.sample, rollout.purpose, rollout.temperature)
+    if asked != made or not rollout.nodes or rollout.branch_of is not None:
+        return False
+    if rollout.nodes[0] != Conversation.begin(renderer, task).nodes[0]:
+        return False
+    if rollout.ended is RolloutEnd.ANSWERED and task.form is AnswerForm.WORLD:
+        return True
+    return (rollout.answer, rollout.answers) == _answer_of(rollout, assignment, renderer)
+
+
+def _answer_of(rollout: Rollout, assignment: Assignment, renderer: Renderer) -> tuple[str | None, int] | None:
+    """Reads a rollout's answer and number of answers from its last turn; None if that turn cannot be an answer."""
+    final: Final | None = NO_ANSWER
+    if rollout.ended is RolloutEnd.ANSWERED:
+        last = rollout.nodes[-1]
+        read = renderer.read(last.ids, _read_before(rollout), tools_of(assignment.task)) if last.sampled else None
+        final = final_answer(read, assignment.task.form) if isinstance(read, str) else None
+    return None if final is None else (final.answer, final.answers)
+
+
+def _read_before(rollout: Rollout) -> Ids:
+    """Returns the tokens before a rollout's last message, on its path from the root."""
+    ids: Ids = ()
+    place = len(rollout.nodes) - 1
+    while (parent := rollout.nodes[place].parent) is not None and 0 <= parent < place:
+        ids, place = rollout.nodes[parent].ids + ids, parent
+    return ids

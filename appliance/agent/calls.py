@@ -13,10 +13,9 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from appliance.agent.assignment import Assignment, LiveRollout
+from appliance.agent.assignment import Assignment, LiveRollout, WorldLease
 from appliance.agent.branching import BranchPoint
-from appliance.agent.isolation import priority_of
-from appliance.agent.leases import WorldLease
+from appliance.agent.limits import priority_of
 from appliance.agent.worlds import TaskWorlds
 from appliance.records.rollouts import ToolCall, ToolStatus
 from appliance.rendering.renderer import PYTHON, ToolRequest

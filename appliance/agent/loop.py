@@ -16,15 +16,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
 from appliance.agent.answers import NO_ANSWER, Final, final_answer
-from appliance.agent.assignment import Assignment, Ending, LiveRollout, needs_world
+from appliance.agent.assignment import Assignment, Ending, LiveRollout, is_of, needs_world
 from appliance.agent.branching import Branching, BranchPoint, joined
-from appliance.agent.budget import AgentBudget
 from appliance.agent.calls import LOST, ToolCalls, WorldEnd, call_of
 from appliance.agent.conversation import Conversation
 from appliance.agent.keeping import Replay, RolloutKeeper, can_repeat
-from appliance.agent.kept_rollouts import is_of
-from appliance.agent.parsing import shown
+from appliance.agent.limits import AgentBudget
 from appliance.agent.rollout_branches import RolloutBranches
+from appliance.agent.texts import shown
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.records.rollouts import Message, PartialRollout, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.rendering.renderer import Malformed, Renderer, ToolRequest

@@ -15,9 +15,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TypeVar
 
-from appliance.agent.assignment import Assignment
-from appliance.agent.isolation import priority_of
-from appliance.agent.leases import WorldLease
+from appliance.agent.assignment import Assignment, WorldLease
+from appliance.agent.limits import priority_of
 from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Task
 from curriculum.environments import ENVIRONMENTS

@@ -1,4 +1,4 @@
-"""The machine's own keys: `keys/daemon.pem` signs the audit log, `keys/trainer.pem` attests checkpoints.
+"""The machine's own keys, and the attestations that the trainer signs, `attestations/<digest>.json`.
 
 Invariants: each key is created at the first start, belongs to no person, and is registered as a machine's, so that no
 approval, admission or policy edit counts with it. The files are 0600 and unencrypted, since they must work unattended
@@ -7,6 +7,7 @@ at night. Anyone with the rights of the daemon's user has them.
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +16,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from appliance.audit.log import AuditError
 from appliance.system.durable_file import write_private
+from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey
+from policies.errors import StatementRefused
 
 Machine = Literal["daemon", "trainer"]
 MACHINES: tuple[Machine, ...] = ("daemon", "trainer")
@@ -70,3 +73,28 @@ def load_or_make(data: Path, machine: Machine) -> Ed25519PrivateKey:
 
 
 _BACK = "restore a copy of it; the audit log cannot continue without it: `assay audit renew` begins a new one"
+
+
+MOST_BYTES = 1 << 20
+
+
+def attestation_file(data: Path, manifest: str) -> Path:
+    return data / "attestations" / f"{manifest}.json"
+
+
+def attested(data: Path, manifest: str) -> str:
+    """Verifies the trainer's signed attestation of a checkpoint and returns its SHA-256; empty if the file is missing.
+    Raises AuditError for an invalid one."""
+    path = attestation_file(data, manifest)
+    try:
+        with path.open("rb") as source:
+            envelope = source.read(MOST_BYTES)
+        verify_attestation(envelope, PublicKey.of(load_key(data, "trainer").public_key()), manifest=manifest)
+    except FileNotFoundError:
+        return ""
+    except (OSError, StatementRefused) as error:
+        raise AuditError(f"the attestation {path} does not hold: {error}", hint=BACK) from error
+    return hashlib.sha256(envelope).hexdigest()
+
+
+BACK = "restore it from a copy, or train another candidate: a model without an attestation does not go into service"

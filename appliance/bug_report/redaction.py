@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from appliance.backup.create import is_secret
-from appliance.nights.report_settings import ReportSettings
+from appliance.nights.settings import ReportSettings
 from appliance.system.durable_file import expanded
 
 REMOVED = "[removed]"

@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     import appliance.client.retention
     import appliance.client.screen
     import appliance.client.status
-    import appliance.records.artifacts
     import appliance.records.cycles
     import appliance.records.evaluations
-    import appliance.records.events
     import appliance.records.jobs
     import appliance.records.training
     import curriculum.certification.certificate
@@ -237,7 +235,7 @@ class ApiClient(ApiConnection):
         """Jobs whose check nobody has validated."""
 
     @get("/v1/artifacts")
-    def artifacts(self, limit: int = 50) -> list[records.artifacts.Artifact]:
+    def artifacts(self, limit: int = 50) -> list[records.jobs.Artifact]:
         """Newest first."""
 
     @post("/v1/jobs")
@@ -339,7 +337,7 @@ class ApiClient(ApiConnection):
         """Entries of the audit log, newest first."""
 
     @get("/v1/events/stream", streams=True)
-    def event_stream(self, *, after: int | None = None) -> records.events.Event:
+    def event_stream(self, *, after: int | None = None) -> records.cycles.Event:
         """Events as they come, as server-sent events; `Last-Event-ID` or `after` resumes."""
 
     def judge(self, verdict: Literal["approve", "reject"], candidate: str, envelope: bytes) -> client.messages.Approved:

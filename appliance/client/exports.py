@@ -31,12 +31,9 @@ from appliance.client.rollback import TAKE_IT_OUT, taking_back
 from appliance.client.screen import AuditBefore, AuditLine, CycleCurves, GpuUse, MachineView, ModelLineage, ProcessUse
 from appliance.client.signing import signed_approval
 from appliance.client.status import CanaryView, Status, WorkerStatus
-from appliance.records.artifacts import MEANING, Artifact
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Checkpoint, Cycle, CycleState, Event
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
-from appliance.records.events import Event
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import MEANING, Artifact, Job, JobState
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import PassCount, RolloutFilter
 from appliance.text.printable import printable

@@ -10,12 +10,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from appliance.records.artifacts import Artifact
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.events import Event
-from appliance.records.jobs import MAX_JOB_FILES, Job, JobFile
+from appliance.records.jobs import MAX_JOB_FILES, Artifact, Job, JobFile
 from appliance.records.rollouts import Purpose, Role, RolloutEnd, ToolCall
 from appliance.records.training import Judged
 from policies.contract.decision import Decision, DecisionOutcome, KnownKey

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from appliance.records.cycles import Cycle
-from appliance.records.service import Canary, CanaryState
+from appliance.records.nights import Canary, CanaryState
 from policies.canary import Counts, describe
 from policies.contract.decision import Decision
 from runtime.model import FrozenModel

@@ -16,8 +16,7 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, field_valida
 
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.learning.recipes.recipe import Recipe
-from appliance.nights.report_settings import ReportSettings
-from appliance.nights.settings import ScheduleSettings
+from appliance.nights.settings import ReportSettings, ScheduleSettings
 from appliance.placement.settings import PlacementSettings
 from appliance.settings.client_config import AbsolutePath, ClientSettings
 from appliance.text.redaction import USUAL, Redaction

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.audit.head_places import acting_for_owner
-from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.kept_heads import KeptHeads, acting_for_owner
 from appliance.audit.log import AuditLog, log_file
 from appliance.audit.machine_keys import load_key
 from appliance.ledger.audited import AuditedLedger

@@ -1,8 +1,16 @@
-"""Stores the held-out questions and the demonstrations of each cycle, for the audit.
+"""Stores the held-out questions and demonstrations of each cycle, and collects them over cycles for filters and audits.
 
 Invariants: a file is written once, atomically; sealed questions count only if their digest matches the ledger, so a
 changed file proves nothing. Steps of training are in the ledger, and conversations have files of their own; these files
 have what is drawn from a seed and would be lost after the night.
+
+Questions in the cycles' own files are used as they are; for a cycle without a file the sealed set is regenerated from
+its plan. A set that cannot be regenerated is left out, and an audit reports it.
+
+The cycle's own training is included; it was drawn clear of the sealed questions, so the set is the same before and
+after it. Later cycles are excluded, so a set can be regenerated. Tasks of steps are in the ledger, those of
+demonstrations in files of their own, a teacher's in its conversation files. Recorded conversations are excluded: no
+taskset generated them, and they have a filter of their own (`curriculum.separation.rules`).
 """
 
 from __future__ import annotations
@@ -12,13 +20,20 @@ import hashlib
 import json
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
+from appliance.ledger.ledger import Ledger
+from appliance.records.cycles import Cycle
 from appliance.system.durable_file import sync_folder, write_new
+from curriculum.catalog import Catalog
+from curriculum.contract.errors import CurriculumError
 from curriculum.contract.task import Split, Task
-from curriculum.sealed import SealedSet
+from curriculum.sealed import SealedSet, sealed_set
+from curriculum.seeds import derive
+from curriculum.separation.index import TrainedQuestions
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 MOST_BYTES = 1 << 30
@@ -131,3 +146,53 @@ def _task(line: bytes) -> Task | None:
         return Task.model_validate_json(line)
     except ValueError:
         return None
+
+
+NIGHTS = 30
+"""Number of newest cycles whose questions new work must not copy."""
+
+
+def recent_questions(data: Path, cycles: Iterable[Cycle], catalog: Catalog) -> list[Task]:
+    """Returns the held-out questions of these cycles, each once, in the order of the cycles. A missing sealed set is
+    regenerated if possible."""
+    found: dict[str, Task] = {}
+    for cycle in cycles:
+        kept = kept_questions(data, cycle.id)
+        if not any(task.split is Split.SEALED for task in kept):
+            kept += _made_again(cycle, catalog)
+        for task in kept:
+            found.setdefault(task.id, task)
+    return list(found.values())
+
+
+def _made_again(cycle: Cycle, catalog: Catalog) -> list[Task]:
+    recipe, tasksets = cycle.plan.get("recipe", {}), cycle.plan.get("tasksets")
+    items = recipe.get("evaluation", {}).get("sealed_items")
+    if not tasksets or not items:
+        return []
+    try:
+        return list(sealed_set(items, derive("sealed", cycle.seed), tasksets=tasksets, catalog=catalog).tasks)
+    except CurriculumError:
+        return []  # one of its tasksets is gone
+
+
+MOST_CYCLES = 100_000
+RECORDED = "traces"
+"""Taskset name of recorded conversations."""
+
+
+def trained_until(ledger: Ledger, data: Path, cycle: str) -> TrainedQuestions:
+    """Returns the generated tasks that models trained on up to and in this cycle. For a cycle that is not on record,
+    all cycles count. Raises LedgerError."""
+    known = ledger.cycles(MOST_CYCLES)
+    names = [one.id for one in known]
+    until = known[names.index(cycle) :] if cycle in names else known
+    return TrainedQuestions(chain.from_iterable(_tasks_of(ledger, data, one) for one in until))
+
+
+def _tasks_of(ledger: Ledger, data: Path, cycle: Cycle) -> Iterator[Task]:
+    yield from map(Task.model_validate, ledger.step_tasks(cycle.id))
+    yield from (one.task for one in kept_lessons(data, cycle.id))
+    stages = (stage for name, stage in cycle.plan.items() if name.startswith("stage_") and isinstance(stage, dict))
+    for digest in filter(None, (stage.get("traces") for stage in stages)):
+        yield from (task for task in conversation_tasks(data, str(digest)) if task.taskset != RECORDED)

@@ -19,11 +19,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from appliance.curriculum.copy_bearing import CopyBearing, CopyJudge
-from appliance.curriculum.kept_files import is_sealed_set, kept_questions, lessons_by_part
-from appliance.curriculum.trained_tasks import trained_until
+from appliance.curriculum.kept_files import is_sealed_set, kept_questions, lessons_by_part, trained_until
 from appliance.ledger.ledger import Ledger
-from appliance.records.cycles import Cycle
-from appliance.records.events import SEPARATION
+from appliance.records.cycles import SEPARATION, Cycle
 from appliance.records.record import Record
 from appliance.records.rollouts import Purpose, Rollout
 from appliance.records.training import RolloutFilter, StepRecord

@@ -13,8 +13,7 @@ from itertools import groupby
 
 from pydantic import Field
 
-from appliance.evaluation.attempts import EvaluationAttempt
-from appliance.evaluation.plan import EvaluationPlan
+from appliance.evaluation.plan import EvaluationAttempt, EvaluationPlan
 from appliance.records.clustered_interval import clustered
 from runtime.model import FrozenModel
 

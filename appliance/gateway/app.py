@@ -27,18 +27,39 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from appliance.gateway.asking import AnswerChecker, AnswerChecks, read_body, require_check
 from appliance.gateway.champion import NAME, ServedModel
 from appliance.gateway.chat_request import ChatRequest, ClientTool, SentMessage, VerdictRequest
-from appliance.gateway.conversation import ConversationError, WrittenPrompt, after_turn, read_turn, require_tools, write
+from appliance.gateway.conversation import (
+    ConversationError,
+    OpenConversation,
+    OpenConversations,
+    WrittenPrompt,
+    after_turn,
+    key_of,
+    read_turn,
+    require_tools,
+    turn_keys,
+    write,
+)
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
-from appliance.gateway.open_conversations import OpenConversation, OpenConversations, key_of, turn_keys
-from appliance.gateway.replies import BEAT, ChatReply, GatewayError, chunks, completion, error_chunk, first_chunk
+from appliance.gateway.replies import (
+    BEAT,
+    AnswerChecker,
+    AnswerChecks,
+    ChatReply,
+    GatewayError,
+    chunks,
+    completion,
+    error_chunk,
+    first_chunk,
+    read_body,
+    require_check,
+)
 from appliance.gateway.sessions import KeptSessionError
 from appliance.gateway.tokens import GatewayToken
 from appliance.inference.engine import GenerationRequest, Turn
 from appliance.inference.engine_loop import EngineLoop
-from appliance.inference.http.generate_api import turn_or_abort
+from appliance.inference.http.generate_server import turn_or_abort
 from appliance.system.slow_readers import STALL_SECONDS, TimedStream, answer_in_time
 
 log = structlog.get_logger("assay")

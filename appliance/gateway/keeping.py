@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from appliance.gateway.chat_request import SentMessage
-from appliance.gateway.open_conversations import OpenConversation
+from appliance.gateway.conversation import OpenConversation
 from appliance.gateway.sessions import KeptSession, KeptSessionError, KeptSessions, SaidText, last_day
 from appliance.rendering.renderer import Renderer
 from appliance.text.redaction import Redaction

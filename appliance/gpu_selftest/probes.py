@@ -33,10 +33,10 @@ from appliance.inference.engine import Engine, GenerationRequest
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.server.core import BLOCK
 from appliance.learning.errors import LearningError
-from appliance.learning.lora import add_adapter
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.learning.training.optimizers import make_optimizer
+from appliance.learning.trained_weights import add_adapter
 from appliance.learning.training.trainer import Trainer
+from appliance.learning.training.updates import make_optimizer
 from appliance.scheduling.engine_pool import EnginePool
 
 CLOSE = 0.5

@@ -103,14 +103,12 @@ def gpu_probes() -> Probes:
 
     from appliance.gpu_selftest import probe_models as models
     from appliance.gpu_selftest import probes
-    from appliance.gpu_selftest.overlap import OverlapSize, rollouts_beside_learner
     from appliance.gpu_selftest.probe_models import ProbeSize
     from appliance.gpu_selftest.probes import PushWay
-    from appliance.gpu_selftest.ranks import sharded_learners
+    from appliance.gpu_selftest.ranks import OverlapSize, rollouts_beside_learner, sharded_learners
     from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
     from appliance.inference.vllm.engine import VllmEngine
-    from appliance.inference.vllm.environment import find_environment, require_environment
-    from appliance.inference.vllm.placement import VllmSettings, count_gpus
+    from appliance.inference.vllm.placement import VllmSettings, count_gpus, find_environment, require_environment
     from appliance.inference.vllm.process import VllmProcess
     from appliance.planning.hardware import find_machine
     from appliance.system.patience import Patience

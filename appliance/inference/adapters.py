@@ -1,4 +1,4 @@
-"""Separates a model's LoRA adapter (2106.09685, by peft) from its frozen weights.
+"""Separates a model's LoRA adapter (2106.09685, by peft) from its frozen weights; digests weights and gathers shards.
 
 Invariants: base tensors have the bare model's names, so their digest equals the bare model's; adapter files are those
 that peft writes. Nothing is changed or merged here.
@@ -17,8 +17,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelFiles
-from appliance.inference.shards import own_part, whole
+from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, Engine, ModelError, ModelFiles, PushProof
 
 NAME = "default"
 """peft's name for a model's only adapter."""
@@ -125,3 +124,57 @@ def without_adapter(model: nn.Module) -> Iterator[None]:
             layer.enable_adapters(True)
         for one, required in trained:
             one.requires_grad_(required)
+
+
+def weights_digest(model: nn.Module) -> str:
+    """SHA-256 over names, types, shapes and bytes of all of a model's weights, in name order."""
+    found = hashlib.sha256()
+    for name, weight in sorted(model.state_dict().items()):
+        tensor = weight.detach().cpu().contiguous()
+        found.update(f"{name}\0{tensor.dtype}\0{tuple(tensor.shape)}\0".encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def proof_of(model: nn.Module, version: str) -> PushProof:
+    """Returns the proof of loaded weights that an engine must return for this live model."""
+    if has_adapter(model):
+        return PushProof(version, adapter_digest(adapter_files(model)), frozen_digest(model))
+    return PushProof(version, weights_digest(model))
+
+
+def push_model(engine: Engine, model: nn.Module, version: str) -> None:
+    """Pushes a live model's weights to the engine. Raises ModelError if it then has others under that version."""
+    require_proof(engine.push(model, version), model, version)
+
+
+def require_proof(proof: PushProof, model: nn.Module, version: str) -> None:
+    """Raises ModelError unless the proof that an engine returned matches this model's weights and version."""
+    if proof != proof_of(model, version):
+        raise ModelError(
+            f"the engine has other weights than those of {version}",
+            hint="restart the worker; nothing was sampled with them",
+        )
+
+
+def whole(tensor: Tensor) -> Tensor:
+    """Gathers a tensor that is sharded over ranks, which all must call; returns any other unchanged."""
+    found: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return found
+
+
+def own_part(tensor: Tensor) -> Tensor:
+    """Returns this rank's shard of a tensor, or an unsharded tensor unchanged."""
+    found: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+    return found
+
+
+def like(target: Tensor, source: Tensor) -> Tensor:
+    """Moves a whole tensor to the device of `target`; if that is sharded, returns this rank's shard."""
+    source = source.to(target.device)
+    if not hasattr(target, "full_tensor") or source.shape != target.shape:
+        return source
+    from torch.distributed.tensor import DTensor, distribute_tensor
+
+    assert isinstance(target, DTensor)
+    return distribute_tensor(source, target.device_mesh, target.placements, src_data_rank=None)

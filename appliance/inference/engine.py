@@ -112,11 +112,11 @@ class EngineCapacity:
 
 @dataclass(frozen=True)
 class PushProof:
-    """Weights of an engine after a push; `appliance.inference.weights.proof_of` returns the expected value."""
+    """Weights of an engine after a push; `appliance.inference.adapters.proof_of` returns the expected value."""
 
     version: str
     digest: str
-    """`appliance.inference.weights.weights_digest` of the engine's weights; with an adapter, `adapter_digest`."""
+    """`appliance.inference.adapters.weights_digest` of the engine's weights; with an adapter, `adapter_digest`."""
     base: str = ""
     """Digest of the frozen weights beside the adapter; empty without one."""
 

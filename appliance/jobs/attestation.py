@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from appliance.jobs.bundle import put_into
-from appliance.jobs.layout import SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256, strict
+from appliance.jobs.layout import BOUNDS, SEAL, STATEMENT, VERDICT, VERSIONS, BundleError, sha256
 from appliance.jobs.reading import BundleRead, read_bundle
 from appliance.text.printable import printable
+from common import strict_json
 from policies.attestation import VerifiedStatement, sign_statement, verify_statement
 from policies.envelopes import PublicKey, Signer, open_envelope, payload_of
 from policies.errors import StatementRefused
@@ -76,7 +77,9 @@ def _predicate_of(contents: Mapping[str, bytes]) -> dict[str, str | dict[str, st
     """Returns the claims that a seal makes about a bundle's files; empty text for facts they lack. Raises BundleError
     for invalid JSON."""
     try:
-        verdict, versions, statement = (strict(contents[name]) for name in (VERDICT, VERSIONS, STATEMENT))
+        verdict, versions, statement = (
+            strict_json.read(contents[name], BOUNDS) for name in (VERDICT, VERSIONS, STATEMENT)
+        )
     except ValueError as error:
         raise BundleError(f"the files cannot be sealed: {error}", hint="Get the bundle again.") from error
     weights = _in(versions, "weights")

@@ -21,11 +21,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from appliance.jobs import layout
-from appliance.jobs.archive import encode
-from appliance.jobs.layout import BundleError, canonical, sha256
+from appliance.jobs.layout import BundleError, canonical, encode, sha256
 from appliance.jobs.reading import BundleRead, read_bundle
 from appliance.records.jobs import Validation
 from appliance.system.durable_file import sync_folder, write_new
+from common.strict_json import require_bounds
 from verifiers.contract.statement import StatementPart
 from verifiers.contract.verdict import Verdict
 from verifiers.registry.spec import Spec
@@ -76,10 +76,10 @@ def write_bundle(
         raise BundleError(f"the content cannot be stored in a bundle: {error}", hint=hint) from error
     _require_room(contents)
     try:
-        layout.require_few_parts(contents[layout.TRANSCRIPT])
+        require_bounds(contents[layout.TRANSCRIPT], layout.BOUNDS)
     except ValueError as error:
         hint = "A transcript is what an agent wrote, not data."
-        raise BundleError(f"{layout.TRANSCRIPT} {error}", hint=hint) from error
+        raise BundleError(f"{layout.TRANSCRIPT} has {error}", hint=hint) from error
     listed = [{"name": name, "sha256": sha256(data), "bytes": len(data)} for name, data in sorted(contents.items())]
     manifest = canonical({"schema_version": layout.SCHEMA, "files": listed})
     write_folder(folder, {**contents, layout.MANIFEST: manifest})

@@ -22,7 +22,7 @@ from pydantic import FailFast, TypeAdapter, ValidationError
 from appliance import __version__
 from appliance.jobs import layout
 from appliance.jobs.attestation import seal_of, sealed_with
-from appliance.jobs.layout import BundleError, sha256, strict
+from appliance.jobs.layout import BundleError, sha256
 from appliance.jobs.reading import BundleRead, first_line, read_bundle
 from appliance.jobs.report import BundleReport, Sealed
 from appliance.jobs.reverify import (
@@ -35,6 +35,7 @@ from appliance.jobs.reverify import (
 )
 from appliance.jobs.statement import mark, statement_of
 from appliance.records.jobs import JobFile
+from common import strict_json
 from policies.envelopes import PublicKey
 from verifiers.checker import Checker
 from verifiers.contract.errors import SpecError
@@ -115,8 +116,7 @@ class _Contents:
 
     def record(self, name: str, validate: Callable[[Any], T]) -> T | None:
         try:
-            layout.require_few_parts(self._contents[name])
-            return validate(strict(self._contents[name]))
+            return validate(strict_json.read(self._contents[name], layout.BOUNDS))
         except (ValidationError, ValueError) as error:
             self.reasons.append(f"{name}: {first_line(error)}")
             return None

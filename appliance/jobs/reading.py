@@ -21,9 +21,9 @@ from typing import Literal
 from pydantic import ValidationError
 
 from appliance.jobs import layout
-from appliance.jobs.archive import FIRST, LARGEST_ARCHIVE, decode
-from appliance.jobs.layout import BundleError, canonical, sha256, strict
+from appliance.jobs.layout import FIRST, LARGEST_ARCHIVE, BundleError, canonical, decode, sha256
 from appliance.records.record import Record
+from common import strict_json
 
 SHOWN_ADDED = 20
 """Maximum number of foreign files listed; one is enough to fail."""
@@ -189,7 +189,7 @@ def _manifest(data: bytes) -> dict[str, tuple[str, int]]:
     written exactly as this program writes it."""
     if len(data) > layout.LARGEST_MANIFEST:
         raise ValueError(f"larger than {layout.LARGEST_MANIFEST} bytes")
-    value = strict(data)
+    value = strict_json.read(data, layout.BOUNDS)
     if isinstance(value, dict) and value.get("schema_version") == 1:
         raise ValueError(f"bundle format 1 predates any release; only {layout.SCHEMA} is supported: run the job again")
     manifest = layout.BundleManifest.model_validate(value)

@@ -13,10 +13,11 @@ from datetime import datetime
 
 from pydantic import ValidationError
 
-from appliance.jobs.content import content_digest, signed_validation
-from appliance.jobs.layout import LARGEST_MEANING, canonical, strict
+from appliance.jobs.layout import BOUNDS, LARGEST_MEANING, canonical
 from appliance.jobs.report import BundleReport, NotChecked
+from appliance.jobs.validation import content_digest, signed_validation
 from appliance.records.jobs import JobFile, Validation
+from common import strict_json
 from policies.envelopes import PublicKey
 from policies.errors import StatementRefused
 from verifiers.checklists.spec import ChecklistSpec
@@ -85,7 +86,7 @@ def _validation(data: bytes) -> Validation:
     if len(data) > LARGEST_MEANING:
         raise ValueError(f"larger than {LARGEST_MEANING} bytes")
     try:
-        validation = Validation.model_validate(strict(data))
+        validation = Validation.model_validate(strict_json.read(data, BOUNDS))
     except ValidationError:
         raise ValueError("not a validation by a person") from None
     if canonical(validation.model_dump(mode="json")) != data:

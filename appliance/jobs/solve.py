@@ -17,24 +17,21 @@ from typing import Any
 
 from appliance.agent.assignment import Assignment
 from appliance.agent.branching import Branching
-from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge
+from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
-from appliance.agent.prompt import task_of
-from appliance.agent.transcript import transcript
+from appliance.agent.texts import task_of, transcript
 from appliance.audit.machine_keys import load_or_make
 from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import write_bundle
-from appliance.jobs.job_files import JobFiles
 from appliance.jobs.layout import BundleError
-from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, already_solved
+from appliance.jobs.lifecycle import GAVE_WAY, WAITS, WAITS_FOR_MODEL, JobFiles, already_solved
 from appliance.jobs.solver_round import SolverRound, solvers_for, try_solvers, with_hint
 from appliance.jobs.statement import statement
 from appliance.jobs.versions import answered_with
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.promotion.evidence import CHAMPION
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged, RolloutFilter
 from appliance.rendering.renderer import Renderer

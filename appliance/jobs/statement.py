@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from appliance.records.artifacts import MEANING
-from appliance.records.jobs import Job, JobFile, Validation
+from appliance.records.jobs import MEANING, Job, JobFile, Validation
 from verifiers.contract.statement import Assurance, StatementPart, not_covered
 from verifiers.contract.text import one_line
 from verifiers.contract.verdict import Verdict

@@ -1,18 +1,29 @@
-"""Builds the page for the person who validates a check: the check in plain words, what it accepts, and what it rejects.
+"""People's validations of a job's check: its subject as one digest, the check in plain words, and the page that shows
+it.
 
 Invariants: every example and mutant went through the very verifier that decides the job, and is shown with its verdict;
 if the check accepts a mutant, the first line says so. The same job and tools give the same page, as far as time allows:
 examples that were not tried are listed as missing, never made up.
+
+The digest covers question, check and files only, not the answer: whether a check says what was meant does not depend on
+what was found. A bundle is enough to compute it.
+
+Every field of a spec that affects the verdict is stated, so that a wrong domain, tolerance, quantifier or limit is
+visible; truncated text states how much is missing and the digest of the whole. Texts are shown as they are: whoever
+prints a line escapes it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
-from appliance.jobs.content import files_in_words
-from appliance.jobs.explain import in_words, question_lines
-from appliance.records.jobs import Job
-from policies.statements import Page, ShownExample
+from appliance.jobs.validation import files_in_words, in_words, question_lines
+from appliance.records.jobs import Job, JobFile, JobState, Validation
+from policies.envelopes import PublicKey, canonical
+from policies.errors import Refusal, StatementRefused
+from policies.statements import Page, ShownExample, SignedValidation, open_validation, read_validation
 from verifiers.contract.examples import CheckedExample, ExampleInput, ExampleReport
 from verifiers.contract.text import clip_size
 from verifiers.contract.verdict import Outcome, SpecProblem, Verdict
@@ -112,3 +123,99 @@ def _all_rejected(count: int) -> str:
         if count > 1
         else "The one variant that was changed on purpose is rejected"
     )
+
+
+def content_digest(question: str, spec: Spec, files: Iterable[JobFile] = ()) -> str:
+    """Returns the SHA-256 of the canonical JSON of all three."""
+    named = sorted((file.name, file.sha256, file.bytes) for file in files)
+    listed = [{"name": name, "sha256": digest, "bytes": size} for name, digest, size in named]
+    content = canonical({"question": question, "spec": spec.model_dump(mode="json"), "files": listed})
+    return hashlib.sha256(content).hexdigest()
+
+
+def content_of(job: Job) -> str:
+    """Returns the digest that a validation of this job refers to."""
+    return content_digest(job.question, job.spec, job.files)
+
+
+def meaning_file(bundle: Path) -> Path:
+    """Returns the path of a validation signed after the bundle was made: beside the bundle, whose bytes must not
+    change."""
+    return bundle.with_name(f"{bundle.name}.meaning.json")
+
+
+def not_asked(job: Job) -> str:
+    """Returns why people cannot validate this job's check any more; empty if they can."""
+    if job.state in (JobState.QUEUED, JobState.RUNNING, JobState.SOLVED):
+        return ""
+    return f"the job {job.id} is {job.state.value}: nothing is left to validate"
+
+
+def files_in_words(files: Iterable[JobFile]) -> tuple[str, ...]:
+    """Returns a line with name, size and digest for each file of a job, sorted by name."""
+    return tuple(
+        f"{file.name}: {file.bytes} bytes, SHA-256 {file.sha256}" for file in sorted(files, key=lambda file: file.name)
+    )
+
+
+def signed_validation(validation: Validation, content: str, key: PublicKey | None = None) -> SignedValidation:
+    """Returns the signed statement if its record agrees and it is about this content.
+
+    With `key`, its signature is checked too. Raises StatementRefused.
+    """
+    envelope = validation.envelope.encode("utf-8", "surrogatepass")
+    if key is not None:
+        signed, signer = read_validation(envelope, key), key.fingerprint
+    else:
+        signed, read = open_validation(envelope)
+        signer = read.signers[0]
+    if (signed.verdict, signed.person, signed.page.digest(), signer) != (
+        validation.verdict,
+        validation.person,
+        validation.shown,
+        validation.key,
+    ):
+        raise StatementRefused(Refusal.SHAPE, "the record differs from the signed statement", hint="get it again")
+    if signed.content != content:
+        raise StatementRefused(
+            Refusal.CONTENT,
+            f"it is about the content {signed.content[:12]}, not {content[:12]}",
+            hint="the question, the check or a file was changed after the person saw it",
+        )
+    return signed
+
+
+MOST_LINES = 300
+MOST_CHARACTERS = 400
+"""Maximum length of a line."""
+MOST_TEXT = 60_000
+"""Maximum bytes of all lines, counted with non-ASCII characters escaped."""
+
+
+def in_words(spec: Spec) -> tuple[str, ...]:
+    """Describes a job's check in plain lines; indented ones quote it or continue the line before."""
+    return bounded(list(kind_of(spec).explain.load()(spec)))
+
+
+def question_lines(question: str) -> tuple[str, ...]:
+    """Returns the lines of a job's question, truncated for display."""
+    return bounded(question.splitlines())
+
+
+def bounded(lines: list[str]) -> tuple[str, ...]:
+    """Truncates lines to an amount that a person can read, and adds a line that states what was left out."""
+    shown: list[str] = []
+    total = 0
+    for line in lines:
+        short = line if len(line) <= MOST_CHARACTERS else f"{line[: MOST_CHARACTERS - 30]}… ({len(line)} characters)"
+        total += len(short.encode("ascii", "backslashreplace"))
+        if len(shown) == MOST_LINES or total > MOST_TEXT:
+            break
+        shown.append(short)
+    if shown != lines:
+        digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+        shown.append(
+            f"(not shown: {len(lines) - len(shown)} of {len(lines)} lines, and the ends of long ones; all of it has "
+            f"the SHA-256 {digest}, and `assay jobs show JOB --json` prints it)"
+        )
+    return tuple(shown)

@@ -10,7 +10,7 @@ from typing import Any
 
 from appliance import __version__
 from appliance.jobs.layout import canonical, sha256
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 
 TOOLS = ("sympy", "mpmath", "torch", "transformers", "tokenizers", "pydantic")
 

@@ -23,8 +23,7 @@ from appliance.inference.folder import open_model
 from appliance.learning.checkpoints import STATE, WEIGHTS, in_float32, without_weights
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import Content, read_verified, write_by_digest, write_folder
-from appliance.learning.lora import add_adapter, delta, load_adapter
-from appliance.learning.tensor_file import TensorFile
+from appliance.learning.trained_weights import TensorFile, add_adapter, delta, load_adapter
 
 MERGE_ERROR = 1e-3
 """Maximum difference of log-probabilities, in nats, from merging in float32."""

@@ -26,9 +26,8 @@ from typing import Any, Protocol, Self
 from appliance.inference.gpu_numbers import ORDER
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
 from appliance.learning.errors import CheckpointError, LearningError, NotFiniteError
-from appliance.system.ending import is_stopped
-from appliance.system.memory_kills import MemoryKills
 from appliance.system.patience import Patience, Wait, effort_of
+from appliance.system.process_state import MemoryKills, is_stopped
 from common.errors import HintedError
 from runtime.errors import InfrastructureError
 

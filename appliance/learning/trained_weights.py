@@ -6,6 +6,8 @@ trained with.
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,14 +16,23 @@ import safetensors.torch
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.adapters import adapter_files, base_digest, frozen_digest, has_adapter
+from appliance.inference.adapters import (
+    NAME,
+    adapter_files,
+    adapter_layers,
+    adapter_parameters,
+    base_digest,
+    frozen_digest,
+    has_adapter,
+    is_adapter,
+    like,
+    whole,
+)
 from appliance.inference.engine import ADAPTER
-from appliance.inference.shards import like
 from appliance.learning.checkpoints import WEIGHTS
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import Content
-from appliance.learning.lora import load_adapter
-from appliance.learning.tensor_file import TensorFile
+from curriculum.seeds import derive
 
 
 class TrainedWeights(Protocol):
@@ -119,3 +130,103 @@ def _read(folder: Path, files: Mapping[str, bytes], name: str) -> dict[str, Tens
             hint="resume with its original training.method, or start again",
         ) from error
     return found
+
+
+def add_adapter(model: Any, rank: int, alpha: float, seed: int) -> None:
+    """Adds a new LoRA adapter to a transformers model in place and freezes the rest; deterministic in `seed`. Raises
+    LearningError for a model without linear layers of its own, and if other layers would get one: peft includes the
+    fused experts of some mixtures."""
+    from peft import LoraConfig, inject_adapter_in_model
+    from transformers.pytorch_utils import Conv1D
+
+    linear, head = (nn.Linear, Conv1D), model.get_output_embeddings()
+    names = [name for name, one in model.named_modules() if isinstance(one, linear) and one is not head]
+    config = LoraConfig(
+        r=rank,
+        lora_alpha=alpha,  # type: ignore[arg-type]
+        lora_dropout=0.0,
+        bias="none",
+        target_modules=names,
+        task_type="CAUSAL_LM",
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(derive("lora", seed))
+        try:
+            inject_adapter_in_model(config, model)
+        except ValueError as error:
+            raise LearningError(
+                f"{type(model).__name__} takes no adapter: {error}", hint="set training.method to full"
+            ) from error
+    if not all(isinstance(layer.get_base_layer(), linear) for layer in adapter_layers(model)):
+        raise LearningError(
+            f"{type(model).__name__} takes no adapter: its fused experts would get one too",
+            hint="set training.method to full",
+        )
+    trained = 0
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(is_adapter(name))
+        if is_adapter(name):
+            parameter.data = parameter.data.float()
+            trained += parameter.numel()
+    if not trained:
+        raise LearningError(f"no layer of {type(model).__name__} takes an adapter", hint="set training.method to full")
+
+
+def load_adapter(model: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Copies saved LoRA adapter values into the model. Raises LearningError if shapes differ."""
+    own = adapter_parameters(model)
+    if {name: one.shape for name, one in own.items()} != {name: one.shape for name, one in tensors.items()}:
+        raise LearningError(
+            "the adapter has other layers or another rank",
+            hint="use the model folder and recipe that it was created with",
+        )
+    with torch.no_grad():
+        for name, parameter in own.items():
+            parameter.copy_(like(parameter, tensors[name]))
+
+
+def delta(layer: Any) -> Tensor:
+    """Returns what a layer's LoRA adapter adds to its weight, float32, in the weight's shape."""
+    with torch.no_grad():
+        found: Tensor = layer.get_delta_weight(NAME)
+        return found.float()
+
+
+_NAMES = {
+    torch.float64: "F64",
+    torch.int64: "I64",
+    torch.float32: "F32",
+    torch.int32: "I32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int16: "I16",
+    torch.uint8: "U8",
+    torch.int8: "I8",
+    torch.bool: "BOOL",
+}
+_ORDER = {dtype: place for place, dtype in enumerate((torch.float64, torch.int64, torch.float32, torch.int32))} | {
+    dtype: 4 + place
+    for place, dtype in enumerate((torch.bfloat16, torch.float16, torch.int16, torch.int8, torch.uint8, torch.bool))
+}
+
+
+class TensorFile:
+    """Content of a safetensors file as an iterable of chunks, repeatable. Tensors are read when their turn comes."""
+
+    def __init__(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+        self._tensors = sorted(tensors.items(), key=lambda item: (_ORDER[item[1].dtype], item[0]))
+        self._metadata = metadata
+
+    def __iter__(self) -> Iterator[bytes | memoryview]:
+        header: dict[str, object] = {"__metadata__": dict(self._metadata)} if self._metadata else {}
+        start = 0
+        for name, tensor in self._tensors:
+            end = start + tensor.numel() * tensor.element_size()
+            header[name] = {"dtype": _NAMES[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [start, end]}
+            start = end
+        written = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+        written += b" " * (-len(written) % 8)
+        yield struct.pack("<Q", len(written))
+        yield written
+        for _, tensor in self._tensors:
+            yield whole(tensor.detach()).cpu().contiguous().flatten().view(torch.uint8).numpy().data

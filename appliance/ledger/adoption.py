@@ -15,16 +15,16 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 from sqlalchemy import Table, delete, select
 
-from appliance.audit.attested import attested
+from appliance.audit.machine_keys import attested
 from appliance.ledger import tables
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.ledger.comparison import KINDS, bound_row, digest_in, steps_digest
 from appliance.ledger.rows import payload_of, put_row
 from appliance.ledger.sqlite import put_aliases
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.evaluations import Approval
 from appliance.records.jobs import Job
-from appliance.records.service import Canary
+from appliance.records.nights import Canary
 from policies.contract.decision import Decision
 from policies.in_force import ADOPTED
 

@@ -21,19 +21,17 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pydantic import BaseModel, JsonValue
 from sqlalchemy import Connection, Select, Table, delete, insert, select
 
-from appliance.audit.attested import BACK, attested
 from appliance.audit.kept_heads import KeptHeads
 from appliance.audit.log import AuditError, AuditLog
+from appliance.audit.machine_keys import BACK, attested
 from appliance.ledger import tables
 from appliance.ledger.comparison import KINDS, bound_row, chained, digest_in, mismatches, steps_digest, texts_of
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.prefixes import is_prefix, only_one
-from appliance.ledger.rows import differs, payload_of, put_row
+from appliance.ledger.rows import differs, is_prefix, only_one, payload_of, put_row
 from appliance.ledger.sqlite import SqliteLedger, put_aliases, put_head, put_step, rollout_row, step_rows
 from appliance.ledger.sqlite_jobs import moved_on, put_job_row
-from appliance.records.artifacts import Artifact, solved_by_then
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.jobs import Job, JobState, Validation
+from appliance.records.cycles import Checkpoint
+from appliance.records.jobs import Artifact, Job, JobState, Validation, solved_by_then
 from appliance.records.rollouts import Purpose
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from policies.in_force import InForce

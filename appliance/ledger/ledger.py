@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from appliance.records.artifacts import Artifact
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.events import Event
-from appliance.records.jobs import Job, JobPart
-from appliance.records.service import Canary
+from appliance.records.jobs import Artifact, Job, JobPart
+from appliance.records.nights import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, RolloutFilter, StepRecord
 from common.errors import HintedError
 from policies.contract.decision import Decision

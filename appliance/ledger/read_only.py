@@ -14,7 +14,7 @@ from typing import NoReturn
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
-from appliance.ledger.failures import explained
+from appliance.ledger.database import explained
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.schema import NEWEST
 from appliance.ledger.sqlite import SqliteLedger

@@ -23,17 +23,13 @@ from appliance.ledger.database import Database
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.pass_counts import counting
-from appliance.ledger.prefixes import is_cycle_prefix, is_prefix, is_rollout_prefix
 from appliance.ledger.retention import Dropped, drop_tokens
-from appliance.ledger.rows import differs, payload_of, stored_in
-from appliance.ledger.sqlite_jobs import JobRows
-from appliance.ledger.sqlite_nights import NightRows
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.ledger.rows import differs, is_cycle_prefix, is_prefix, is_rollout_prefix, payload_of, stored_in
+from appliance.ledger.sqlite_jobs import JobRows, NightRows
+from appliance.records.cycles import Checkpoint, Cycle, Event
 from appliance.records.evaluations import Approval, Evaluation
-from appliance.records.events import Event
+from appliance.records.nights import Canary
 from appliance.records.rollouts import Purpose
-from appliance.records.service import Canary
 from appliance.records.training import ANY_ROLLOUT, Judged, PassCount, RolloutFilter, StepRecord
 from policies.contract.decision import Decision
 

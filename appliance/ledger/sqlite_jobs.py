@@ -10,16 +10,16 @@ import json
 import threading
 import time
 
-from sqlalchemy import Connection, select, true
+from sqlalchemy import Connection, Table, select, true
 from sqlalchemy import func as sql
 
 from appliance.ledger.leases import Leases
 from appliance.ledger.ledger import LedgerError
-from appliance.ledger.prefixes import is_prefix
-from appliance.ledger.rows import Rows, changed_in, payload_of, put_row, stored_in
-from appliance.ledger.tables import ARTIFACTS, JOBS
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobPart, JobState, Validation, work_of
+from appliance.ledger.rows import Rows, changed_in, is_prefix, payload_of, put_row, stored_in
+from appliance.ledger.tables import ARTIFACTS, JOBS, NIGHTS, SCHEDULE
+from appliance.records.jobs import Artifact, Job, JobPart, JobState, Validation, work_of
+from appliance.records.nights import Night, ScheduleState
+from appliance.records.record import Record
 
 OF_THE_WORK = (
     "state",
@@ -174,3 +174,31 @@ def put_job_row(connection: Connection, job: Job) -> None:
 
 def _put_text(connection: Connection, job: Job, text: str) -> None:
     put_row(connection, JOBS, {"key": job.id, "state": job.state.value, "payload": text})
+
+
+ONLY = "schedule"
+"""Key of the single row of the schedule table."""
+
+
+class NightRows(Rows):
+    def put_night(self, night: Night) -> None:
+        """Inserts or updates the record of a night."""
+        self._write(NIGHTS, night.key, night)
+
+    def night(self, key: str) -> Night | None:
+        return self._one(Night, NIGHTS, key)
+
+    def nights(self, limit: int = 20) -> list[Night]:
+        """Returns the recorded nights in order of arrival, newest first."""
+        return self._newest(Night, NIGHTS, limit)
+
+    def put_schedule(self, state: ScheduleState) -> None:
+        self._write(SCHEDULE, ONLY, state)
+
+    def _write(self, table: Table, key: str, record: Record) -> None:
+        """Inserts or updates a record without the audit log, which covers only decisions about models."""
+        with self._database.writing() as connection:
+            put_row(connection, table, {"key": key, "payload": payload_of(record)})
+
+    def schedule(self) -> ScheduleState | None:
+        return self._one(ScheduleState, SCHEDULE, ONLY)

@@ -20,8 +20,7 @@ from appliance.nights.calendar import (
     machine_zone,
     zone_name,
 )
-from appliance.nights.parsing import parse_cron, parse_window
-from appliance.nights.settings import DEFAULT_WINDOW, ScheduleSettings
+from appliance.nights.settings import DEFAULT_WINDOW, ScheduleSettings, parse_cron, parse_window
 
 MOST = 100_000
 """Fire times examined at most: two months of a line that fires every minute."""

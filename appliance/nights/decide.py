@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.nights.idle import Use
+from appliance.nights.machine import Use
 from appliance.nights.settings import ScheduleSettings
 from appliance.records.nights import Night, NightState
 

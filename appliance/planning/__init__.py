@@ -4,7 +4,7 @@
 `hardware` finds the machine, `model_shape` the model; nothing is measured.
 """
 
-from appliance.planning.plans import Plan, least, plan
+from appliance.planning.plans import Plan, least, least_of_engine, left_for_engines, plan, share_of
 from appliance.planning.search import (
     CONTEXTS,
     fewest_learners,
@@ -17,7 +17,6 @@ from appliance.planning.search import (
     with_pass,
 )
 from appliance.planning.shapes import GIB, ONE, VLLM_SHARE, Gpu, Hardware, Layout, Shape, Vllm, without_gpus
-from appliance.planning.shares import least_of_engine, left_for_engines, share_of
 from appliance.planning.sizes import (
     GPU_USABLE,
     adapter_parameters,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from appliance.inference.memory import SHORT, WINDOW
-from appliance.inference.vllm.sizes import CACHE_BYTES
+from appliance.inference.vllm.placement import CACHE_BYTES
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.planning.shapes import GIB, Gpu, Layout, Shape
 

@@ -1,6 +1,6 @@
 """Checks whether a night can begin: model, sandbox backend and tasksets. Nothing is changed and nothing heavy is
 loaded.
 
-Open `model.py` first. `sandbox.py` asks the broker or the backend, `tasksets.py` compares names. `assay doctor`, the
+Open `model.py` first. `sandbox.py` asks the broker or the backend, and compares names of tasksets. `assay doctor`, the
 daemon and the workers call these checks.
 """

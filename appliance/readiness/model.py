@@ -24,16 +24,13 @@ from appliance.inference.engines import ENGINES
 from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.http.headers import read_shapes
 from appliance.inference.memory import memory_limit
-from appliance.inference.vllm.environment import require_environment
-from appliance.inference.vllm.placement import VllmSettings, count_gpus
+from appliance.inference.vllm.placement import VllmSettings, count_gpus, require_environment
 from appliance.learning.checkpoints import WEIGHT_FILE
 from appliance.learning.errors import LearningError
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.placement.possible import require_engines, require_learners
-from appliance.placement.settings import PlacementSettings
+from appliance.placement.settings import PlacementSettings, require_engines, require_learners
 from appliance.planning import ONE, Hardware, Layout, Shape, learner_parts, least
-from appliance.planning.gpu_layout import gpu_layout
-from appliance.planning.hardware import find_gpus, shown
+from appliance.planning.hardware import find_gpus, gpu_layout, shown
 from appliance.planning.model_shape import layers_in, shape_of
 from appliance.rendering.renderer import NO_TOKENIZER
 from appliance.seedling import POSITIONS

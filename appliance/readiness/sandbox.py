@@ -6,10 +6,16 @@ starting a worker, the worker before each job.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from appliance.config.configuration import Settings
 from appliance.config.places import runtime_settings
+from appliance.curriculum.own_files import names_in
+from appliance.settings.config_layers import ConfigError
+from curriculum.registry import BUILT_IN
 from policies.policy import Policy
 from runtime.backends import describe
 from runtime.broker import ask
@@ -54,3 +60,23 @@ def _of_broker(socket: Path, backend: BackendName) -> str:
             hint="run `assay doctor` as the broker's user; sandboxes.model_code in the policy names the backend",
         )
     return f"{backend.value} {backends[backend.value]}"
+
+
+def require_tasksets(data: Path, names: Iterable[str], where: str = "recipe.tasksets names") -> None:
+    """Raises ConfigError for a taskset name that is neither built in nor the owner's, with the nearest match."""
+    own = names_in(data)
+    unknown = [name for name in dict.fromkeys(names) if name not in own and name not in BUILT_IN.tasksets]
+    if not unknown:
+        return
+    near = get_close_matches(unknown[0], [*own, *BUILT_IN.tasksets], n=1)
+    listed = ", ".join(map(repr, unknown))
+    raise ConfigError(
+        f"{where} unknown tasksets: {listed}",
+        hint=(f"did you mean {near[0]}? " if near else "") + "`assay curriculum ls` lists all",
+    )
+
+
+def named_in(plan: Mapping[str, Any]) -> list[str]:
+    """Lists the tasksets named in a cycle's plan, in its recipe and its stages' recipes."""
+    recipes = [plan.get("recipe", {}), *(stage.get("recipe", {}) for stage in plan.get("stages", ()))]
+    return [name for recipe in recipes for name in recipe.get("tasksets", ())]

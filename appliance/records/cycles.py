@@ -49,3 +49,36 @@ class Cycle(Record):
     seconds: dict[str, float] = Field(default_factory=dict)
     """Wall seconds by phase, summed over restarts."""
     failure: str = ""
+
+
+SEPARATION = "separation"
+"""Kind of the event that counts removed copies of held-out questions: figures by `door/check`."""
+
+
+class Event(Record):
+    """One line of progress, for people and the TUI; never acted on."""
+
+    kind: str
+    text: str
+    figures: dict[str, float] = Field(default_factory=dict)
+    created: str
+
+
+TrainingStage = Literal["warm_start", "stage", "training", "imported"]
+"""Origin of a model: `stage` is a stage of a training that later stages followed."""
+
+
+class Checkpoint(Record):
+    """A complete, verified folder of weights, named by the SHA-256 of its manifest file."""
+
+    manifest: str
+    parent: str | None
+    cycle: str
+    stage: TrainingStage
+    step: int
+    recipe: str
+    """Digest of the configuration that produced it."""
+    metrics: dict[str, float]
+    folder: str
+    """Path relative to the data folder."""
+    created: str

@@ -8,6 +8,8 @@ from typing import Literal
 from pydantic import Field
 
 from appliance.records.record import Record
+from verifiers.contract.statement import StatementPart
+from verifiers.contract.verdict import Verdict
 from verifiers.registry import kind_of
 from verifiers.registry.spec import Spec
 
@@ -115,3 +117,39 @@ class Job(Record):
         """Kind of job shown to people; the spec's own kind selects the verifier."""
         job = kind_of(self.spec).job
         return "data" if self.files and job == "question" else job
+
+
+MEANING = "that the check says what the question means"
+"""Part of every statement that only a person can vouch for."""
+
+
+class Artifact(Record):
+    """A bundle on disk: the result of a job, with its evidence."""
+
+    id: str
+    job: str
+    folder: str
+    """Path relative to the data folder."""
+    manifest: str
+    """SHA-256 of the bundle's manifest file."""
+    answer: str
+    weights: str
+    """Digest of the weights that answered; empty if a solver answered."""
+    verdict: Verdict
+    solved_by: str = "policy model"
+    statement: tuple[StatementPart, ...] = ()
+    created: str
+
+
+def solved_by_then(job: Job, artifact: Artifact) -> Job:
+    """Returns the job as solved by its recorded bundle. A kill, the deadline or a person may have stopped it
+    afterwards."""
+    update = {
+        "state": JobState.SOLVED,
+        "reason": "verified before it was stopped",
+        "tried": (),
+        "artifact": artifact.id,
+        "solved_by": artifact.solved_by,
+        "step": "",
+    }
+    return job.model_copy(update=update)

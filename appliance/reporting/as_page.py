@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from appliance.client.messages import RolloutDetail
 from appliance.client.nights import PromotionView
 from appliance.reporting.as_text import HAPPENED, TONIGHT, happened_lines
-from appliance.reporting.drawing import Picture
+from appliance.reporting.drawing import Picture, history_pictures, report_pictures
 from appliance.reporting.night_report import ChangedTask, FamilyChange, NightReport
-from appliance.reporting.pictures import history_pictures, report_pictures
 from appliance.text.html_page import document, section, shown_text, table
 
 NOTE = (

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 from appliance.client.messages import CycleDetail, RolloutDetail
 from appliance.promotion.evidence import paired
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Cycle, Event
 from appliance.records.evaluations import Evaluation
-from appliance.records.events import Event
 from policies.contract.decision import Decision
 from policies.contract.evidence import PairedItem, pairs
 from policies.statistics import paired_difference, wilson

@@ -77,8 +77,8 @@ def _tried(push: Callable[[], T]) -> T | InfrastructureError:
 
 def _expected(weights: Weights, version: str) -> tuple[Any, PushProof]:
     """Opens weights once for all engines, and returns the model and the proof that each engine must return."""
+    from appliance.inference.adapters import proof_of
     from appliance.inference.folder import open_model
-    from appliance.inference.weights import proof_of
 
     model = open_model(weights, version[:12]) if isinstance(weights, Mapping) else weights
     return model, proof_of(model, version)

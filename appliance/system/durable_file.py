@@ -1,4 +1,8 @@
-"""Durable, atomic file writes: after a kill the old content remains, or the new one is complete on disk."""
+"""Writes files durably and atomically: after a kill the old content remains, or the new one is complete on disk.
+
+Invariants: only a write is trusted. After an error the kernel rejects writes although the mount, and access(2), still
+report the file system as writable.
+"""
 
 from __future__ import annotations
 
@@ -64,3 +68,27 @@ def exchange(one: Path, other: Path) -> None:
     if libc.renameat2(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _RENAME_EXCHANGE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), str(one))
+
+
+READ_ONLY_HINT = (
+    "work resumes by itself once writes succeed. If the kernel made it read-only after an error, stop the "
+    "daemon, unmount it, run fsck, mount it and start again: all records are intact"
+)
+
+
+def is_read_only(path: Path) -> bool:
+    """True if the file system of our file or folder rejects writes. Tried by a write that changes only a timestamp."""
+    try:
+        os.utime(path)
+    except OSError as error:
+        return error.errno == errno.EROFS
+    return False
+
+
+def read_only_reason(data: Path) -> str:
+    """Returns a message if a data folder in use is read-only; empty otherwise."""
+    return read_only_message(data) if is_read_only(data / "run" / "lock") else ""
+
+
+def read_only_message(data: Path) -> str:
+    return f"the data folder {data} is on a read-only disk"

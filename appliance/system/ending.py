@@ -1,20 +1,17 @@
-"""Ties the life of a process to its parent's. Standard library only."""
+"""Ties the life of a process to its parent's. Standard library only; also a program that starts a child so.
+
+    python -I -S ending.py PARENT NICE PROGRAM [ARGUMENT ...]
+
+A separate program instead of a `preexec_fn`, because the parent may have threads: almost no Python is safe between fork
+and exec then. The kernel sends SIGKILL to the child when the thread that started it ends.
+"""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import signal
-from pathlib import Path
-
-
-def is_stopped(pid: int) -> bool:
-    """True if a process is stopped by SIGSTOP or a debugger. See proc(5)."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
-    except OSError:
-        return False
-
+import sys
 
 _PR_SET_PDEATHSIG = 1
 
@@ -23,3 +20,19 @@ def end_with(parent: int) -> None:
     """Makes the kernel kill this process when its parent ends; exits with 5 if `parent` has already ended."""
     if ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
         os._exit(5)
+
+
+def launch(parent: int, nice: int, command: list[str]) -> None:
+    """Becomes the program `command`, at a lower priority and killed by the kernel when `parent` ends. Exits with status
+    5 if it cannot start."""
+    end_with(parent)
+    os.nice(nice)
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - a list, and no shell
+    except OSError as error:
+        sys.stderr.write(f"cannot start {command[0]}: {error.strerror}\n")
+        sys.exit(5)
+
+
+if __name__ == "__main__":
+    launch(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

@@ -31,7 +31,7 @@ from appliance.records.jobs import JobPart
 from appliance.rendering.renderer import RenderingError
 from appliance.settings import logs
 from appliance.settings.config_layers import ConfigError
-from appliance.system.worker_exit import CANNOT, MISCONFIGURED
+from appliance.system.process_state import CANNOT, MISCONFIGURED
 from runtime.errors import RefusedError
 
 ASKED: set[int] = set()

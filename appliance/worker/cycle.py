@@ -14,10 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from appliance.curriculum.kept_files import keep_questions
-from appliance.curriculum.own.tasksets import catalog_in
-from appliance.curriculum.recent_questions import NIGHTS, recent_questions
-from appliance.curriculum.trained_tasks import trained_until
+from appliance.curriculum.kept_files import NIGHTS, keep_questions, recent_questions, trained_until
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.inference.engine import ModelError, ModelFiles
 from appliance.learning.checkpoints import model_files, publish
 from appliance.learning.errors import CheckpointError
@@ -25,8 +23,7 @@ from appliance.learning.folders import read_verified
 from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.recipes.stages import Stage
 from appliance.promotion.evidence import CANDIDATE, CHAMPION, meetings
-from appliance.records.checkpoints import Checkpoint, TrainingStage
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Checkpoint, Cycle, TrainingStage
 from appliance.records.evaluations import CANDIDATE_RUN, CHAMPION_RUN, Evaluation, ModelResults
 from appliance.records.training import Judged
 from appliance.rendering.renderer import RenderingError

@@ -24,13 +24,12 @@ from appliance.learning.merging import publish_merged, same_weights
 from appliance.learning.recipes.stages import Stage
 from appliance.learning.signal.grouping import is_masked, of_attempts
 from appliance.learning.training.distillation import TeacherScore
-from appliance.records.checkpoints import Checkpoint, TrainingStage
+from appliance.records.cycles import Checkpoint, TrainingStage
 from appliance.records.training import StepRecord
 from appliance.system.durable_file import sync_folder
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, TrainingPart, TrainingResult, training_rules
-from appliance.worker.setup.progress import CycleProgress
-from appliance.worker.setup.separation import say_thrown_out
+from appliance.worker.setup.progress import CycleProgress, say_thrown_out
 from appliance.worker.sft.stage import SftRun
 from appliance.worker.sft.teacher import Teacher
 from appliance.worker.sft.traces import (

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from appliance.config.configuration import Settings
 from appliance.config.places import cluster_settings, runtime_settings
-from appliance.inference.vllm.environment import find_environment
+from appliance.inference.vllm.placement import find_environment
 from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.recipes.stages import Stage
 from appliance.ledger.ledger import Ledger
@@ -19,15 +20,16 @@ from appliance.planning.hardware import find_machine
 from appliance.planning.model_shape import EMBEDDED
 from appliance.promotion.evidence import CHAMPION
 from appliance.readiness.model import UnusableModelError, shape_in
-from appliance.records.cycles import Cycle
-from appliance.records.events import Event
+from appliance.records.cycles import Cycle, Event
 from appliance.records.jobs import JobPart
 from appliance.system.clock import utc_now
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.progress import CycleProgress
-from appliance.worker.tensorboard import TensorBoard
 from appliance.worker.work_on_jobs import work_on_jobs
 from policies.policy import Policy
+
+if TYPE_CHECKING:
+    from tensorboardX.event_file_writer import EventsWriter
 
 
 def run_cycle(
@@ -109,3 +111,54 @@ def _context(
         dtype=settings.model.dtype,
         **more,
     )
+
+
+class TensorBoard:
+    def __init__(self, folder: Path, problem: Callable[[str], None]) -> None:
+        """Prepares to write curves to a TensorBoard folder. `problem` is called once, with the reason that nothing can
+        be written."""
+        self._folder = folder
+        self._problem: Callable[[str], None] | None = problem
+        self._writers: dict[str, EventsWriter] = {}
+
+    def add(self, kind: str, figures: Mapping[str, float]) -> None:
+        """Adds an event's figures to the TensorBoard curves at their `step`; ignores events without one."""
+        drawn = {f"{kind}/{name}": value for name, value in figures.items() if name not in ("step", "steps")}
+        if "step" not in figures or not drawn or self._problem is None:
+            return
+        from tensorboardX.proto.event_pb2 import Event  # here: it loads torch
+        from tensorboardX.summary import scalar
+
+        step = int(figures["step"])
+        try:
+            writer = self._opened(kind, step)
+            for name, value in drawn.items():
+                writer.write_event(Event(wall_time=time.time(), step=step, summary=scalar(name, value)))
+            writer.flush()
+        except OSError as error:
+            self._say(error)
+
+    def close(self) -> None:
+        for writer in self._writers.values():
+            try:
+                writer.close()
+            except OSError as error:
+                self._say(error)
+        self._writers.clear()
+
+    def _say(self, error: OSError) -> None:
+        problem, self._problem = self._problem, None
+        if problem is not None:
+            problem(f"writing for TensorBoard stopped: {error}")
+
+    def _opened(self, kind: str, step: int) -> EventsWriter:
+        if kind not in self._writers:
+            from tensorboardX.event_file_writer import EventsWriter
+            from tensorboardX.proto.event_pb2 import Event, SessionLog
+
+            folder = self._folder / kind
+            folder.mkdir(parents=True, exist_ok=True)
+            writer = self._writers[kind] = EventsWriter(str(folder / "events"))
+            begun = SessionLog(status=SessionLog.START)  # replaces the folder's steps from here on
+            writer.write_event(Event(wall_time=time.time(), step=step, session_log=begun))
+        return self._writers[kind]

@@ -34,11 +34,10 @@ from appliance.client import (
 from appliance.client.gateway import SessionRow
 from appliance.client.screen import CycleCurves, GpuUse, ProcessUse
 from appliance.client.status import GatewayStatus
-from appliance.records.artifacts import MEANING, Artifact
 from appliance.records.cycles import CycleState
 from appliance.records.evaluations import ItemResult
-from appliance.records.jobs import JobState, Validation
-from appliance.records.service import Canary, CanaryState
+from appliance.records.jobs import MEANING, Artifact, JobState, Validation
+from appliance.records.nights import Canary, CanaryState
 from policies.canary import Counts
 from policies.policy import load
 from runtime.sandbox import Usage
@@ -49,9 +48,9 @@ from tui.screens.evaluation import ItemPair, summary_text
 from tui.screens.jobs import JobRecord
 from tui.screens.learning import bounds_of, heights_of, labels_of, subtitle_of, tasksets_text, ticks_of
 from tui.screens.now import machine_text, queue_text
-from tui.widgets.decisions import decision_detail, figure_text
 from tui.widgets.panels import LEAST_CELLS, due, last_width
 from tui.widgets.progress import cycle_text, rate
+from tui.widgets.signs import decision_detail, figure_text
 from tui.widgets.text import markup_safe, plain, sparkline, wilson
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Outcome, Verdict

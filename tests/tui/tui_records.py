@@ -12,10 +12,8 @@ from good_evidence import good_measurements
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import decision_on
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Checkpoint, Cycle, CycleState, Event
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
-from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
 from appliance.records.training import Judged, StepRecord

@@ -33,7 +33,7 @@ def test_an_item_of_a_checklist_finds_all_that_it_needs_imported() -> None:
 def test_commands_and_the_daemon_start_without_what_decides_a_checklist() -> None:
     script = (
         "import json, sys\n"
-        "import appliance.cli.main, appliance.daemon.serve, verifiers\n"
+        "import appliance.cli.main, appliance.daemon.api.serve, verifiers\n"
         "verifiers.Checker()\n"
         "heavy = {'jsonschema_rs', 'verifiers.checklists.json_schema'}\n"
         "print(json.dumps(sorted(heavy & set(sys.modules))))\n"

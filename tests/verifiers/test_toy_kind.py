@@ -19,7 +19,7 @@ from verifiers.selftest.run import run_selftest
 from verifiers.registry.spec import SPEC
 from verifiers.contract.verdict import SpecProblem
 from verifiers.workers.service import VerifierService
-from appliance.jobs.explain import in_words
+from appliance.jobs.validation import in_words
 from appliance.jobs.statement import statement_of
 from appliance.jobs.validation import page_of
 from appliance.records.jobs import Job, JobState

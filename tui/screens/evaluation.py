@@ -17,10 +17,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer
 
 from appliance.client import ApiClient, ApiError, Decision, Evaluation, ItemResult
-from tui.widgets.decisions import decision_detail
 from tui.widgets.panels import Detail, RecordTable
-from tui.widgets.table import Row, Table
-from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, percent, plain, short, wilson
+from tui.widgets.signs import decision_detail
+from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, Row, Table, percent, plain, short, wilson
 
 CHANGES = {
     (False, True): ("+ gained", GOOD),

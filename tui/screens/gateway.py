@@ -15,9 +15,8 @@ from appliance.client import ApiClient, Outcome, Status, explain_check
 from appliance.client.gateway import SessionDetail, SessionRow, becomes_task
 from tui.widgets.dialogs import TypedConfirmation
 from tui.widgets.signs import VERDICTS, signed
-from tui.widgets.table import Row, Table
 from tui.widgets.table_pane import PAGE, TablePane
-from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, add_block, add_field, plain, short
+from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, Row, Table, add_block, add_field, plain, short
 from tui.widgets.view import ApiQuestion
 
 SESSION = "gs-"

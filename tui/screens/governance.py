@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, ApiError, AuditBefore, AuditLine, BudgetView, Keys, PolicyInForce, Status
 from tui.widgets.dialogs import ReadingScreen
-from tui.widgets.table import Row, Table
 from tui.widgets.table_pane import PAGE, TablePane
-from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, add_field, plain, short
+from tui.widgets.text import BAD, CARE, DIM, GOOD, STRONG, Row, Table, add_field, plain, short
 from tui.widgets.view import Answers, ApiQuestion
 
 MOST_CHARACTERS = 20_000

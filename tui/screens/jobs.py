@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 from appliance.client import MEANING, ApiClient, Artifact, Job, Status, explain_check
 from tui.widgets.dialogs import TypedConfirmation
 from tui.widgets.signs import JOB_STATES, signed
-from tui.widgets.table import Row, Table
 from tui.widgets.table_pane import TablePane
-from tui.widgets.text import DIM, GOOD, add_field, plain
+from tui.widgets.text import DIM, GOOD, Row, Table, add_field, plain
 
 JOB = "job-"
 """Prefix of job names."""

@@ -11,9 +11,8 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, LogPart, Status
 from tui.screens.now import events_text, events_with
-from tui.widgets.events import EventFeed
 from tui.widgets.panels import Detail, PlainText
-from tui.widgets.text import BAD, CARE, DIM, plain
+from tui.widgets.text import BAD, CARE, DIM, EventFeed, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 LINES = 500

@@ -10,11 +10,9 @@ from textual.binding import Binding, BindingType
 
 from appliance.client import ApiClient, CheckpointView, ModelLineage, Status
 from tui.screens.evaluation import EvaluationScreen
-from tui.widgets.decisions import decision_detail, figure_cell, finding_of, weakest_family
-from tui.widgets.signs import DECISIONS, signed
-from tui.widgets.table import Row, Table
+from tui.widgets.signs import DECISIONS, decision_detail, figure_cell, finding_of, signed, weakest_family
 from tui.widgets.table_pane import PAGE, TablePane
-from tui.widgets.text import CARE, DIM, GOOD, STRONG, add_field, plain, short
+from tui.widgets.text import CARE, DIM, GOOD, STRONG, Row, Table, add_field, plain, short
 from tui.widgets.view import ApiQuestion
 
 

@@ -10,10 +10,24 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from tui.widgets.events import EventFeed, Numbered
 from tui.widgets.panels import Detail, PlainText
 from tui.widgets.progress import cycle_text
-from tui.widgets.text import BAD, CARE, DIM, FAINT, STRONG, bar, clock, markup_safe, percent, plain, short, size
+from tui.widgets.text import (
+    BAD,
+    CARE,
+    DIM,
+    FAINT,
+    STRONG,
+    EventFeed,
+    Numbered,
+    bar,
+    clock,
+    markup_safe,
+    percent,
+    plain,
+    short,
+    size,
+)
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 if TYPE_CHECKING:  # loaded with the first answer

@@ -11,9 +11,8 @@ from appliance.client import ApiClient, Job, Status, explain_check
 from tui.screens.jobs import JobRecord
 from tui.screens.jobs import detail as job_detail
 from tui.widgets.signs import JOB_STATES, signed
-from tui.widgets.table import Row, Table
 from tui.widgets.table_pane import TablePane
-from tui.widgets.text import DIM, STRONG, plain
+from tui.widgets.text import DIM, STRONG, Row, Table, plain
 
 MOST = 200
 

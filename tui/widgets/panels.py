@@ -15,8 +15,7 @@ from textual.message import Message
 from textual.widgets import DataTable, Static
 
 from appliance.client import ApiError, DaemonNotRunning
-from tui.widgets.table import Row, Table
-from tui.widgets.text import BAD, CARE, DIM, STRONG, clock, plain, short
+from tui.widgets.text import BAD, CARE, DIM, STRONG, Row, Table, clock, plain, short
 from tui.widgets.view import View
 
 if TYPE_CHECKING:  # loaded with the first answer

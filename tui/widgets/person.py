@@ -24,8 +24,8 @@ from appliance.client import (
     taking_back,
     unlock,
 )
-from tui.widgets.decisions import decision_detail
 from tui.widgets.dialogs import Dialog, SubmitDialog, TypedConfirmation
+from tui.widgets.signs import decision_detail
 from tui.widgets.text import DIM, plain, short
 
 Client = Callable[[], ApiClient]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from tui.widgets.events import Numbered
-from tui.widgets.text import BAD, DIM, FAINT, GOOD, STRONG, percent, plain, sparkline
+from tui.widgets.text import BAD, DIM, FAINT, GOOD, STRONG, Numbered, percent, plain, sparkline
 
 if TYPE_CHECKING:  # loaded with the first answer
     from appliance.client import Cycle, Event, Status

@@ -18,8 +18,7 @@ from textual.containers import Horizontal
 from appliance.client import ApiClient, Status
 from tui.widgets.dialogs import ReadingScreen
 from tui.widgets.panels import WIDE, Detail, PlainText, RecordTable
-from tui.widgets.table import Row, Table
-from tui.widgets.text import DIM, plain
+from tui.widgets.text import DIM, Row, Table, plain
 from tui.widgets.view import Answers, ApiQuestion, Pane
 
 PAGE = 100

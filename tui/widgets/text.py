@@ -6,9 +6,16 @@ repeats a word or sign.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 from rich.text import Text
 
 from appliance.client import printable
+
+if TYPE_CHECKING:
+    from appliance.client import ApiClient, Event, Status
 
 GOOD, BAD, CARE, DIM, FAINT, STRONG = "good", "bad", "care", "dim-text", "faint", "bold"
 """Names of styles; `tui.theme` defines them for the light and the dark theme."""
@@ -89,3 +96,43 @@ def wilson(passed: int, count: int) -> tuple[float, float]:
     middle = (share + z * z / (2 * count)) / (1 + z * z / count)
     half = z / (1 + z * z / count) * (share * (1 - share) / count + z * z / (4 * count * count)) ** 0.5
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+MOST = 500
+Numbered: TypeAlias = "tuple[int, Event]"
+
+
+class EventFeed:
+    """Event cache for one thread; each `read` fetches only new events."""
+
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
+        self._data = ""
+        self._known: tuple[Numbered, ...] = ()
+
+    def read(self, client: ApiClient, status: Status) -> tuple[Numbered, ...]:
+        """Fetches the daemon's new events; returns the newest, old and new, in ascending order. Raises ApiError."""
+        if status.data != self._data or (self._known and status.last_event < self._known[-1][0]):
+            self._known, self._data = (), status.data
+        after = max(self._known[-1][0] if self._known else 0, status.last_event - self._most)
+        if status.last_event > after:
+            found = client.events(after=after, limit=self._most)
+            self._known = (*self._known, *((one.number, one.event) for one in found))[-self._most :]
+        return self._known
+
+
+@dataclass(frozen=True)
+class Row:
+    key: str
+    cells: tuple[Text, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    name: str
+    columns: tuple[tuple[str, int], ...]
+    """Heading and width in cells."""
+    empty: str
+    """Text shown without records."""
+    row: Callable[[Any], Row]
+    detail: Callable[[Any, Status], Text]

@@ -173,7 +173,7 @@ def _head(head: Head, *files: Path) -> AuditHeadDocument:
 
 
 def _kept(settings: ClientSettings) -> tuple[Path, ...]:
-    from appliance.audit.head_places import head_files
+    from appliance.audit.kept_heads import head_files
 
     return head_files(settings, settings.data)
 

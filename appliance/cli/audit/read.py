@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from appliance.audit.head_places import head_files
-from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.kept_heads import KeptHeads, head_files
 from appliance.audit.log import AuditError, lines_of, log_file
 from appliance.audit.machine_keys import load_key, public_file
 from appliance.errors import AssayError, ExitCode, UsageError

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from appliance import __version__
-from appliance.audit.head_places import acting_for_owner
-from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.kept_heads import KeptHeads, acting_for_owner
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import MACHINES, load_key, load_or_make, public_file
 from appliance.cli.audit.read import kept_files, verified

@@ -124,7 +124,7 @@ def keeper_of(context: typer.Context, data: Path | None, named: str, *, dry_run:
     before any check."""
     from appliance.client.api_client import ApiClient
     from appliance.client.own_tasks import JOBS, SESSIONS
-    from appliance.curriculum.own.files import names_in
+    from appliance.curriculum.own_files import names_in
     from curriculum.registry import TASKSETS
 
     if named in (JOBS, SESSIONS, *TASKSETS):
@@ -220,7 +220,7 @@ def let_through(
 def sealed_questions(context: typer.Context, data: Path | None) -> list[Task]:
     """Returns the sealed and held-out questions of the newest cycles, which new rows must not copy."""
     from appliance.cli.curriculum.catalog import catalog_of
-    from appliance.curriculum.recent_questions import NIGHTS, recent_questions
+    from appliance.curriculum.kept_files import NIGHTS, recent_questions
 
     return recent_questions(data_of(context, data), client_of(context, data).cycles(NIGHTS), catalog_of(context, data))
 

@@ -39,8 +39,8 @@ def audit(context: typer.Context, data: Data = None, as_json: Json = False) -> N
 def _forms_in(folder: Path) -> Iterator[str]:
     """Yields texts of the owner's tasksets, so that common forms do not count as copies; unreadable tasksets are
     skipped."""
-    from appliance.curriculum.own.files import names_in
-    from appliance.curriculum.own.tasksets import read_own
+    from appliance.curriculum.own_files import names_in
+    from appliance.curriculum.own_tasksets import read_own
     from curriculum.contract.errors import CurriculumError
 
     for name in names_in(folder):

@@ -11,7 +11,7 @@ from pathlib import Path
 import typer
 
 from appliance.cli.shell.options import data_of
-from appliance.curriculum.own.tasksets import catalog_in
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.errors import AssayError, ExitCode, UsageError
 from curriculum.catalog import Catalog
 from curriculum.contract.task import Split

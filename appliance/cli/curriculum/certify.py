@@ -107,7 +107,7 @@ def _elsewhere(name: str, data: Path) -> str:
 def _recorded(context: typer.Context, data: Path | None, found: Certificate) -> str:
     """Signs a certification report into the audit log, by the daemon or without one; returns a description of the
     result."""
-    from appliance.audit.head_places import head_files
+    from appliance.audit.kept_heads import head_files
     from appliance.audit.machine_keys import key_file
     from appliance.client.failures import DaemonNotRunning
     from appliance.curriculum.certificates import record_without_daemon

@@ -68,7 +68,7 @@ def ls(
 
 def _summaries(data: Path) -> Iterator[TasksetSummary]:
     """Yields shipped summaries of built-in tasksets; loads the owner's, and any without a summary."""
-    from appliance.curriculum.own.files import names_in
+    from appliance.curriculum.own_files import names_in
     from curriculum.names import taskset_names
     from curriculum.taskset_summary import shipped_summaries
 
@@ -83,7 +83,7 @@ def _summaries(data: Path) -> Iterator[TasksetSummary]:
 
 
 def _made(data: Path, name: str) -> TasksetSummary:
-    from appliance.curriculum.own.tasksets import catalog_in
+    from appliance.curriculum.own_tasksets import catalog_in
     from curriculum.summary import summary_of
 
     return summary_of(catalog_in(data, [name]), name)

@@ -30,9 +30,8 @@ from appliance.daemon.processes.listening import listen
 from appliance.gateway.sessions import KeptSessions
 from appliance.learning.folders import write_by_digest
 from appliance.promotion.evidence import decision_on
-from appliance.records.checkpoints import Checkpoint, TrainingStage
+from appliance.records.cycles import Checkpoint, Event, TrainingStage
 from appliance.records.evaluations import Approval
-from appliance.records.events import Event
 from appliance.records.jobs import Job, JobState
 from appliance.rendering.formats import write_markers
 from appliance.rendering.markers import SEEDLING

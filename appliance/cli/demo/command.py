@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from rich.console import Console
 
-from appliance.audit.head_places import head_files, head_name
+from appliance.audit.kept_heads import head_files, head_name
 from appliance.cli.demo.report import DemoReport, report
 from appliance.cli.demo.screen import DemoProgress, screen
 from appliance.cli.shell.noted_signals import HeldInterrupt

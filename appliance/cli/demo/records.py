@@ -15,9 +15,8 @@ from random import Random
 from tokenizers import Tokenizer
 
 from appliance.records.clustered_interval import AttemptSums
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Cycle, CycleState, Event
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
-from appliance.records.events import Event
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
 from appliance.records.training import Group, Judged, StepRecord
 from appliance.rendering.markers import SEEDLING

@@ -29,7 +29,7 @@ from rich.text import Text
 from appliance.cli.demo.report import DemoReport
 from appliance.cli.shell.live_line import rows_of
 from appliance.client.gate_figures import figure_in_words, needed_in_words
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 from appliance.text.printable import printable
 
 PHASES = ("prepare", "warm_start", "training", "evaluation", "decision", "job", "verify")

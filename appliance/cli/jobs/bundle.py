@@ -10,7 +10,7 @@ import typer
 from appliance.cli.check.options import require_toolchain
 from appliance.cli.shell.options import Data, Json, data_of
 from appliance.cli.show.printing import show_json, show_line
-from appliance.jobs.content import meaning_file
+from appliance.jobs.validation import meaning_file
 from appliance.text.printable import printable
 
 app = typer.Typer(help="Pack a bundle into one file, or unpack it.", no_args_is_help=True)

@@ -19,7 +19,7 @@ from appliance.cli.show.printing import short_time, show_fields, show_json, show
 from appliance.client import ApiError, Job, JobDetail
 from appliance.client.messages import ValidationEnvelope
 from appliance.client.signing import signed_validation
-from appliance.jobs.content import content_of, not_asked
+from appliance.jobs.validation import content_of, not_asked
 from policies.statements import Page, ShownExample
 from verifiers.registry import kind_of
 

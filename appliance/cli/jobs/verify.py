@@ -20,8 +20,7 @@ from appliance.cli.show.printing import show_json
 from appliance.jobs.check import check_bundle
 from appliance.jobs.layout import LARGEST_MEANING, BundleError
 from appliance.jobs.reading import FileState
-from appliance.jobs.report import BundleReport
-from appliance.jobs.report_text import facts, parts, result
+from appliance.jobs.report import BundleReport, facts, parts, result
 from appliance.text.printable import printable
 from policies.envelopes import PublicKey
 from verifiers.checker import Checker
@@ -155,7 +154,7 @@ def _validation_beside(path: Path) -> bytes | None:
 
 
 def _write_page(report: BundleReport, html: Path | None) -> None:
-    from appliance.jobs.page import page
+    from appliance.jobs.report import page
 
     try:
         if html is not None:

@@ -27,8 +27,7 @@ from appliance.cli.machine.plan import shape_named
 from appliance.cli.show.printing import show_json, show_line
 from appliance.daemon.processes.listening import MAX_PATH_BYTES
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
-from appliance.inference.vllm.environment import INSTALL, find_environment, is_tested, tested_version
-from appliance.inference.vllm.placement import count_gpus
+from appliance.inference.vllm.placement import INSTALL, count_gpus, find_environment, is_tested, tested_version
 from appliance.models.export_model import alias
 from appliance.nights.machine import own_processes
 from appliance.planning.hardware import find_gpus
@@ -148,7 +147,7 @@ def handed_over(settings: Settings) -> int:
 
 def config(settings: Settings) -> DoctorCheck:
     """Checks that the recipe's tasksets exist; keys and values were validated when the configuration was read."""
-    from appliance.readiness.tasksets import require_tasksets
+    from appliance.readiness.sandbox import require_tasksets
 
     try:
         require_tasksets(settings.data, settings.recipe.tasksets)

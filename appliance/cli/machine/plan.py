@@ -155,7 +155,7 @@ def layout_of(settings: Settings, machine: Hardware) -> Layout:
     """Returns how the configuration distributes learners and engines over GPUs. Raises ModelError for missing or
     invisible GPUs, ConfigError for learners that cannot train together."""
     from appliance.inference.gpu_numbers import VISIBLE
-    from appliance.planning.gpu_layout import gpu_layout
+    from appliance.planning.hardware import gpu_layout
     from appliance.readiness.model import require_optimizer
 
     require_optimizer(settings.recipe.training, settings.model.learners)

@@ -32,8 +32,7 @@ def gpu(
 
     Example: assay selftest gpu --only G3
     """
-    from appliance.inference.vllm.environment import find_environment
-    from appliance.inference.vllm.placement import count_gpus
+    from appliance.inference.vllm.placement import count_gpus, find_environment
 
     names = [row.name for row in GPU_ROWS]
     if only and only not in names:

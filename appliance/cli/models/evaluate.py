@@ -18,8 +18,8 @@ from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
-    from appliance.evaluation.answering import Answerer
     from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
+    from appliance.evaluation.run import Answerer
     from appliance.inference.engine import ModelFiles
     from runtime.sandbox import SessionPool
 
@@ -64,10 +64,9 @@ def evaluate(
     """
     from appliance import __version__
     from appliance.cli.shell import broker_target
-    from appliance.evaluation.attempts import AttemptFile
     from appliance.evaluation.figures import results
     from appliance.evaluation.page import cells, headings, page
-    from appliance.evaluation.plan import EvaluationPlan, questions, versioned
+    from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
     from appliance.settings.policy_files import load_policy
     from appliance.system.clock import utc_now
@@ -170,7 +169,7 @@ def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, 
 
 def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
     from appliance.agent.api_conversation import ApiSampling
-    from appliance.evaluation.answering import ApiAnswerer
+    from appliance.evaluation.run import ApiAnswerer
     from appliance.inference.http.local_api import LocalApi
 
     sampling = ApiSampling(
@@ -184,7 +183,7 @@ def _api(plan: EvaluationPlan, pool: SessionPool) -> Answerer:
 
 def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: SessionPool) -> Answerer:
     """Loads the model into an engine, and returns an answerer that uses it. Raises UsageError for an unusable model."""
-    from appliance.evaluation.answering import EngineAnswerer
+    from appliance.evaluation.run import EngineAnswerer
     from appliance.inference.engine import ModelError
     from appliance.inference.engines import make_engine
     from appliance.rendering.formats import load_renderer

@@ -33,7 +33,7 @@ def history(
         return
     if out is not None:
         from appliance.reporting.as_page import history_page
-        from appliance.reporting.pictures import history_pictures
+        from appliance.reporting.drawing import history_pictures
 
         page = out / "history.html"
         new_folder(out, page)

@@ -14,8 +14,7 @@ from runtime.extra_packages import install_command
 
 if TYPE_CHECKING:
     from appliance.client import ApiClient
-    from appliance.records.cycles import Cycle
-    from appliance.records.events import Event
+    from appliance.records.cycles import Cycle, Event
     from appliance.reporting.drawing import Picture
     from appliance.reporting.night_report import ChangedTask, NightReport
     from policies.contract.evidence import PairedItem
@@ -56,7 +55,7 @@ def report(
     api = client_of(context, data)
     made = gather(api, newest(api) if cycle == "latest" else cycle)
     if as_json:
-        from appliance.reporting.as_json import as_figures
+        from appliance.reporting.as_text import as_figures
 
         show_json(as_figures(made))
     elif out is not None:
@@ -150,7 +149,7 @@ def write_report(made: NightReport, folder: Path) -> list[Path]:
     if a report is already there."""
     from appliance.reporting.as_page import as_page
     from appliance.reporting.as_text import as_markdown
-    from appliance.reporting.pictures import report_pictures
+    from appliance.reporting.drawing import report_pictures
 
     page, text = folder / "report.html", folder / "report.md"
     new_folder(folder, page, text)

@@ -105,7 +105,7 @@ def restore(
 
     Example: assay backup restore /mnt/backup
     """
-    from appliance.audit.head_places import head_files
+    from appliance.audit.kept_heads import head_files
     from appliance.audit.log import AuditError
     from appliance.backup.restore import restore as put_back
     from appliance.backup.store import BackupError

@@ -20,7 +20,7 @@ config = typer.Typer(help="Show the configuration and the origin of its values."
 
 def serve(context: typer.Context, data: Data = None) -> None:
     """Run the daemon in the foreground, until Ctrl-C or SIGTERM."""
-    from appliance.daemon.serve import serve as run_daemon
+    from appliance.daemon.api.serve import serve as run_daemon
 
     run_daemon(settings_of(context, data))
 

@@ -35,15 +35,14 @@ def serve(context: typer.Context, data: Data = None) -> None:
     """
     from functools import partial
 
-    from appliance.audit.head_places import head_files
+    from appliance.audit.kept_heads import head_files
     from appliance.audit.logged_aliases import LoggedAliases
     from appliance.cli.check.target import target_for
     from appliance.errors import AssayError, ExitCode, UsageError
     from appliance.gateway.app import GatewayApi
     from appliance.gateway.champion import ServedChampion
-    from appliance.gateway.door import GatewayDoor, KnownTokens
     from appliance.gateway.keeping import SessionKeeper
-    from appliance.gateway.server import GatewayServer, loopback_socket
+    from appliance.gateway.server import GatewayDoor, GatewayServer, KnownTokens, loopback_socket
     from appliance.gateway.sessions import KeptSessions
     from appliance.inference.engine import ModelError
     from appliance.inference.engine_loop import EngineLoop

@@ -60,7 +60,7 @@ def models(api: ApiClient) -> Iterable[str]:
 
 def tasksets(context: typer.Context, incomplete: str) -> list[str]:
     from appliance.cli.shell.options import data_of
-    from appliance.curriculum.own.files import names_in
+    from appliance.curriculum.own_files import names_in
     from common.errors import HintedError
     from curriculum.names import taskset_names
 

@@ -16,7 +16,7 @@ from appliance.cli.show.printing import show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.failures import DaemonNotRunning
 from appliance.client.messages import LogPart
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 
 FOLLOW_SECONDS = 0.5
 OF_A_STEP = {

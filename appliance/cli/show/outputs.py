@@ -134,7 +134,7 @@ OUTPUTS: dict[str, tuple[JsonOutput, ...]] = {
     "schedule pause": (_SCHEDULE,),
     "schedule resume": (_SCHEDULE,),
     "schedule notify": (JsonOutput(f"{_DOCUMENTS}.data:NoticesDocument"),),
-    "report": (JsonOutput("appliance.reporting.as_json:ReportFigures"),),
+    "report": (JsonOutput("appliance.reporting.as_text:ReportFigures"),),
     "train": (_CYCLE, JsonOutput(f"{_DOCUMENTS}.models:TrainingPlan", when="with --dry-run")),
     "warm-start": (JsonOutput("appliance.worker.sft.warm_set:WarmSetManifest"),),
     "rollouts ls": (JsonOutput(f"{_MESSAGES}:RolloutView", "list"),),

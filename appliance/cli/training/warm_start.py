@@ -64,8 +64,7 @@ def warm_start(
 
     from appliance.agent.api_conversation import refuses
     from appliance.cli.shell import broker_target
-    from appliance.evaluation.attempts import PLAN
-    from appliance.evaluation.plan import EvaluationPlan
+    from appliance.evaluation.plan import PLAN, EvaluationPlan
     from appliance.evaluation.plan import questions as questions_of
     from appliance.learning.recipes.stages import TeacherRecipe
     from appliance.settings.policy_files import load_policy

@@ -26,8 +26,7 @@ from appliance.client.endpoints import Endpoint, endpoints_of
 from appliance.daemon.api.event_stream import EventStream
 from appliance.daemon.api.handlers import LARGER_BODIES, MAX_BODY_BYTES, WAKING, Answer, Handler, handlers
 from appliance.daemon.api.metrics import CONTENT_TYPE
-from appliance.daemon.api.openapi import document
-from appliance.daemon.api.requests import arguments
+from appliance.daemon.api.requests import arguments, document
 from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
 

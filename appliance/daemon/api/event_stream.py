@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from appliance.client.connection import Failure
 from appliance.client.messages import NumberedEvent
 from appliance.daemon.api.requests import number
-from appliance.daemon.contract.errors import RequestError
+from appliance.daemon.contract import RequestError
 from appliance.daemon.views import ledger_views as views
 from appliance.ledger.ledger import Ledger
 from appliance.system.slow_readers import STALL_SECONDS, TimedStream

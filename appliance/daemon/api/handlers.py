@@ -24,15 +24,14 @@ from appliance.client.messages import (
 )
 from appliance.client.nights import NoticesTried, PauseSchedule, ScheduleView
 from appliance.curriculum.certificates import record_certificate
-from appliance.daemon.api import status
+from appliance.daemon.api import read_models
 from appliance.daemon.api.metrics import exposition
+from appliance.daemon.api.read_models import ScreenViews, schedule_view, until_time
 from appliance.daemon.api.requests import utf8
-from appliance.daemon.api.schedule_view import schedule_view, until_time
-from appliance.daemon.api.screen_views import ScreenViews
-from appliance.daemon.contract.errors import NotThereError
+from appliance.daemon.contract import NotThereError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.governance import backtest
-from appliance.daemon.governance.promotions import promotions
+from appliance.daemon.governance.backtest import promotions
 from appliance.daemon.nights.notices import Notice
 from appliance.daemon.processes.child_log import log_part
 from appliance.daemon.views import ledger_views as views
@@ -123,8 +122,8 @@ def handlers(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[]
         return gateway.new_token(body.name, consent=body.consent)
 
     return {
-        "metrics": lambda: exposition(status.status_of(core, next_cycle())),
-        "status": lambda: status.status_of(core, next_cycle()),
+        "metrics": lambda: exposition(read_models.status_of(core, next_cycle())),
+        "status": lambda: read_models.status_of(core, next_cycle()),
         "log": log,
         "events": lambda after, limit: views.numbered_events(ledger, after=after, limit=limit),
         "prune": core.retention.prune,
@@ -160,11 +159,11 @@ def handlers(core: Core, next_cycle: Callable[[], str | None], stop: Callable[[]
         "change_key": lambda body: core.trust.change_key(utf8(body.envelope)),
         "change_policy": change_policy,
         "backtest": try_policy,
-        "jobs": lambda limit: status.jobs_of(core, limit),
-        "job": lambda name: status.job_detail(core, name),
+        "jobs": lambda limit: read_models.jobs_of(core, limit),
+        "job": lambda name: read_models.job_detail(core, name),
         "open_validations": core.validations.waiting,
         "artifacts": ledger.artifacts,
-        "submit": lambda body: status.as_it_stands(core, jobs.submit(body)),
+        "submit": lambda body: read_models.as_it_stands(core, jobs.submit(body)),
         "cancel": jobs.cancel,
         "resume": jobs.resume,
         "retry": jobs.retry,

@@ -1,2 +1,2 @@
-"""Assembles the daemon: `core.py` builds all services, `dispatcher.py` gives workers their work, `collecting.py` makes
-tasks of verified work before a night."""
+"""Assembles the daemon: `core.py` builds all services, `threads.py` gives workers their work, and makes tasks of
+verified work before a night."""

@@ -14,21 +14,16 @@ from contextlib import ExitStack
 from typing import Self
 
 from appliance import __version__
-from appliance.audit.head_places import head_files
-from appliance.audit.kept_heads import KeptHeads
+from appliance.audit.kept_heads import KeptHeads, head_files
 from appliance.audit.log import log_file
 from appliance.audit.machine_keys import load_or_make
 from appliance.client.retention import Prune, Pruned
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import BrokenError, EventLog
 from appliance.daemon.governance.approvals import Governance
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.governance.validations import Validations
-from appliance.daemon.machine.gpu_watch import GpuReader
-from appliance.daemon.machine.resource_watch import ResourceLimits, ResourceWatch, free_resources
-from appliance.daemon.nights.night_notices import night_notice
-from appliance.daemon.nights.notices import Notices
+from appliance.daemon.nights.notices import Notices, night_notice
 from appliance.daemon.nights.runner import Nights
 from appliance.daemon.processes.child_log import ChildLog
 from appliance.daemon.processes.wake_thread import LOST_SECONDS
@@ -39,17 +34,17 @@ from appliance.daemon.service.gateway_tokens import GatewayDesk
 from appliance.daemon.service.job_queue import JobQueue
 from appliance.daemon.service.own_work import OwnWork
 from appliance.daemon.service.readiness import Readiness
+from appliance.daemon.service.resource_watch import GpuReader, ResourceLimits, ResourceWatch, free_resources
 from appliance.daemon.service.supervisor import RetryPolicy, WorkerSupervisor, work_of_cycle
 from appliance.daemon.views.ledger_views import Rollouts
 from appliance.errors import explain
-from appliance.jobs.job_files import JobFiles
+from appliance.jobs.lifecycle import JobFiles
 from appliance.learning import folders
 from appliance.ledger.adoption import put_right, require_log
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.lock import data_lock
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.nights.idle import MachineSnapshot
-from appliance.nights.machine import MachineEyes
+from appliance.nights.machine import MachineEyes, MachineSnapshot
 from appliance.readiness.model import ConfiguredModel
 from appliance.records.jobs import Job, work_of
 from appliance.records.nights import Night

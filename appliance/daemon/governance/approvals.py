@@ -17,12 +17,11 @@ from typing import Literal
 from appliance.audit.log import AuditError
 from appliance.client.messages import Approved, ModelComparison, PolicyInForce
 from appliance.client.status import CanaryView
-from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import EventLog, NotThereError, RefusedByPolicyError
 from appliance.daemon.governance.canaries import Canaries, record_taken_back
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views import ledger_views as views
-from appliance.daemon.views.candidate_wait import ASKED_ANEW, MOST_DECISIONS, NIGHT_MORE, is_worth_asking_again
+from appliance.daemon.views.cycle_views import ASKED_ANEW, MOST_DECISIONS, NIGHT_MORE, is_worth_asking_again
 from appliance.daemon.views.ledger_views import no_model
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import verify

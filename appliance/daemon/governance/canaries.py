@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from appliance.client.status import CanaryView
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import EventLog
 from appliance.daemon.governance.trust import Trust
 from appliance.jobs.lifecycle import asked_again
 from appliance.learning.errors import CheckpointError
 from appliance.ledger.audited import AuditedLedger
 from appliance.promotion.evidence import CANARY, CANDIDATE, CHAMPION, PREVIOUS
 from appliance.records.jobs import Job, JobState
-from appliance.records.service import Canary, CanaryState
+from appliance.records.nights import Canary, CanaryState
 from policies.canary import Counts, describe, is_wanted, odds_of_drop, step_of
 from policies.contract.decision import Decision
 from policies.contract.evidence import TakenBack

@@ -13,13 +13,19 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from appliance.daemon.contract.errors import RefusedByPolicyError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import EventLog, RefusedByPolicyError
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views.ledger_views import job_named
-from appliance.jobs.content import content_of, files_in_words, meaning_file, not_asked, signed_validation
-from appliance.jobs.explain import in_words, question_lines
 from appliance.jobs.layout import MEANING, canonical
+from appliance.jobs.validation import (
+    content_of,
+    files_in_words,
+    in_words,
+    meaning_file,
+    not_asked,
+    question_lines,
+    signed_validation,
+)
 from appliance.ledger.audited import AuditedLedger
 from appliance.records.jobs import Job, Validation
 from appliance.system.durable_file import replace_file

@@ -1,4 +1,4 @@
-"""Notifies people that a night has ended: by webhook, ntfy or e-mail, as configured.
+"""Notifies people that a night has ended: by webhook, ntfy or e-mail, as configured, from the ledger's records.
 
 Invariants: no night waits for these threads; each channel has a timeout, and a failure is an event that names channel
 and host, never the URL, a header or a secret. Secrets are read at send time from a file or a systemd credential, and
@@ -23,7 +23,13 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
-from appliance.nights.report_settings import EmailSettings, ReportSettings
+from appliance.daemon.views import ledger_views as views
+from appliance.daemon.views.cycle_views import step_figures
+from appliance.ledger.audited import AuditedLedger
+from appliance.nights.settings import EmailSettings, ReportSettings
+from appliance.records.nights import Night
+from appliance.reporting.as_text import as_figures, as_text
+from appliance.reporting.night_report import night_report
 from appliance.system.durable_file import expanded
 from appliance.text.printable import printable
 
@@ -202,3 +208,15 @@ def read_secret(place: str, environ: Mapping[str, str] = os.environ) -> str:
     if not secret or len(content) > MOST_SECRET or any(ord(character) < 32 for character in secret):
         raise NoticeError(f"{path} does not contain a one-line secret")
     return secret
+
+
+def night_notice(ledger: AuditedLedger, night: Night) -> Notice:
+    """Builds the notice about an ended night: the report of its cycle, or the reason why none ran."""
+    title = printable(f"Assay: the night of {night.key} is {night.state.value}", limit=120)
+    about = {"night": night.model_dump(mode="json")}
+    cycle = ledger.cycle(night.cycle) if night.cycle else None
+    if cycle is None:
+        return Notice(title, printable(night.reason) + "\n", about)
+    report = night_report(views.cycle_detail(ledger, cycle), step_figures(ledger, cycle))
+    reason = f"{printable(night.reason)}\n\n" if night.reason else ""
+    return Notice(title, reason + as_text(report), {**about, "report": as_figures(report).model_dump(mode="json")})

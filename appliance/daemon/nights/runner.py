@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from appliance.daemon.contract.errors import BrokenError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import BrokenError, EventLog
 from appliance.daemon.nights.schedule_store import CRON_REACH, REMEMBERED, NightBook, time_of
 from appliance.daemon.service.cycles import Cycles, new_cycle_id
 from appliance.daemon.service.supervisor import WorkerSupervisor
@@ -22,7 +21,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.nights.calendar import NightCalendar, coming
 from appliance.nights.cron import calendar_of
 from appliance.nights.decide import Action, NightFacts, NightStep, decide, waits_for_person
-from appliance.nights.idle import MachineSnapshot, use_of
+from appliance.nights.machine import MachineSnapshot, use_of
 from appliance.nights.settings import ScheduleSettings
 from appliance.records.nights import Night, NightState, ScheduleState
 from appliance.settings.config_layers import ConfigError

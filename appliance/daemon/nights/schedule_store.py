@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import EventLog
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.nights.calendar import NightCalendar, Occasion, coming, occasions_at
 from appliance.nights.settings import ScheduleSettings

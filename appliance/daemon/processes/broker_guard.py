@@ -22,7 +22,7 @@ import sys
 import time
 from pathlib import Path
 
-LAUNCH = Path(__file__).with_name("launch.py")
+LAUNCH = Path(__file__).parents[2] / "system" / "ending.py"
 GRACE_SECONDS = 4.0
 """Time for a broker to end its sandboxes, in seconds; its keeper ends the rest."""
 CANNOT = 2

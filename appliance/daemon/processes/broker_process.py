@@ -20,7 +20,7 @@ from pathlib import Path
 
 from appliance.daemon.processes import broker_guard
 from appliance.daemon.processes.child_log import ChildLog
-from appliance.system.memory_kills import MemoryKills
+from appliance.system.process_state import MemoryKills
 from runtime.broker import ask
 from runtime.errors import SandboxError
 from runtime.model import FrozenModel

@@ -21,8 +21,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
-from appliance.daemon.processes import launch
-from appliance.system.ending import is_stopped
+from appliance.system import ending
+from appliance.system.process_state import is_stopped
 
 FORKSERVER = (sys.executable, "-I", "-m", "appliance.worker.forkserver")
 SPARE_SECONDS = 60.0
@@ -48,7 +48,7 @@ class ForkServer:
         """Starts a new fork server of workers, with no libraries loaded."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
+            launcher = (sys.executable, "-I", "-S", str(ending.__file__), str(os.getpid()), "0")
             process = subprocess.Popen(
                 [*launcher, *FORKSERVER, "--socket-fd", str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,

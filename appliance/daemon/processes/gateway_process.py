@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from appliance.config.configuration import Settings
-from appliance.daemon.processes import launch
 from appliance.daemon.processes.child_log import ChildLog
 from appliance.daemon.processes.wake_thread import WORK_SECONDS
-from appliance.system.memory_kills import MemoryKills
+from appliance.system import ending
+from appliance.system.process_state import MemoryKills
 
 FIRST_SECONDS, FACTOR, MOST_SECONDS = 1.0, 5.0, 60.0
 WELL_SECONDS = 30.0
@@ -76,7 +76,7 @@ class GatewayProcess:
         broker = self._settings.sandbox.broker
         known = {"ASSAY_DATA": str(self._settings.data), "ASSAY_API__SOCKET": str(self._settings.socket_path)}
         known |= {"ASSAY_SANDBOX__BROKER": str(broker)} if broker is not None else {}
-        launcher = (sys.executable, "-I", "-S", str(launch.__file__), str(os.getpid()), "0")
+        launcher = (sys.executable, "-I", "-S", str(ending.__file__), str(os.getpid()), "0")
         with self._lock:
             if self._closing.is_set():
                 return ""

@@ -16,7 +16,7 @@ from pathlib import Path
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from appliance.client.connection import Failure
-from appliance.daemon.contract.errors import BrokenError, RequestError
+from appliance.daemon.contract import BrokenError, RequestError
 
 MAX_PATH_BYTES = 100
 """Maximum length of the socket's path in bytes. The kernel allows 107; longer paths fail with obscure errors."""

@@ -18,7 +18,7 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from appliance.daemon.contract.errors import BrokenError
+from appliance.daemon.contract import BrokenError
 from appliance.settings.config_layers import ConfigError
 
 _PR_CAPBSET_READ = 23

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from appliance.config.configuration import Settings
 from appliance.config.places import broker_folder, broker_settings, broker_socket
-from appliance.daemon.contract.errors import BrokenError
+from appliance.daemon.contract import BrokenError
 from appliance.daemon.processes.broker_process import BrokerProcess, command
 from appliance.daemon.processes.child_log import ChildLog
 from appliance.daemon.processes.listening import require_place

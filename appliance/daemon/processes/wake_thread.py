@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 import structlog
 
-from appliance.ledger.failures import ReadOnlyError
+from appliance.ledger.database import ReadOnlyError
 
 STOP_SECONDS = 10.0
 """Total time to stop, in seconds, including the broker's `GRACE_SECONDS` (`appliance.daemon.processes.broker_process`).

@@ -34,8 +34,7 @@ from appliance.ledger.leases import Holder
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.remote import serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.system.ending import is_stopped
-from appliance.system.memory_kills import MemoryKills
+from appliance.system.process_state import MemoryKills, is_stopped
 
 LIBRARIES = (
     "appliance.worker.__main__",

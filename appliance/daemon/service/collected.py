@@ -14,14 +14,13 @@ from pydantic import ValidationError
 
 from appliance.client.messages import OwnTasksetView
 from appliance.client.own_tasks import JOBS, SESSIONS, CollectedRows, TaskCandidate
-from appliance.daemon.contract.errors import RequestError
+from appliance.daemon.contract import RequestError
 from appliance.daemon.service.gateway_tokens import GatewayDesk
 from appliance.daemon.service.own_work import OwnWork
 from appliance.gateway.sessions import PassedSession
-from appliance.jobs.job_files import JobFiles
+from appliance.jobs.lifecycle import JobFiles
 from appliance.ledger.ledger import Ledger
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
 from curriculum.own.rows import OwnRow
 from policies.policy import Policy
 from runtime.errors import InfrastructureError

@@ -14,19 +14,18 @@ from pydantic import ValidationError
 
 from appliance.client.messages import CycleDetail, StartTraining, StoredFile
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError, RequestError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import BrokenError, EventLog, RefusedByPolicyError, RequestError
 from appliance.daemon.service.decision import decide_cycle, has_answers, next_phase
 from appliance.daemon.service.readiness import Readiness
 from appliance.daemon.service.supervisor import WorkerSupervisor, work_of_cycle
 from appliance.daemon.views import ledger_views as views
-from appliance.daemon.views.candidate_wait import CandidateNeed, candidate_wait
+from appliance.daemon.views.cycle_views import CandidateNeed, candidate_wait
 from appliance.daemon.views.ledger_views import cycle_named
 from appliance.learning.recipes.stages import Stage, refusal
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import LedgerError
 from appliance.promotion.evidence import CANDIDATE, CHAMPION
-from appliance.readiness.tasksets import named_in
+from appliance.readiness.sandbox import named_in
 from appliance.records.cycles import Cycle, CycleState
 from appliance.settings.config_layers import ConfigError
 from appliance.system.durable_file import sync_folder, write_new

@@ -14,9 +14,8 @@ from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.history import history_of
 from appliance.ledger.ledger import Ledger
 from appliance.promotion.evidence import CHAMPION, decision_on
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Cycle, CycleState, Event
 from appliance.records.evaluations import CANDIDATE_RUN, Evaluation
-from appliance.records.events import Event
 from appliance.system.clock import utc_now
 from policies.contract.decision import Decision
 from policies.policy import Policy

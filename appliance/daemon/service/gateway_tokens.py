@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from appliance.client.gateway import DeletedSessions, MadeToken, SessionDetail, SessionRow, TokenView
 from appliance.client.status import GatewayStatus
 from appliance.config.configuration import GatewaySettings
-from appliance.daemon.contract.errors import BrokenError, RequestError
+from appliance.daemon.contract import BrokenError, RequestError
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.service.own_work import DecidedQuestion
 from appliance.daemon.views.ledger_views import session_named

@@ -15,11 +15,9 @@ from typing import Any
 
 from appliance.client.messages import StoredFile, SubmitJob
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError, RequestError
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import BrokenError, EventLog, RefusedByPolicyError, RequestError
 from appliance.daemon.views.ledger_views import job_named
-from appliance.jobs.job_files import JobFiles
-from appliance.jobs.lifecycle import WAITS, WAITS_FOR_MODEL, asked_again, overdue, taken_up_again
+from appliance.jobs.lifecycle import WAITS, WAITS_FOR_MODEL, JobFiles, asked_again, overdue, taken_up_again
 from appliance.jobs.solver_round import solvers_for
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import MAX_JOB_BYTES, MAX_JOB_FILE_BYTES, Job, JobFile, JobState, work_of

@@ -17,10 +17,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.client.messages import OwnTasksetView
 from appliance.client.own_tasks import JOBS, SESSIONS
-from appliance.curriculum.own.files import file_of, names_in
-from appliance.curriculum.own.tasksets import read_own
-from appliance.daemon.contract.errors import BrokenError, NotThereError, RefusedByPolicyError, RequestError
-from appliance.daemon.contract.events import EventLog
+from appliance.curriculum.own_files import file_of, names_in
+from appliance.curriculum.own_tasksets import read_own
+from appliance.daemon.contract import BrokenError, EventLog, NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.governance.trust import Trust
 from appliance.daemon.views import ledger_views as views
 from appliance.ledger.ledger import Ledger

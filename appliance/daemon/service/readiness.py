@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, NoRoomError, ReadOnlyDataError
-from appliance.daemon.machine.resource_watch import ResourceWatch
+from appliance.daemon.contract import BrokenError, NoRoomError, ReadOnlyDataError
+from appliance.daemon.service.resource_watch import ResourceWatch
 from appliance.inference.engine import ModelError
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.readiness.model import ConfiguredModel, fault_of, read_config, require_positions
-from appliance.readiness.sandbox import BrokerAwayError, is_served, require_isolation
-from appliance.readiness.tasksets import named_in, require_tasksets
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.readiness.sandbox import BrokerAwayError, is_served, named_in, require_isolation, require_tasksets
+from appliance.records.cycles import Checkpoint, Cycle
 from appliance.settings.config_layers import ConfigError
-from appliance.system.read_only_disk import HINT, read_only_reason
+from appliance.system.durable_file import READ_ONLY_HINT, read_only_reason
 from policies.policy import Policy
 from runtime.errors import RefusedError, SandboxError
 
@@ -67,7 +65,7 @@ class Readiness:
     def require_for_jobs(self) -> None:
         """Raises an error, as `require` does, if jobs cannot run."""
         if reason := read_only_reason(self.settings.data):
-            raise ReadOnlyDataError(reason, hint=HINT)
+            raise ReadOnlyDataError(reason, hint=READ_ONLY_HINT)
         self.ledger.require_whole()
         self.require_isolation()
         require_room(self.settings.data, self.policy().resources.min_free_gib)

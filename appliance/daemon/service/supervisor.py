@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from appliance.client.status import WorkerStatus
-from appliance.daemon.contract.events import EventLog
+from appliance.daemon.contract import EventLog
 from appliance.daemon.processes.worker_process import WorkerEnd, WorkerProcess
 from appliance.daemon.service.decision import next_phase
 from appliance.daemon.service.readiness import BlockedReason, Readiness
@@ -28,7 +28,7 @@ from appliance.ledger.sqlite import SqliteLedger
 from appliance.promotion.evidence import CANDIDATE
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.jobs import Job, JobPart, JobState, work_of
-from appliance.system.worker_exit import CANNOT, LEFT, MISCONFIGURED
+from appliance.system.process_state import CANNOT, LEFT, MISCONFIGURED
 
 JOBS = "jobs"
 

@@ -1,4 +1,5 @@
 """Read models of the ledger for the API, governance, nights and supervisor; nothing here changes anything.
 
-`ledger_views.py` has most of them, `curves.py` training figures, `candidate_wait.py` what the candidate waits for.
+`ledger_views.py` has most of them, `cycle_views.py` training figures and what the candidate waits for,
+`machine_usage.py` the load of the machine.
 """

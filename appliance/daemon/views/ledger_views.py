@@ -20,18 +20,17 @@ from appliance.client.messages import (
 )
 from appliance.curriculum.kept_files import kept_questions
 from appliance.curriculum.level_states import states_in
-from appliance.daemon.contract.errors import NotThereError
-from appliance.daemon.views.candidate_wait import MOST_DECISIONS
+from appliance.daemon.contract import NotThereError
+from appliance.daemon.views.cycle_views import MOST_DECISIONS
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
 from appliance.ledger.audited import AuditedLedger
 from appliance.ledger.ledger import Ledger
-from appliance.ledger.prefixes import LEAST, is_prefix, only_one, too_short
+from appliance.ledger.rows import LEAST, is_prefix, only_one, too_short
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.sqlite_jobs import JOB, JobRows
 from appliance.promotion.evidence import paired
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Checkpoint, Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ItemResult
 from appliance.records.jobs import Job
 from appliance.records.rollouts import Purpose, Rollout

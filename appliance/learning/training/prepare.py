@@ -11,8 +11,8 @@ from torch import nn
 from appliance.inference.engine import ModelFiles
 from appliance.inference.folder import open_model
 from appliance.learning.errors import LearningError
-from appliance.learning.lora import add_adapter
 from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.trained_weights import add_adapter
 
 LARGE = 50_000_000
 """Minimum parameters of a large model."""

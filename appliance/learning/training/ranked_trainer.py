@@ -18,11 +18,12 @@ from appliance.inference.vllm.transfers.folders import private_folder, remove_fo
 from appliance.learning.batches import samples
 from appliance.learning.folders import read_verified, write_folder
 from appliance.learning.rank_processes import RankGroup
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import TrainingRecipe, WarmStartRecipe
 from appliance.learning.scoring import score
 from appliance.learning.trained_weights import weights_of
 from appliance.learning.training.distillation import TeacherScore
 from appliance.learning.training.prepare import prepare
+from appliance.learning.training.sft import FULL, Encoded
 from appliance.learning.training.updates import require_finite
 from appliance.records.record import Record
 from appliance.records.training import Group, Judged
@@ -133,3 +134,47 @@ class RankedTrainer(RankedLearner):
     def take_moments(self, folder: Path) -> None:
         """Loads another checkpoint's optimizer state as `Trainer.take_moments`."""
         self._processes.ask("take_moments", folder=str(folder))
+
+
+class RankedSft(RankedLearner):
+    def __init__(
+        self,
+        processes: RankGroup,
+        model: nn.Module,
+        demonstrations: Sequence[Encoded],
+        recipe: WarmStartRecipe,
+        seed: int,
+        *,
+        max_tokens: int,
+        way: TrainingRecipe = FULL,
+        companions: Mapping[str, bytes],
+    ) -> None:
+        """Opens supervised fine-tuning in the training processes, with the arguments of `SftTrainer`; `companions` as
+        in `RankedLearner`."""
+        prepare(model, way, seed)
+        super().__init__(
+            processes,
+            model,
+            recipe,
+            companions,
+            kind="warm_start",
+            seed=seed,
+            max_tokens=max_tokens,
+            way=way.model_dump(mode="json"),
+            demonstrations=[(one.ids, one.mask) for one in demonstrations],
+        )
+        self._recipe = recipe
+
+    @property
+    def done(self) -> bool:
+        """True once the recipe's training steps are done."""
+        return self.step >= self._recipe.steps
+
+    def run_steps(self, count: int) -> dict[str, float]:
+        """Takes up to `count` supervised fine-tuning steps and returns figures, as `SftTrainer.run_steps`. Raises
+        LearningError, InfrastructureError."""
+        found = self._processes.ask("sft_steps", count=count)
+        self.step = int(found["step"])
+        self._take_weights()
+        figures: dict[str, float] = found["figures"]
+        return figures

@@ -19,7 +19,7 @@ from random import Random
 
 from torch import nn
 
-from appliance.inference.shards import whole
+from appliance.inference.adapters import whole
 from appliance.learning.batches import Sample, collate, micro_batches, samples
 from appliance.learning.errors import LearningError
 from appliance.learning.objectives.registry import OBJECTIVES

@@ -7,6 +7,7 @@ gradient that is not finite never reaches a weight.
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,14 +16,13 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
-from appliance.inference.shards import whole
+from appliance.inference.adapters import whole
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.packing import Tokens
 from appliance.learning.ranks import ALONE, Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.scoring import Scorer, Scores
 from appliance.learning.state import Learner
-from appliance.learning.training.optimizers import make_optimizer
 from appliance.learning.training.prepare import prepare
 from appliance.records.record import Record
 
@@ -222,3 +222,31 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+
+
+BETAS = (0.9, 0.95)
+
+
+def make_optimizer(model: nn.Module, recipe: TrainingRecipe, **others: Any) -> torch.optim.Optimizer:
+    """Creates the model's AdamW optimizer, without weight decay unless set in `others`. Raises LearningError if 8-bit
+    moments are unavailable."""
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    settings: dict[str, Any] = {"lr": recipe.learning_rate, "betas": BETAS, "weight_decay": 0.0} | others
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(trained, **settings)
+    devices = sorted({parameter.device.type for parameter in trained})
+    if devices != ["cuda"]:
+        raise _refused(f"they need an NVIDIA GPU, but the model is on {', '.join(devices)}")
+    try:
+        optim = importlib.import_module("bitsandbytes.optim")
+    except (ImportError, OSError, RuntimeError) as error:
+        raise _refused(f"bitsandbytes cannot be loaded: {error}") from error
+    made: torch.optim.Optimizer = optim.AdamW8bit(trained, **settings)
+    return made
+
+
+def _refused(reason: str) -> LearningError:
+    return LearningError(
+        f"training.optimizer is adamw_8bit, but 8-bit moments are not available: {reason}",
+        hint="set training.optimizer to adamw, or install bitsandbytes where the model is on an NVIDIA GPU",
+    )

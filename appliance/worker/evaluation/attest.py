@@ -13,12 +13,10 @@ from importlib import metadata
 from pathlib import Path
 
 from appliance import __version__
-from appliance.audit.attested import attestation_file
-from appliance.audit.machine_keys import load_or_make
+from appliance.audit.machine_keys import attestation_file, load_or_make
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle
+from appliance.records.cycles import Checkpoint, Cycle
 from policies.attestation import Lineage, LineageSource, attest
 from policies.envelopes import PublicKey, Signer
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from appliance.agent.assignment import Assignment
-from appliance.agent.isolation import tier_of
 from appliance.agent.judging import judge, require_sound
+from appliance.agent.limits import tier_of
 from appliance.agent.loop import Agent
 from appliance.agent.usage import by_tier, total
 from appliance.learning.signal.grouping import is_masked
 from appliance.ledger.ledger import Ledger
-from appliance.records.checkpoints import Checkpoint
 from appliance.records.clustered_interval import AttemptSums
+from appliance.records.cycles import Checkpoint
 from appliance.records.evaluations import ItemResult, ModelResults
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged, RolloutFilter

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from appliance.learning.signal.drift import divergence, drift_of
+from appliance.learning.signal.corrections import divergence, drift_of
 from appliance.ledger.ledger import Ledger
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.evaluations import REFUSAL_RUN, UNSOLVABLE_RUN
 from appliance.records.training import Judged
 from appliance.system.clock import now

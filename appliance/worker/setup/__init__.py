@@ -1,5 +1,5 @@
 """Setup shared by all phases of a cycle.
 
 `context` owns the engine, session pool and checker; `cycle_setup` derives tasks from the plan and policy; `progress`
-writes events; `separation` filters out copies of held-out questions.
+writes events and filters out copies of held-out questions.
 """

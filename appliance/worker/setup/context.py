@@ -11,7 +11,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from appliance.agent.budget import AgentBudget
+from appliance.agent.limits import AgentBudget
 from appliance.agent.loop import Agent
 from appliance.inference.engine import Engine, ModelError, ModelFiles
 from appliance.inference.engines import make_engines
@@ -23,7 +23,7 @@ from appliance.learning.rank_processes import RankGroup, RankProcesses
 from appliance.ledger.ledger import Ledger
 from appliance.placement.settings import PlacementSettings
 from appliance.planning.hardware import find_machine
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.rollouts import Purpose, RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.rendering.formats import load_renderer
@@ -159,7 +159,7 @@ class WorkContext:
         """Training processes, or None when this process trains: several ranks, or one on a GPU so that a crash stays
         isolated. Raises ModelError, and InfrastructureError also for missing GPUs, since one may have failed."""
         if self._placement.learners == "cluster":
-            from appliance.placement.learners import PlacedLearners
+            from appliance.placement.engines import PlacedLearners
 
             learners = PlacedLearners(
                 self._learners,

@@ -6,7 +6,8 @@ No decision is ever based on an event.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from typing import Any
 from appliance.learning.checkpoints import newest_valid
 from appliance.learning.folders import sweep
 from appliance.ledger.ledger import Ledger
-from appliance.records.cycles import KEPT_ROLLOUTS, Cycle
-from appliance.records.events import Event
+from appliance.records.cycles import KEPT_ROLLOUTS, SEPARATION, Cycle, Event
+from appliance.records.training import Judged
 from appliance.system.clock import utc_now
+from curriculum.contract.task import Task
+from curriculum.separation.index import SeparationIndex, text_of
+from curriculum.separation.rules import Door, Match
 
 
 class CycleProgress:
@@ -111,3 +115,35 @@ class KeptDigests:
 
     def write(self, digests: Sequence[str]) -> None:
         self._progress.plan(**{KEPT_ROLLOUTS: list(digests)})
+
+
+def met_in_results(texts: Iterable[str], task: Task, kept: SeparationIndex) -> Match | None:
+    """Returns the held-out question found in the tool results of a task's conversation, if any."""
+    own = text_of(task)
+    found = (kept.met_by_result(text, own) for text in dict.fromkeys(texts) if text)
+    return next((match for match in found if match is not None), None)
+
+
+def apart(
+    judged: Sequence[Judged], tasks: Mapping[str, Task], kept: SeparationIndex
+) -> tuple[list[Judged], list[Match]]:
+    """Drops rollouts whose tool results show a held-out question; returns the usable ones and the matches of the
+    others. `tasks` maps their ids to tasks."""
+    fit, met = [], []
+    for one in judged:
+        texts = [text for call in one.rollout.calls for text in (call.output, call.error)]
+        match = met_in_results(texts, tasks[one.rollout.task], kept)
+        if match is None:
+            fit.append(one)
+        else:
+            met.append(match)
+    return fit, met
+
+
+def say_thrown_out(progress: CycleProgress, door: Door, matches: Sequence[Match]) -> None:
+    """Writes an event with the tasks or rollouts that one data filter rejected; nothing if there were none."""
+    if matches:
+        checks = Counter(match.check.value for match in matches)
+        listed = ", ".join(f"{count} by {check}" for check, count in sorted(checks.items()))
+        text = f"{door.value}: {len(matches)} rejected as copies of held-out questions: {listed}"
+        progress.say(SEPARATION, text, **{f"{door.value}/{check}": float(count) for check, count in checks.items()})

@@ -14,13 +14,13 @@ from random import Random
 from typing import Any, Literal
 
 from appliance.curriculum.kept_files import KeptLesson, keep_lessons
+from appliance.inference.adapters import push_model
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
 from appliance.inference.folder import read_model
-from appliance.inference.weights import push_model
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.errors import LearningError, NotFiniteError
 from appliance.learning.training.prepare import open_for
-from appliance.learning.training.ranked_sft import RankedSft
+from appliance.learning.training.ranked_trainer import RankedSft
 from appliance.learning.training.sft import FULL, Encoded, SftTrainer, encode
 from appliance.learning.training.updates import halving
 from appliance.rendering.formats import load_renderer
@@ -31,8 +31,7 @@ from appliance.seedling.tokenizer import train_tokenizer
 from appliance.worker.evaluation.evaluate import validate
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, TrainingResult, training_rules
-from appliance.worker.setup.progress import CycleProgress
-from appliance.worker.setup.separation import met_in_results, say_thrown_out
+from appliance.worker.setup.progress import CycleProgress, met_in_results, say_thrown_out
 from appliance.worker.sft.demonstrations import PlayedDemonstration, keep, kept, play
 from appliance.worker.sft.traces import Lesson
 from curriculum.demonstrations import demonstrable, demonstration

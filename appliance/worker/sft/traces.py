@@ -21,12 +21,12 @@ from pydantic_core import PydanticSerializationError
 from appliance.agent.answers import final_answer
 from appliance.agent.api_conversation import code_of
 from appliance.agent.calls import LOST
-from appliance.agent.parsing import shown
-from appliance.curriculum.trained_tasks import RECORDED
+from appliance.agent.texts import shown
+from appliance.curriculum.kept_files import RECORDED
 from appliance.learning.errors import LearningError
 from appliance.records.record import Record
 from appliance.system.durable_file import write_new
-from appliance.worker.setup.separation import met_in_results
+from appliance.worker.setup.progress import met_in_results
 from appliance.worker.sft.demonstrations import TOGETHER, PlayedDemonstration, run_calls
 from common.errors import HintedError
 from curriculum.contract.task import Split, Task, TaskMessage

@@ -19,12 +19,11 @@ from torch import nn
 from appliance.agent.loop import Agent, calls_outside_sandbox
 from appliance.agent.usage import figures
 from appliance.curriculum.level_states import key_of_step
+from appliance.inference.adapters import push_model, require_proof
 from appliance.inference.engine import ModelFiles, NoProbabilitiesError
-from appliance.inference.weights import push_model, require_proof
 from appliance.learning.checkpoints import prune, step_folder
 from appliance.learning.errors import LearningError, NotFiniteError
-from appliance.learning.limits.collapse import FIGURES, LENGTH, REWARD, CollapseWatch
-from appliance.learning.limits.early_stopping import Advice, EarlyStopping
+from appliance.learning.limits.early_stopping import FIGURES, LENGTH, REWARD, Advice, CollapseWatch, EarlyStopping
 from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 from appliance.learning.signal.comparison import errors_in_correct
 from appliance.learning.signal.grouping import is_masked, make_groups, of_attempts, reward_of
@@ -39,8 +38,7 @@ from appliance.rendering.formats import load_renderer
 from appliance.worker.evaluation.evaluate import item_of, success_figures, validate
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.setup.cycle_setup import CycleSetup, TrainingPart, TrainingResult, training_rules
-from appliance.worker.setup.progress import CycleProgress
-from appliance.worker.setup.separation import apart, say_thrown_out
+from appliance.worker.setup.progress import CycleProgress, apart, say_thrown_out
 from appliance.worker.training.failure_figures import (
     CHECKPOINT,
     PUSH,

@@ -10,8 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from appliance.learning.limits.straggler_limit import StragglerLimits
-from appliance.learning.limits.turn_budget import TurnBudget
+from appliance.learning.limits.rollout_limits import StragglerLimits, TurnBudget
 from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.signal.grouping import is_masked, of_attempts
 from appliance.records.rollouts import Rollout, RolloutEnd

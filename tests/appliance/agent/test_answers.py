@@ -9,7 +9,7 @@ from property_budget import FROM_STRANGERS
 from tables import table
 
 from appliance.agent.answers import Final, blocks, final_answer, written
-from appliance.agent.prompt import task_of
+from appliance.agent.texts import task_of
 from appliance.records.jobs import Job, JobFile, JobState
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec, CountItem

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from forked_commands import run_forked
 
-from appliance.audit.head_places import head_files, head_name, in_state_folders
+from appliance.audit.kept_heads import head_files, head_name, in_state_folders
 from appliance.backup.create import create
 from appliance.backup.store import BackupStore
 from appliance.config.configuration import Settings

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from checkpoint_records import checkpoint_record
 
-from appliance.audit.head_places import head_files
+from appliance.audit.kept_heads import head_files
 from appliance.audit.log import AuditBroken, log_file
 from appliance.audit.logged_aliases import LoggedAliases
 from appliance.config.configuration import Settings

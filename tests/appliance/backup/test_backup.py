@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from checkpoint_records import checkpoint_record
 
-from appliance.audit.head_places import head_files
+from appliance.audit.kept_heads import head_files
 from appliance.backup import create as creating
 from appliance.backup import restore as restoring
 from appliance.backup.create import create, cut_log, is_secret
@@ -29,7 +29,7 @@ from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.learning.folders import MANIFEST, write_by_digest
 from appliance.ledger.lock import DataLockedError, data_lock
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 from appliance.system.clock import utc_now
 
 SEEDLING = Path(__file__).parents[2] / "fixtures" / "seedling"

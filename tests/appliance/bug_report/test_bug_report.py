@@ -24,7 +24,7 @@ from appliance.bug_report.redaction import REMOVED, Redactor, known_secrets
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError, UsageError
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 from appliance.system.clock import utc_now
 
 TOKEN = "kX9-planted-Token-77"

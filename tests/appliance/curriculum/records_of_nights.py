@@ -9,10 +9,9 @@ from typing import Any
 
 from appliance.curriculum.kept_files import keep_questions
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.artifacts import Artifact
 from appliance.records.cycles import Cycle, CycleState
 from appliance.records.evaluations import Evaluation, ModelResults
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus
 from appliance.records.training import Group, Judged, StepRecord
 from curriculum.contract.task import Task

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from records_of_nights import SEED, judged, put_night
 
-from appliance.curriculum.recent_questions import recent_questions
+from appliance.curriculum.kept_files import recent_questions
 from appliance.curriculum.separation_audit import audit_separation
 from appliance.learning.recipes.recipe import Recipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.training import StepRecord
 from appliance.worker.setup.cycle_setup import CycleSetup, TrainingRules
-from appliance.worker.setup.separation import apart
+from appliance.worker.setup.progress import apart
 from curriculum.contract.task import Split, Task
 from curriculum.own.rows import OwnRow, split_of_question, with_levels
 from curriculum.own.taskset import OwnContent, OwnTaskset

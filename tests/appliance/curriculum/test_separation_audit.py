@@ -20,14 +20,13 @@ from appliance.curriculum.kept_files import (
     keep_questions,
     kept_lessons,
     kept_questions,
+    trained_until,
 )
 from appliance.curriculum.separation_audit import SeparationReport, audit_separation
-from appliance.curriculum.trained_tasks import trained_until
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.cycles import Cycle, CycleState
-from appliance.records.events import SEPARATION, Event
+from appliance.records.cycles import SEPARATION, Cycle, CycleState, Event
 from appliance.records.rollouts import Message, Role
 from appliance.worker.sft.traces import VerifiedTrace, kept_file
 from appliance.worker.stages import TRACES

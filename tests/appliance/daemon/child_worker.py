@@ -19,7 +19,7 @@ from appliance.jobs.lifecycle import gives_way
 from appliance.ledger.remote import RemoteLedger
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
-from appliance.worker.watchdog import JobWatchdog
+from appliance.worker.work_on_jobs import JobWatchdog
 
 mode, work = sys.argv[1], sys.argv[2]
 options = dict(zip(sys.argv[-6::2], sys.argv[-5::2], strict=True))

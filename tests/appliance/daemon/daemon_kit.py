@@ -15,7 +15,7 @@ from forked_commands import run_forked
 
 from appliance.client.messages import SubmitJob
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.coordination.dispatcher import Dispatcher
+from appliance.daemon.coordination.threads import Dispatcher
 from appliance.records.jobs import Job
 from verifiers.registry.spec import Spec
 

@@ -13,11 +13,10 @@ from pathlib import Path
 import test_daemon_governance as built
 from people import admit, approval_envelope, approve, newest, revocation
 
-from appliance.audit.attested import attestation_file
-from appliance.audit.machine_keys import load_key
+from appliance.audit.machine_keys import attestation_file, load_key
 from appliance.cli.audit.read import verified
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import status_of
+from appliance.daemon.api.read_models import status_of
 from appliance.daemon.coordination.core import Core
 from appliance.learning.folders import MANIFEST
 from appliance.ledger.ledger import Ledger

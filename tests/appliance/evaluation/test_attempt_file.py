@@ -9,8 +9,7 @@ import pytest
 from test_figures import PLAN, attempt
 
 from appliance.errors import UsageError
-from appliance.evaluation.attempts import ATTEMPTS, AttemptFile
-from appliance.evaluation.plan import questions
+from appliance.evaluation.plan import ATTEMPTS, AttemptFile, questions
 from curriculum.contract.task import Split
 from curriculum.seeds import split_of
 

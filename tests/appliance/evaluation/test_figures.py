@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from appliance.evaluation.attempts import EvaluationAttempt
 from appliance.evaluation.figures import pass_at, results, score
 from appliance.evaluation.page import page
-from appliance.evaluation.plan import EvaluationPlan
+from appliance.evaluation.plan import EvaluationAttempt, EvaluationPlan
 from curriculum.registry import domain_of
 from policies.statistics import wilson
 

@@ -16,7 +16,7 @@ from gateway_kit import until
 
 from appliance.config.configuration import Settings
 from appliance.gateway import app, server
-from appliance.gateway.asking import MAX_BODY_BYTES
+from appliance.gateway.replies import MAX_BODY_BYTES
 from appliance.gateway.tokens import (
     GatewayToken,
     GatewayTokenError,

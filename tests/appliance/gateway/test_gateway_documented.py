@@ -13,9 +13,8 @@ import guest_roots as building
 
 from appliance.gateway.app import GatewayApi
 from appliance.gateway.champion import ServedChampion
-from appliance.gateway.door import GatewayDoor, KnownTokens
 from appliance.gateway.keeping import SessionKeeper
-from appliance.gateway.server import GatewayServer, loopback_socket
+from appliance.gateway.server import GatewayDoor, GatewayServer, KnownTokens, loopback_socket
 from appliance.gateway.sessions import KeptSessions, why_no_task
 from appliance.gateway.tokens import new_token
 from appliance.inference.engine_loop import EngineLoop

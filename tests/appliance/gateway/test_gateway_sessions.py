@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from appliance.gateway import open_conversations, sessions
+from appliance.gateway import conversation, sessions
 from appliance.gateway.chat_request import ClientTool
 from appliance.gateway.keeping import CheckedAnswer, SessionKeeper
 from appliance.gateway.sessions import (
@@ -186,7 +186,7 @@ def test_a_session_that_was_deleted_does_not_come_back_where_its_conversation_be
     gateway.kept.delete(first.assay["session"])
     kept_before = gateway.kept.names()
     if how == "forgotten":
-        monkeypatch.setattr(open_conversations, "MOST_LIVE", 3)
+        monkeypatch.setattr(conversation, "MOST_LIVE", 3)
         for number in range(4):
             assert gateway.ask(text=f"other {number}", token="agent").assay["session"]
     if how == "another model":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from appliance.gateway.open_conversations import MOST_LIVE, OpenConversation, OpenConversations, new_id
+from appliance.gateway.conversation import MOST_LIVE, OpenConversation, OpenConversations, new_id
 
 
 def begun(name: str = "") -> OpenConversation:

@@ -15,11 +15,11 @@ from scripted_engine import ScriptedEngine
 from tables import table
 from vllm_engines import KeptProcesses, needs_vllm, torch_process
 
+from appliance.inference.adapters import push_model, weights_digest
 from appliance.inference.engine import Engine, GenerationRequest, ModelError, NoProbabilitiesError, PushProof, Turn
 from appliance.inference.engines import ENGINES, make_engine
 from appliance.inference.folder import read_model
 from appliance.inference.vllm.engine import VllmEngine
-from appliance.inference.weights import push_model, weights_digest
 from appliance.scheduling.engine_pool import make_pool
 
 SLOTS = 48

@@ -15,7 +15,7 @@ from torch.distributed.tensor import DTensor
 
 from appliance.inference import adapters
 from appliance.inference.adapters import adapter_parameters, base_digest, frozen_digest
-from appliance.learning.lora import add_adapter
+from appliance.learning.trained_weights import add_adapter
 
 CHANGES: dict[str, Callable[[Any], object]] = {
     "in place": lambda model: model.model.norm.weight.mul_(2),

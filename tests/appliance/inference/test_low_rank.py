@@ -16,7 +16,7 @@ from appliance.inference.engine import GenerationRequest, ModelError
 from appliance.inference.torch.engine import TorchEngine, make_decoder
 from appliance.inference.torch.fused import FusedDecoder
 from appliance.inference.torch.probe import probe_copy
-from appliance.learning.lora import add_adapter
+from appliance.learning.trained_weights import add_adapter
 
 HALF = choose_placement("cpu", "bfloat16")
 WHOLE = choose_placement("cpu")

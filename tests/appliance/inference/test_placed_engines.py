@@ -28,12 +28,12 @@ from test_engine_conformance import (  # the same checks, of the engine below
 )
 from vllm_engines import KeptProcesses
 
+from appliance.inference.adapters import push_model
 from appliance.inference.engine import Engine, ModelError, Turn
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.placement import VllmSettings
 from appliance.inference.vllm.process import DivergedError
-from appliance.inference.weights import push_model
 from appliance.placement.engines import SERVANT, PlacedEngineProcess, make_placed_engines
 from appliance.placement.settings import PlacementSettings
 from appliance.scheduling.engine_pool import EnginePool

@@ -16,7 +16,7 @@ from safetensors.torch import save_model
 from test_engine_conformance import SLOTS, VOCABULARY, asked, tiny
 from vllm_engines import KeptProcesses, torch_process
 
-from appliance.inference.adapters import adapter_files
+from appliance.inference.adapters import adapter_files, push_model
 from appliance.inference.engine import Engine, GenerationRequest, Turn
 from appliance.inference.torch import engine as torch_engine
 from appliance.inference.torch.core import TorchCore
@@ -24,8 +24,7 @@ from appliance.inference.torch.decoder import Decoder
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineFault
-from appliance.inference.weights import push_model
-from appliance.learning.lora import add_adapter
+from appliance.learning.trained_weights import add_adapter
 from appliance.scheduling.engine_pool import EnginePool
 from appliance.system.patience import Patience
 

@@ -18,7 +18,7 @@ from safetensors.torch import load_file, save_file
 from transformers import MixtralConfig, MixtralForCausalLM, Qwen3Config, Qwen3ForCausalLM
 from vllm_engines import Faults, needs_vllm
 
-from appliance.inference.adapters import adapter_parameters
+from appliance.inference.adapters import adapter_parameters, proof_of, push_model, weights_digest
 from appliance.inference.engine import GenerationRequest, ModelError, Turn
 from appliance.inference.vllm import supervisor
 from appliance.inference.vllm.engine import VllmEngine
@@ -27,8 +27,7 @@ from appliance.inference.vllm.process import EngineFault
 from appliance.inference.vllm.transfers import WAYS
 from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import OfferedWeights, offer_weights
-from appliance.inference.weights import proof_of, push_model, weights_digest
-from appliance.learning.lora import add_adapter
+from appliance.learning.trained_weights import add_adapter
 from appliance.scheduling.engine_pool import EnginePool
 from appliance.system.patience import Patience
 from runtime.errors import InfrastructureError

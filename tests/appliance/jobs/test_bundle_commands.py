@@ -17,8 +17,7 @@ from appliance.cli.jobs.watch import show_job
 from appliance.cli.main import app
 from appliance.client.messages import JobDetail
 from appliance.jobs.layout import BundleError
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
 
 RUN = CliRunner()
 

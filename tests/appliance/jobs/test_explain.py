@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tables import table
 from test_statement import SPECS
 
-from appliance.jobs.explain import MOST_LINES, MOST_TEXT, bounded, in_words, question_lines
+from appliance.jobs.validation import MOST_LINES, MOST_TEXT, bounded, in_words, question_lines
 from verifiers.registry.spec import SPEC, Spec
 
 CLAIM = "(declare-const x Int)(assert (> x 2))(assert (! (> x 1) :named goal))"

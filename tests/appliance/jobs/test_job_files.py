@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from appliance.jobs.job_files import JobFiles
+from appliance.jobs.lifecycle import JobFiles
 
 
 def test_a_damaged_file_is_whole_when_it_is_given_again(tmp_path: Path) -> None:

@@ -16,13 +16,11 @@ from appliance.cli.jobs.verify import _validation_beside, verify
 from appliance.jobs import check
 from appliance.jobs.bundle import write_bundle
 from appliance.jobs.layout import TranscriptEntry, canonical
-from appliance.jobs.page import page
 from appliance.jobs.reading import CheckedFile, FileState
-from appliance.jobs.report import BundleReport, NotChecked
+from appliance.jobs.report import BundleReport, NotChecked, page
 from appliance.jobs.reverify import disagreements, statement_faults
 from appliance.jobs.statement import statement_of
-from appliance.records.artifacts import MEANING
-from appliance.records.jobs import JobFile, Validation
+from appliance.records.jobs import MEANING, JobFile, Validation
 from appliance.records.rollouts import Role
 from policies.envelopes import canonical as signed_form
 from policies.envelopes import sign_envelope

@@ -7,8 +7,7 @@ from typing import Any
 from tables import table
 
 from appliance.jobs.statement import mark, statement, statement_of
-from appliance.records.artifacts import MEANING
-from appliance.records.jobs import Job, JobFile, JobState, Validation
+from appliance.records.jobs import MEANING, Job, JobFile, JobState, Validation
 from verifiers.contract.statement import Assurance, StatementPart
 from verifiers.contract.verdict import Ground, Outcome, Verdict
 from verifiers.registry.spec import SPEC, Spec

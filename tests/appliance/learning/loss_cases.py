@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipes.loss import MismatchRecipe
+from appliance.learning.recipes.recipe import MismatchRecipe
 from appliance.learning.signal.corrections import corrected_losses
 
 MOST = 16

@@ -362,7 +362,7 @@ def test_a_file_written_in_pieces_is_the_one_that_safetensors_writes() -> None:
     import safetensors.torch
     import torch
 
-    from appliance.learning.tensor_file import TensorFile
+    from appliance.learning.trained_weights import TensorFile
 
     tensors = {"b": torch.arange(6.0).view(2, 3), "a": torch.arange(3), "half": torch.ones(5, dtype=torch.bfloat16)}
     tensors |= {"none": torch.zeros(0, 4), "bytes": torch.arange(7, dtype=torch.uint8), "one": torch.tensor(2.5)}

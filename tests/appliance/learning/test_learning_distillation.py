@@ -9,8 +9,7 @@ from learning_builders import judged, tiny_model, varied
 from appliance.inference.torch.engine import TorchEngine
 from appliance.learning.batches import Sample
 from appliance.learning.errors import LearningError
-from appliance.learning.recipes.loss import PlanningRecipe
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import PlanningRecipe, TrainingRecipe
 from appliance.learning.scoring import score
 from appliance.learning.training.distillation import distilled, every_rollout
 from appliance.learning.training.trainer import Trainer

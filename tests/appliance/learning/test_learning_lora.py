@@ -14,20 +14,19 @@ from learning_builders import VOCABULARY, judged, tiny_model, varied, with_model
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from appliance.inference.adapters import adapter_files, adapter_parameters, base_digest
+from appliance.inference.adapters import adapter_files, adapter_parameters, base_digest, push_model, weights_digest
 from appliance.inference.folder import open_model, read_model
 from appliance.inference.http.headers import read_shapes
 from appliance.inference.torch.engine import TorchEngine
-from appliance.inference.weights import push_model, weights_digest
 from appliance.learning.checkpoints import STATE
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.folders import read_verified, write_folder
-from appliance.learning.lora import add_adapter, load_adapter
 from appliance.learning.merging import export_merged, merged_files, publish_merged, same_weights
 from appliance.learning.ranks import Ranks
 from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.signal.grouping import make_groups
 from appliance.learning.state import Learner
+from appliance.learning.trained_weights import add_adapter, load_adapter
 from appliance.learning.training.trainer import Trainer
 from appliance.planning import adapter_parameters as planned
 from appliance.planning.model_shape import shape_of

@@ -22,12 +22,12 @@ from transformers import (
 from appliance.inference.adapters import adapter_parameters
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.torch.engine import TorchEngine
-from appliance.learning import log_prob_head, packing
+from appliance.learning import packing, scoring
 from appliance.learning.batches import Sample, collate
 from appliance.learning.errors import LearningError
-from appliance.learning.lora import add_adapter
 from appliance.learning.packing import enable_packing, hidden_states, token_batches
 from appliance.learning.scoring import Scorer, score
+from appliance.learning.trained_weights import add_adapter
 
 STOP = 5
 SHAPE: dict[str, Any] = {
@@ -115,8 +115,8 @@ def gradients(model: Any, scorer: Any, samples: list[Sample]) -> tuple[Tensor, f
 
 
 def test_packed_and_in_tiles_the_gradients_are_those_of_the_whole_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_prob_head, "TILE", 64)
-    monkeypatch.setattr(log_prob_head, "TOKENS", 5)
+    monkeypatch.setattr(scoring, "TILE", 64)
+    monkeypatch.setattr(scoring, "TOKENS", 5)
     model = varied()
     samples = sampled(model, 1.0)
     logprobs, entropy, plain = gradients(model, lambda *given: score(model, *given), samples)
@@ -129,10 +129,10 @@ def test_packed_and_in_tiles_the_gradients_are_those_of_the_whole_softmax(monkey
 
 
 def test_a_head_with_scale_cap_and_bias_has_the_gradients_of_the_whole_softmax(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_prob_head, "TILE", 12)
+    monkeypatch.setattr(scoring, "TILE", 12)
     torch.manual_seed(2)
     linear = torch.nn.Linear(4, 11)
-    head = log_prob_head.LogitHead(linear, scale=0.5, softcap=3.0)
+    head = scoring.LogitHead(linear, scale=0.5, softcap=3.0)
     hidden, weights = torch.randn(6, 4, requires_grad=True), torch.randn(6)
     targets = torch.tensor([0, 10, 3, 5, 5, 1])
     logits = (linear(hidden) * 0.5 / 3.0).tanh() * 3.0 / 0.6
@@ -160,7 +160,7 @@ class Largest(TorchDispatchMode):
 
 
 def test_tokens_times_vocabulary_are_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_prob_head, "TILE", 4096)
+    monkeypatch.setattr(scoring, "TILE", 4096)
     tokens, vocabulary, width = 300, 5000, 2
     hidden, linear = torch.randn(tokens, width, requires_grad=True), torch.nn.Linear(width, vocabulary, bias=False)
     targets = torch.arange(tokens)
@@ -168,7 +168,7 @@ def test_tokens_times_vocabulary_are_never_held(monkeypatch: pytest.MonkeyPatch)
     for tiles in (True, False):
         with Largest() as seen:
             if tiles:
-                log_prob_head.LogitHead(linear).logprobs(hidden, targets, 1.0)[0].sum().backward()
+                scoring.LogitHead(linear).logprobs(hidden, targets, 1.0)[0].sum().backward()
             else:
                 linear(hidden).log_softmax(-1).gather(1, targets[:, None]).sum().backward()
         sizes.append(seen.elements)

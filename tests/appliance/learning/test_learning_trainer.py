@@ -16,8 +16,7 @@ from torch import nn
 from appliance.inference.engines import make_engine
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipes.loss import MismatchRecipe, PlanningRecipe
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import MismatchRecipe, PlanningRecipe, TrainingRecipe
 from appliance.learning.signal.corrections import mismatch_kl
 from appliance.learning.signal.grouping import make_groups
 from appliance.learning.training.trainer import Trainer

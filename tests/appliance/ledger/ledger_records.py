@@ -7,13 +7,11 @@ from random import Random
 
 from appliance.ledger.grants import Grant
 from appliance.ledger.ledger import Ledger
-from appliance.records.artifacts import Artifact
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Checkpoint, Cycle, CycleState
 from appliance.records.evaluations import Approval, Evaluation, ItemResult, ModelResults
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
+from appliance.records.nights import Canary, CanaryState
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd, ToolCall, ToolStatus, WeightSpan
-from appliance.records.service import Canary, CanaryState
 from appliance.records.training import Group, Judged, StepRecord
 from curriculum.contract.task import Split, Task, asked
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome

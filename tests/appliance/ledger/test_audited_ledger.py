@@ -17,8 +17,7 @@ from appliance.ledger import audited, rows, sqlite_jobs
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState, Validation
+from appliance.records.jobs import Artifact, Job, JobState, Validation
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.system.clock import utc_now

@@ -16,11 +16,9 @@ from appliance.ledger.grants import grant_of
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.artifacts import Artifact
-from appliance.records.cycles import KEPT_ROLLOUTS, CycleState
+from appliance.records.cycles import KEPT_ROLLOUTS, CycleState, Event
 from appliance.records.evaluations import Evaluation
-from appliance.records.events import Event
-from appliance.records.jobs import JobState
+from appliance.records.jobs import Artifact, JobState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged
 from verifiers.contract.verdict import Outcome

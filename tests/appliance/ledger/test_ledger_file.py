@@ -27,7 +27,7 @@ from appliance.ledger.ledger import LedgerError
 from appliance.ledger.read_only import ReadOnlyLedger
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.ledger.tables import METADATA
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 
 HERE = Path(__file__).parent
 

@@ -23,8 +23,7 @@ from appliance.ledger.grants import Grant, training
 from appliance.ledger.ledger import Ledger, LedgerError
 from appliance.ledger.remote import RemoteLedger, serve_ledger
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.cycles import CycleState
-from appliance.records.events import Event
+from appliance.records.cycles import CycleState, Event
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 

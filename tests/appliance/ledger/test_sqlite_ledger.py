@@ -16,11 +16,10 @@ from appliance.daemon.views.ledger_views import Rollouts
 from appliance.ledger.ledger import LedgerError
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.clustered_interval import AttemptSums
-from appliance.records.cycles import CycleState
-from appliance.records.events import Event
+from appliance.records.cycles import CycleState, Event
 from appliance.records.jobs import JobFile, JobState, Validation
+from appliance.records.nights import CanaryState
 from appliance.records.rollouts import Message, Purpose, RolloutEnd, ToolCall, ToolStatus
-from appliance.records.service import CanaryState
 from appliance.records.training import Judged, RolloutFilter
 from verifiers.contract.verdict import Outcome
 

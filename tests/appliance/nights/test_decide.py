@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from appliance.nights.decide import Action, NightFacts, NightStep, decide
-from appliance.nights.idle import MachineSnapshot, Use, unknown, use_of
+from appliance.nights.machine import MachineSnapshot, Use, unknown, use_of
 from appliance.nights.settings import IdleSettings, ScheduleSettings
 from appliance.records.nights import Night, NightState
 

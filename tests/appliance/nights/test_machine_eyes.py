@@ -10,8 +10,15 @@ from pathlib import Path
 import pytest
 from tables import table
 
-from appliance.nights.idle import MachineSnapshot
-from appliance.nights.machine import EnergyMeter, MachineEyes, ask, idle_seconds, others_on_gpu, own_processes
+from appliance.nights.machine import (
+    EnergyMeter,
+    MachineEyes,
+    MachineSnapshot,
+    ask,
+    idle_seconds,
+    others_on_gpu,
+    own_processes,
+)
 
 NOW = 1_700_000_000.0
 FIRST_NAMESPACE = "pid:[4026531836]"

@@ -36,8 +36,7 @@ from appliance.planning import (
     ways,
     with_pass,
 )
-from appliance.planning.gpu_layout import gpu_layout
-from appliance.planning.hardware import MIB, read_gpus
+from appliance.planning.hardware import MIB, gpu_layout, read_gpus
 from appliance.planning.model_shape import EMBEDDED, shape_of
 from appliance.settings.config_layers import ConfigError
 

@@ -18,18 +18,15 @@ from property_budget import FROM_STRANGERS
 from appliance.cli.models.report import events_between, newest, write_report
 from appliance.client.messages import CycleDetail, RolloutDetail, RolloutView, TurnText
 from appliance.client.nights import PromotionView, TasksetChange
-from appliance.daemon.governance.promotions import promotions
+from appliance.daemon.governance.backtest import promotions
 from appliance.errors import UsageError
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Cycle, CycleState, Event
 from appliance.records.evaluations import Evaluation, ItemResult, ModelResults
-from appliance.records.events import Event
 from appliance.records.rollouts import Purpose, Role, RolloutEnd
-from appliance.reporting.as_json import as_figures
 from appliance.reporting.as_page import as_page, history_page
-from appliance.reporting.as_text import as_markdown, as_text
-from appliance.reporting.drawing import Bar, Series, bars, curves
+from appliance.reporting.as_text import as_figures, as_markdown, as_text
+from appliance.reporting.drawing import Bar, Series, bars, curves, history_pictures, report_pictures
 from appliance.reporting.night_report import MOST_HAPPENED, ChangedTask, changed_items, night_report
-from appliance.reporting.pictures import history_pictures, report_pictures
 from policies.contract.decision import Decision, DecisionOutcome, GateFinding, GateOutcome
 from policies.policy import load
 from runtime.sandbox import Usage

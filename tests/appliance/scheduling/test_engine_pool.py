@@ -13,9 +13,9 @@ import torch
 from inference_models import VOCABULARY, tiny
 from scripted_engine import Ids, ScriptedEngine
 
+from appliance.inference.adapters import push_model
 from appliance.inference.engine import Engine, EngineCapacity, GenerationRequest, PushProof, Turn
 from appliance.inference.torch.engine import TorchEngine
-from appliance.inference.weights import push_model
 from appliance.scheduling.engine_pool import EnginePool
 from runtime.errors import InfrastructureError
 

@@ -15,10 +15,10 @@ from inference_models import tiny
 from test_engine_pool import HEAD, SLOTS, converse, drawn, requests
 from vllm_engines import KeptProcesses, torch_process
 
+from appliance.inference.adapters import push_model
 from appliance.inference.torch.engine import TorchEngine
 from appliance.inference.vllm.engine import VllmEngine
 from appliance.inference.vllm.process import EngineProcess
-from appliance.inference.weights import push_model
 from appliance.scheduling.engine_pool import EnginePool
 
 TOGETHER = 60.0

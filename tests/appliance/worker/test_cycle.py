@@ -14,7 +14,7 @@ import pytest
 import torch
 from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
-from appliance.daemon.contract.errors import NotThereError
+from appliance.daemon.contract import NotThereError
 from appliance.daemon.views.ledger_views import Rollouts
 from appliance.learning.folders import verify
 from appliance.ledger.sqlite import SqliteLedger

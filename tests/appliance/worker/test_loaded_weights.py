@@ -9,12 +9,12 @@ import safetensors.torch
 from checkpoint_records import checkpoint_record
 from short_nights import FIXTURE
 
+from appliance.inference.adapters import weights_digest
 from appliance.inference.folder import open_model, read_model
-from appliance.inference.weights import weights_digest
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import CheckpointError
 from appliance.learning.folders import read_verified
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.worker.setup import context as loading
 from appliance.worker.setup.context import WorkContext
 

@@ -28,7 +28,7 @@ class WeightsExtension:
 
     def assay_load(self, weights: dict[str, Any], aliases: dict[str, str]) -> dict[str, Any]:
         """Replaces all weights in vLLM's worker by those of an offer; `aliases` maps tied tensors to their twin.
-        Returns the digest of what was read (see `appliance.inference.weights.weights_digest`), and as `refused` the
+        Returns the digest of what was read (see `appliance.inference.adapters.weights_digest`), and as `refused` the
         reason that the model rejects these names. Raises RuntimeError if a layer was not completely loaded."""
         from vllm.config import set_current_vllm_config
 

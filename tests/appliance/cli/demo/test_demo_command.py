@@ -24,12 +24,11 @@ import pytest
 from forked_commands import ForkedCommand, run_forked
 from rich.console import Console
 
-from appliance.audit.head_places import head_name
+from appliance.audit.kept_heads import head_name
 from appliance.cli.demo.report import DemoReport
 from appliance.cli.demo.screen import DemoProgress, RemainingTime, describe, left, screen
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.cycles import CycleState
-from appliance.records.events import Event
+from appliance.records.cycles import CycleState, Event
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter
 from appliance.system.clock import utc_now

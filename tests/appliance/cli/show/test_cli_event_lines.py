@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from appliance.cli.show.logs import event_line
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 
 AT = "2026-01-01T00:00:00.000+00:00"
 

@@ -28,11 +28,11 @@ from appliance.config.configuration import Settings
 from appliance.daemon.api.app import bound
 from appliance.daemon.api.event_stream import MOST_STREAMS, EventStream, framed
 from appliance.daemon.api.handlers import handlers
-from appliance.daemon.api.openapi import document
+from appliance.daemon.api.requests import document
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.listening import listen
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.client.screen import GpuUse
-from appliance.daemon.api.screen_views import CHUNK, lines_from_the_end
-from appliance.daemon.machine.usage import MachineWatch, cpu_ticks, gpu_uses, memory_bytes
+from appliance.daemon.api.read_models import CHUNK, lines_from_the_end
+from appliance.daemon.views.machine_usage import MachineWatch, cpu_ticks, gpu_uses, memory_bytes
 
 
 def test_waiting_for_a_disk_is_not_busy() -> None:

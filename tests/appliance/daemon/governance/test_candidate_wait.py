@@ -8,13 +8,13 @@ from people import admit, approve
 
 from appliance.client.messages import StartCycle
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import status_of
-from appliance.daemon.contract.errors import RefusedByPolicyError
+from appliance.daemon.api.read_models import status_of
+from appliance.daemon.contract import RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service import decision
 from appliance.daemon.service.decision import decide_cycle
 from appliance.daemon.service.readiness import Readiness
-from appliance.daemon.views.candidate_wait import CandidateNeed, candidate_wait
+from appliance.daemon.views.cycle_views import CandidateNeed, candidate_wait
 from appliance.records.evaluations import CANDIDATE_RUN, ItemResult, ModelResults
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged

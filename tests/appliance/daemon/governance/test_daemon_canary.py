@@ -19,8 +19,8 @@ from test_daemon_governance import AT, put_decided, put_model
 
 from appliance.client.signing import policy_edit
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import status_of
-from appliance.daemon.contract.errors import RefusedByPolicyError
+from appliance.daemon.api.read_models import status_of
+from appliance.daemon.contract import RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.governance import canaries
 from appliance.daemon.governance.canaries import COUNTED
@@ -28,7 +28,7 @@ from appliance.jobs.lifecycle import weights_for, withdrawn
 from appliance.ledger.audited import AuditedLedger, TamperedError
 from appliance.promotion.evidence import PromotionError
 from appliance.records.jobs import Job, JobState
-from appliance.records.service import CanaryState
+from appliance.records.nights import CanaryState
 from policies.contract.decision import DecisionOutcome
 from policies.policy import read_content
 from verifiers.answers.spec import AnswerSpec

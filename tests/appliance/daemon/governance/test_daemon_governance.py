@@ -12,7 +12,7 @@ from good_evidence import good_measurements
 from people import admit, approval_envelope, approve, newest, reject
 
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.contract import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.decision import next_phase
 from appliance.daemon.service.readiness import Readiness

@@ -10,7 +10,7 @@ import test_daemon_governance as built
 from daemon_kit import submit
 
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError
+from appliance.daemon.contract import BrokenError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.governance import backtest
 from appliance.daemon.service.readiness import require_room

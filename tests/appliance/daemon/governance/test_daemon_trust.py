@@ -15,7 +15,7 @@ from appliance.audit.machine_keys import load_key
 from appliance.cli.audit.renew import begin_anew
 from appliance.client.signing import policy_edit
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError
+from appliance.daemon.contract import BrokenError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.records.evaluations import Approval
 from appliance.settings.policy_files import in_force_file, load_policy

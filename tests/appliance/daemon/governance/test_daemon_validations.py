@@ -13,17 +13,22 @@ from people import admit, refusals, revocation, signer
 from appliance.audit.machine_keys import load_or_make
 from appliance.client.messages import SubmitJob
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.contract import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.errors import exit_code
 from appliance.jobs.bundle import write_bundle
-from appliance.jobs.content import content_of, files_in_words, meaning_file, signed_validation
-from appliance.jobs.explain import in_words, question_lines
 from appliance.jobs.layout import MEANING as INSIDE
 from appliance.jobs.layout import canonical
 from appliance.jobs.statement import mark, statement
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState, Validation
+from appliance.jobs.validation import (
+    content_of,
+    files_in_words,
+    in_words,
+    meaning_file,
+    question_lines,
+    signed_validation,
+)
+from appliance.records.jobs import Artifact, Job, JobState, Validation
 from policies.envelopes import Signer, sign_envelope
 from policies.errors import StatementRefused
 from policies.statements import VALIDATION_TYPE, Page, SignedValidation

@@ -20,7 +20,7 @@ from people import admit, approval_envelope, approve, log_holds, newest, signer
 from appliance.audit.machine_keys import load_key
 from appliance.client.signing import policy_edit
 from appliance.config.configuration import Settings
-from appliance.daemon.contract.errors import BrokenError, RefusedByPolicyError
+from appliance.daemon.contract import BrokenError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.learning.errors import CheckpointError
 from appliance.records.evaluations import Approval

@@ -21,12 +21,11 @@ import test_daemon_governance as built
 from data_attacks import NOW, Used, used_folder
 from people import approval_envelope, newest
 
-from appliance.audit.attested import attestation_file
-from appliance.audit.machine_keys import MACHINES, key_file, load_or_make, public_file
+from appliance.audit.machine_keys import MACHINES, attestation_file, key_file, load_or_make, public_file
 from appliance.cli.audit.read import verified
 from appliance.cli.audit.renew import accept, begin_anew
-from appliance.daemon.api.status import status_of
-from appliance.daemon.contract.errors import RefusedByPolicyError
+from appliance.daemon.api.read_models import status_of
+from appliance.daemon.contract import RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.errors import AssayError
 from appliance.ledger.ledger import LedgerError

@@ -11,10 +11,10 @@ import pytest
 from daemon_kit import dispatched, until
 
 from appliance.config.configuration import Settings
-from appliance.daemon.api.schedule_view import schedule_view, until_time
-from appliance.daemon.contract.errors import BrokenError, RequestError
+from appliance.daemon.api.read_models import schedule_view, until_time
+from appliance.daemon.contract import BrokenError, RequestError
 from appliance.daemon.coordination.core import Core
-from appliance.nights.idle import MachineSnapshot
+from appliance.nights.machine import MachineSnapshot
 from appliance.records.cycles import CycleState
 from appliance.records.nights import NightState
 

@@ -16,8 +16,8 @@ from daemon_kit import attempts, dispatched, until
 from appliance.cli.service.commands import _show_status
 from appliance.client.messages import SubmitJob
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import job_detail, jobs_of, status_of
-from appliance.daemon.coordination import dispatcher
+from appliance.daemon.api.read_models import job_detail, jobs_of, status_of
+from appliance.daemon.coordination import threads
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.readiness import Readiness
 from appliance.daemon.service.supervisor import RetryPolicy
@@ -52,7 +52,7 @@ class Broker:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Broker:
     made = Broker()
     monkeypatch.setattr(sandbox_readiness, "ask", made)
-    monkeypatch.setattr(dispatcher, "WAITING_SECONDS", 0.02)
+    monkeypatch.setattr(threads, "WAITING_SECONDS", 0.02)
     return made
 
 

@@ -23,7 +23,7 @@ from test_written_attacks import content_of, exchange
 
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.coordination.dispatcher import Dispatcher
+from appliance.daemon.coordination.threads import Dispatcher
 from appliance.daemon.service.readiness import Readiness
 from common.errors import HintedError
 

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.nights.notices import Notice, NoticeError, Notices, read_secret
-from appliance.nights.report_settings import EmailSettings, ReportSettings
+from appliance.nights.settings import EmailSettings, ReportSettings
 from appliance.records.nights import Night, NightState
 
 NOTICE = Notice(

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a broker for gVisor n
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 HANGS = (
     "from appliance.config.configuration import Settings\n"
-    "from appliance.daemon.serve import serve\n"
+    "from appliance.daemon.api.serve import serve\n"
     f"serve(Settings.load(), worker={[sys.executable, str(CHILD), 'hang']!r})\n"
 )
 

@@ -12,10 +12,10 @@ from daemon_kit import until
 
 from appliance.config.configuration import Settings
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.coordination.dispatcher import Dispatcher
+from appliance.daemon.coordination.threads import Dispatcher
 from appliance.daemon.processes import wake_thread
 from appliance.daemon.processes.wake_thread import WakeThread, takes_no_writes
-from appliance.ledger.failures import explained
+from appliance.ledger.database import explained
 from appliance.ledger.ledger import LedgerError
 from appliance.records.jobs import Job, JobState
 from verifiers.answers.spec import AnswerSpec

@@ -8,7 +8,7 @@ import socket
 import threading
 from pathlib import Path
 
-from appliance.daemon.heartbeat import beat
+from appliance.daemon.api.serve import beat
 from runtime.service_manager import ServiceManager
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from daemon_kit import run
 
-from appliance.daemon.contract.errors import BrokenError
+from appliance.daemon.contract import BrokenError
 from appliance.daemon.processes.privileges import require_own_folder, user_account
 from appliance.settings.config_layers import ConfigError
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 STUCK = (
-    "from appliance.config.configuration import Settings\nfrom appliance.daemon.serve import serve\n"
+    "from appliance.config.configuration import Settings\nfrom appliance.daemon.api.serve import serve\n"
     f"serve(Settings.load({{}}), worker={[sys.executable, str(CHILD), 'hang-once']!r})\n"
 )
 """A daemon whose first worker does nothing and never ends."""

@@ -268,7 +268,7 @@ def test_a_worker_that_cannot_begin_fails_the_cycle_and_not_the_daemon(start, da
         "import os\n"
         "from pathlib import Path\n"
         "from appliance.config.configuration import Settings\n"
-        "from appliance.daemon.serve import serve\n"
+        "from appliance.daemon.api.serve import serve\n"
         f"settings = Settings.load({{}}, environ=dict(os.environ), etc_dir=Path({str(data)!r}))\n"
         f"serve(settings, worker=[{sys.executable!r}, '-c', 'raise SystemExit(2)'])\n"
     )

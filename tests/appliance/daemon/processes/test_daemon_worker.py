@@ -14,13 +14,13 @@ from daemon_kit import attempts, submit, until
 
 from appliance.client.messages import LogPart
 from appliance.config.configuration import Settings
-from appliance.daemon.api.screen_views import ScreenViews
-from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError
+from appliance.daemon.api.read_models import ScreenViews
+from appliance.daemon.contract import NotThereError, RefusedByPolicyError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.processes.child_log import ChildLog, log_part
 from appliance.daemon.processes.wake_thread import LOST_SECONDS, WORK_SECONDS
 from appliance.daemon.service.supervisor import RetryPolicy
-from appliance.ledger.prefixes import AmbiguousPrefixError
+from appliance.ledger.rows import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from verifiers.answers.spec import AnswerSpec
@@ -192,7 +192,7 @@ def serving(data: Path, mode: str) -> str:
     return (
         "from pathlib import Path\n"
         "from appliance.config.configuration import Settings\n"
-        "from appliance.daemon.serve import serve\n"
+        "from appliance.daemon.api.serve import serve\n"
         f"serve(Settings(data=Path({str(data)!r})), worker={[sys.executable, str(CHILD), mode]!r})\n"
     )
 

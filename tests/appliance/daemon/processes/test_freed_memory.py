@@ -6,7 +6,7 @@ import ctypes
 
 import psutil
 
-from appliance.daemon.coordination.dispatcher import give_back
+from appliance.daemon.coordination.threads import give_back
 
 BLOCK = 64 << 10
 

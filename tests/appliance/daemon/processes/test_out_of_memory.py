@@ -21,7 +21,7 @@ from test_daemon_worker import core
 from appliance.daemon.processes.broker_process import BrokerProcess
 from appliance.daemon.processes.child_log import ChildLog
 from appliance.records.cycles import CycleState
-from appliance.system.memory_kills import MemoryKills
+from appliance.system.process_state import MemoryKills
 from runtime.settings import BrokerSettings
 
 TAKES = "open('/proc/self/oom_score_adj', 'w').write('1000'); bytes(range(256)) * (1 << 20)"
@@ -46,7 +46,7 @@ ENGINE = """
 import os
 import sys
 from pathlib import Path
-from appliance.inference.vllm.environment import VllmEnvironment
+from appliance.inference.vllm.placement import VllmEnvironment
 from appliance.inference.vllm.process import EngineFault, ROOT, VllmProcess
 from appliance.system.patience import Patience
 Path({group!r}, "cgroup.procs").write_text(str(os.getpid()))

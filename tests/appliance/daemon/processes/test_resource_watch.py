@@ -12,17 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import status_of
-from appliance.daemon.contract.errors import NoRoomError
-from appliance.daemon.coordination import dispatcher
+from appliance.daemon.api.read_models import status_of
+from appliance.daemon.contract import NoRoomError
+from appliance.daemon.coordination import threads
 from appliance.daemon.coordination.core import Core
-from appliance.daemon.machine.gpu_watch import GPUS, GpuReader, GpuState, read_gpus
-from appliance.daemon.machine.resource_watch import (
+from appliance.daemon.service.resource_watch import (
+    GPUS,
     FreeResources,
+    GpuReader,
+    GpuState,
     ResourceLimits,
     ResourceWatch,
     free_resources,
     pause_reasons,
+    read_gpus,
 )
 from appliance.records.cycles import CycleState
 
@@ -154,7 +157,7 @@ def test_this_machine_says_what_it_has(tmp_path: Path) -> None:
 
 
 def test_a_cycle_pauses_while_memory_is_low_and_goes_on_alone(data, monkeypatch) -> None:
-    monkeypatch.setattr(dispatcher, "WAITING_SECONDS", 0.02)
+    monkeypatch.setattr(threads, "WAITING_SECONDS", 0.02)
     child = Path(__file__).parents[1] / "child_worker.py"
     with Core(Settings(data=data), worker=[sys.executable, str(child), "hang-once"]) as running:
         free = [PLENTY]

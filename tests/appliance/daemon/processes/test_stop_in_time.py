@@ -14,7 +14,7 @@ import pytest
 from daemon_kit import until
 from test_daemon_worker import alive, attempts, serving
 
-from appliance.daemon.coordination.collecting import run_until
+from appliance.daemon.coordination.threads import run_until
 from appliance.daemon.processes import broker_process
 from appliance.daemon.processes.wake_thread import STOP_SECONDS, WORK_SECONDS, close_together
 from appliance.daemon.processes.worker_process import WorkerProcess

@@ -16,14 +16,13 @@ from test_daemon_trust import sign_policy
 from appliance.client.gateway import becomes_task
 from appliance.client.own_tasks import CollectedRows
 from appliance.config.configuration import Settings
-from appliance.curriculum.own.tasksets import read_own
-from appliance.daemon.contract.errors import RefusedByPolicyError, RequestError
-from appliance.daemon.coordination.collecting import collect_tasks
+from appliance.curriculum.own_tasksets import read_own
+from appliance.daemon.contract import RefusedByPolicyError, RequestError
 from appliance.daemon.coordination.core import Core
+from appliance.daemon.coordination.threads import collect_tasks
 from appliance.daemon.service.collected import passed_job, row_of
 from appliance.gateway.sessions import KeptSession, KeptSessions, SaidText, last_day
-from appliance.records.artifacts import Artifact
-from appliance.records.jobs import Job, JobState
+from appliance.records.jobs import Artifact, Job, JobState
 from appliance.system.clock import utc_now
 from curriculum.own.rows import OwnRow
 from policies.policy import read_content

@@ -14,7 +14,7 @@ from daemon_kit import until
 from test_daemon_gateway import SEEDLING, answers, free_port
 
 from appliance.config.configuration import Settings
-from appliance.curriculum.own.tasksets import read_own
+from appliance.curriculum.own_tasksets import read_own
 from appliance.daemon.coordination.core import Core
 from appliance.gateway.sessions import KeptSessions
 from appliance.inference.folder import read_model

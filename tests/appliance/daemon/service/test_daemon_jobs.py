@@ -16,14 +16,13 @@ from daemon_kit import dispatched, until
 
 from appliance.client.messages import SubmitJob
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import job_detail
-from appliance.daemon.contract.errors import NotThereError, RefusedByPolicyError, RequestError
+from appliance.daemon.api.read_models import job_detail
+from appliance.daemon.contract import NotThereError, RefusedByPolicyError, RequestError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.supervisor import RetryPolicy
-from appliance.ledger.prefixes import AmbiguousPrefixError
-from appliance.records.artifacts import Artifact
+from appliance.ledger.rows import AmbiguousPrefixError
 from appliance.records.cycles import CycleState
-from appliance.records.jobs import Job, JobFile, JobState
+from appliance.records.jobs import Artifact, Job, JobFile, JobState
 from curriculum.registry import make_draft
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec

@@ -17,15 +17,14 @@ from daemon_kit import attempts, dispatched, until
 from appliance.cli.service.commands import _show_status
 from appliance.client.messages import SubmitJob
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import jobs_of, status_of
-from appliance.daemon.contract.errors import BrokenError
-from appliance.daemon.coordination import dispatcher
+from appliance.daemon.api.read_models import jobs_of, status_of
+from appliance.daemon.contract import BrokenError
+from appliance.daemon.coordination import threads
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.supervisor import RetryPolicy
 from appliance.learning.recipes.recipe import Recipe
 from appliance.readiness import sandbox as sandbox_readiness
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import CycleState
+from appliance.records.cycles import Checkpoint, CycleState
 from appliance.records.jobs import JobState
 from appliance.settings.config_layers import ConfigError
 from verifiers.answers.spec import AnswerSpec
@@ -37,7 +36,7 @@ QUESTION = SubmitJob(question="6?", spec=AnswerSpec(notation="digits", expected=
 @pytest.fixture(autouse=True)
 def broker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox_readiness, "ask", lambda socket: SimpleNamespace(backends={"gvisor": "1"}))
-    monkeypatch.setattr(dispatcher, "WAITING_SECONDS", 0.02)
+    monkeypatch.setattr(threads, "WAITING_SECONDS", 0.02)
 
 
 @pytest.fixture

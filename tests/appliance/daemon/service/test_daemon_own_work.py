@@ -10,9 +10,9 @@ import pytest
 
 from appliance.client import ApiError
 from appliance.config.configuration import Settings
-from appliance.curriculum.own.files import file_of
-from appliance.curriculum.own.tasksets import catalog_in
-from appliance.daemon.contract.errors import RefusedByPolicyError, RequestError
+from appliance.curriculum.own_files import file_of
+from appliance.curriculum.own_tasksets import catalog_in
+from appliance.daemon.contract import RefusedByPolicyError, RequestError
 from appliance.daemon.coordination.core import Core
 from curriculum.environments.terminal.harbor.folder import write
 from curriculum.own.rows import OwnRow, with_levels

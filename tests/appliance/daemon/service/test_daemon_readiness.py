@@ -17,8 +17,8 @@ from daemon_kit import submit
 
 from appliance.client import SPEC
 from appliance.config.configuration import Settings
-from appliance.daemon.api.status import status_of
-from appliance.daemon.contract.errors import BrokenError
+from appliance.daemon.api.read_models import status_of
+from appliance.daemon.contract import BrokenError
 from appliance.daemon.coordination.core import Core
 from appliance.daemon.service.readiness import fault_of
 from appliance.ledger.lock import data_lock

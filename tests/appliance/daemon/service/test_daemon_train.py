@@ -14,13 +14,12 @@ import pytest
 from appliance.client import ApiError
 from appliance.client.messages import StartTraining
 from appliance.config.configuration import ModelSettings, Settings
-from appliance.daemon.contract.errors import RequestError
+from appliance.daemon.contract import RequestError
 from appliance.daemon.coordination.core import Core
 from appliance.learning.checkpoints import publish
 from appliance.planning.training_recipes import read_recipe
 from appliance.promotion.evidence import CHAMPION
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import CycleState
+from appliance.records.cycles import Checkpoint, CycleState
 
 FIXTURE = Path(__file__).resolve().parents[3] / "fixtures" / "seedling"
 RECIPE = """

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.learning.limits.collapse import CollapseRecipe, CollapseWatch
+from appliance.learning.limits.early_stopping import CollapseRecipe, CollapseWatch
 from appliance.learning.recipes.recipe import TrainingRecipe
 
 SOUND = {"success": 0.5, "entropy": 0.4, "length": 30.0, "mismatch_kl": 1e-6, "gradient_norm": 0.3}

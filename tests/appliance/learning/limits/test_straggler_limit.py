@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from appliance.learning.limits.straggler_limit import WINDOW, StragglerLimits, StragglerRecipe
+from appliance.learning.limits.rollout_limits import WINDOW, StragglerLimits, StragglerRecipe
 from appliance.learning.recipes.recipe import Recipe, TrainingRecipe
 from appliance.learning.recipes.stages import Stage
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from appliance.learning.limits.turn_budget import TurnBudget, TurnRecipe
+from appliance.learning.limits.rollout_limits import TurnBudget, TurnRecipe
 from appliance.learning.recipes.recipe import TrainingRecipe
 from curriculum.difficulty import Place, Seen
 

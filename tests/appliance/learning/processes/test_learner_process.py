@@ -18,11 +18,10 @@ from test_learning_sft import demonstrations
 from test_learning_trainer import records, same_bits, weights
 
 from appliance.inference import adapters
-from appliance.inference.adapters import base_digest
+from appliance.inference.adapters import base_digest, push_model
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import open_model
 from appliance.inference.vllm.transfers.folders import private_folder
-from appliance.inference.weights import push_model
 from appliance.learning import rank_processes, trained_weights
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.rank_processes import RankProcesses
@@ -31,8 +30,7 @@ from appliance.learning.recipes.recipe import TrainingRecipe
 from appliance.learning.training import ranked_trainer
 from appliance.learning.training.distillation import every_rollout
 from appliance.learning.training.rank import RankProcess
-from appliance.learning.training.ranked_sft import RankedSft
-from appliance.learning.training.ranked_trainer import RankedTrainer
+from appliance.learning.training.ranked_trainer import RankedSft, RankedTrainer
 from appliance.learning.training.sft import FULL, SftTrainer
 from appliance.learning.training.trainer import Trainer
 from runtime.errors import InfrastructureError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.placement.learner_servant import LearnerServant
+from appliance.placement.engine_servant import LearnerServant
 
 
 @pytest.mark.parametrize("absolute", [True, False])

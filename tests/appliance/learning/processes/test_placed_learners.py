@@ -19,7 +19,7 @@ from appliance.inference.folder import open_model
 from appliance.learning.errors import CheckpointError, LearningError
 from appliance.learning.training.ranked_trainer import RankedTrainer
 from appliance.learning.training.trainer import Trainer
-from appliance.placement.learners import PlacedLearners
+from appliance.placement.engines import PlacedLearners
 from appliance.placement.settings import PlacementSettings
 from runtime.errors import InfrastructureError
 from runtime.settings import ClusterSettings

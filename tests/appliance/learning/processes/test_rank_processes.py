@@ -22,7 +22,7 @@ from appliance.inference.folder import open_model
 from appliance.learning import rank_processes
 from appliance.learning.rank_processes import PATIENCE, RankProcesses
 from appliance.learning.training.ranked_trainer import RankedTrainer
-from appliance.system.ending import is_stopped
+from appliance.system.process_state import is_stopped
 from runtime.errors import InfrastructureError
 
 

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from tables import table
 
 from appliance.learning.objectives.registry import OBJECTIVES
-from appliance.learning.recipes.loss import MismatchRecipe
-from appliance.learning.recipes.recipe import TrainingRecipe
+from appliance.learning.recipes.recipe import MismatchRecipe, TrainingRecipe
 from appliance.learning.signal.corrections import Correction, correct, corrected_losses
 
 RECORDED = json.loads((Path(__file__).resolve().parents[3] / "fixtures" / "trl_losses.json").read_text())

@@ -9,7 +9,7 @@ from transformers import Qwen2ForCausalLM
 from appliance.inference.engine import Engine
 from appliance.inference.engines import make_engine
 from appliance.learning.batches import sample_each
-from appliance.learning.signal.drift import divergence, drift_of
+from appliance.learning.signal.corrections import divergence, drift_of
 from appliance.records.training import Judged
 from policies.contract.evidence import DriftReport
 from verifiers.contract.verdict import Outcome

@@ -9,14 +9,12 @@ import pytest
 from checkpoint_records import checkpoint_record
 from typer.testing import CliRunner
 
-from appliance.audit.attested import attestation_file
-from appliance.audit.machine_keys import load_or_make, public_file
+from appliance.audit.machine_keys import attestation_file, load_or_make, public_file
 from appliance.cli.main import app
 from appliance.errors import AssayError
 from appliance.learning.folders import write_by_digest
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.checkpoints import Checkpoint
-from appliance.records.cycles import Cycle, CycleState
+from appliance.records.cycles import Checkpoint, Cycle, CycleState
 from appliance.worker.evaluation.attest import code_digest, write_attestation
 from policies.attestation import verify_attestation
 from policies.envelopes import PublicKey

@@ -5,7 +5,7 @@ from __future__ import annotations
 from checkpoint_records import checkpoint_record
 
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.records.rollouts import Purpose, Rollout, RolloutEnd
 from appliance.records.training import Judged, StepRecord
 from appliance.worker.evaluation.measurements import (

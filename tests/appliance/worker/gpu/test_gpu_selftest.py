@@ -14,7 +14,7 @@ import torch
 from forked_commands import run_forked
 from vllm_engines import Faults, needs_vllm
 
-from appliance.gpu_selftest import overlap, probes
+from appliance.gpu_selftest import probes, ranks
 from appliance.gpu_selftest import ranks as gpu_ranks
 from appliance.gpu_selftest.errors import ProbeNotRunError
 from appliance.gpu_selftest.probe_models import SMALL
@@ -59,8 +59,8 @@ def test_a_half_precision_that_is_far_off_fails_its_row(monkeypatch: pytest.Monk
 
 
 def test_rollouts_beside_the_learner_are_measured_in_turn_with_those_that_wait_for_it() -> None:
-    size = overlap.OverlapSize(SMALL, drawn=8, rounds=2)
-    found = overlap.measure(TorchEngine(SMALL.rollouts, SMALL.tokens), CPU, size)
+    size = ranks.OverlapSize(SMALL, drawn=8, rounds=2)
+    found = ranks.measure(TorchEngine(SMALL.rollouts, SMALL.tokens), CPU, size)
     assert min(found.push, found.sampling, found.learning, found.together, found.with_pushes) > 0
     assert found.spread[0] <= found.worth <= found.spread[1]
     assert f"{found.worth:.2f} times" in str(found)
@@ -70,12 +70,12 @@ def test_rollouts_beside_the_learner_are_measured_in_turn_with_those_that_wait_f
 def test_rollouts_beside_the_learner_that_are_worth_too_little_fail_their_row(
     worth: float, outcome: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = overlap.Overlap(1.0, 2.0, 2.0, 4.0 / worth, worth, (worth, worth))
+    seen = ranks.Overlap(1.0, 2.0, 2.0, 4.0 / worth, worth, (worth, worth))
     for name in ("TorchEngine", "VllmEngine"):
-        monkeypatch.setattr(overlap, name, lambda *_, **__: None)
-    monkeypatch.setattr(overlap, "measure", lambda *_: seen)
-    size = overlap.OverlapSize(SMALL, drawn=8, rounds=1)
-    probe = {"G8": lambda: overlap.rollouts_beside_learner(torch.device("cuda", 0), size)}
+        monkeypatch.setattr(ranks, name, lambda *_, **__: None)
+    monkeypatch.setattr(ranks, "measure", lambda *_: seen)
+    size = ranks.OverlapSize(SMALL, drawn=8, rounds=1)
+    probe = {"G8": lambda: ranks.rollouts_beside_learner(torch.device("cuda", 0), size)}
     (result,) = run_selftest(1, vllm=False, only="G8", probes=probe)
     assert (result.outcome, f"{worth:.2f} times" in result.seen) == (outcome, True)
 

@@ -17,10 +17,9 @@ from short_nights import AT, FIXTURE, SHORT
 
 from appliance.inference.folder import read_model
 from appliance.jobs.check import check_bundle
-from appliance.jobs.content import content_of
-from appliance.jobs.explain import in_words
 from appliance.jobs.solve import JobSolver, attempts
 from appliance.jobs.solver_round import solvers_for
+from appliance.jobs.validation import content_of, in_words
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.jobs import Job, JobFile, JobState, Validation
 from appliance.rendering.formats import load_renderer

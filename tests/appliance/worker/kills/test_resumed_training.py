@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from short_nights import FIXTURE, SHORT, cycle_of
 
-from appliance.inference import weights
+from appliance.inference import adapters
 from appliance.inference.folder import read_model
 from appliance.learning.training.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
@@ -72,8 +72,8 @@ def test_the_first_that_a_resumed_training_does_with_an_engine_is_a_push_that_is
         weights_proved(given, model, version)
         asked.append(f"proof of {version}")
 
-    weights_proved = weights.require_proof
-    monkeypatch.setattr(weights, "require_proof", proof)
+    weights_proved = adapters.require_proof
+    monkeypatch.setattr(adapters, "require_proof", proof)
     monkeypatch.setattr(rl_loop, "require_proof", proof)
     train(context, bound)
     assert asked[:2] == [PUSHES[bool(bound)], "proof of n@1"]

@@ -22,7 +22,7 @@ from appliance.records.jobs import Job, JobState
 from appliance.records.training import RolloutFilter
 from appliance.worker import work_on_jobs as working
 from appliance.worker.setup.context import WorkContext
-from appliance.worker.watchdog import JobWatchdog
+from appliance.worker.work_on_jobs import JobWatchdog
 from benchmarks.rollback import emptied
 from verifiers.answers.spec import AnswerSpec
 

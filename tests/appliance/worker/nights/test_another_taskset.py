@@ -8,8 +8,8 @@ from random import Random
 import pytest
 from short_nights import SHORT, cycle_of, run_night
 
-from appliance.curriculum.own.files import file_of
-from appliance.curriculum.own.tasksets import catalog_in
+from appliance.curriculum.own_files import file_of
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.training import RolloutFilter
 from appliance.settings.policy_files import parse_policy

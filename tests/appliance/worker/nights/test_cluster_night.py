@@ -28,8 +28,7 @@ from appliance.config.configuration import Settings
 from appliance.daemon.service.decision import decide_cycle, next_phase
 from appliance.daemon.views.ledger_views import cycle_detail
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.placement.engines import PlacedEngineProcess
-from appliance.placement.learners import PlacedLearners
+from appliance.placement.engines import PlacedEngineProcess, PlacedLearners
 from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.reporting.as_page import as_page

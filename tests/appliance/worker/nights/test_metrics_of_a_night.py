@@ -11,7 +11,7 @@ from short_nights import SHORT, train_night
 
 from appliance.config.configuration import Settings
 from appliance.daemon.api.metrics import exposition
-from appliance.daemon.api.status import status_of
+from appliance.daemon.api.read_models import status_of
 from appliance.daemon.coordination.core import Core
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.scheduling.engine_pool import EnginePool

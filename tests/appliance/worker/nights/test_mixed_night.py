@@ -14,15 +14,15 @@ from scripted_engine import Ids, ScriptedEngine
 from short_nights import SHORT, cycle_of, train_night
 
 from appliance.agent.answers import written
-from appliance.agent.budget import AgentBudget
+from appliance.agent.limits import AgentBudget
 from appliance.client.taskset_outcomes import OutcomeState, TasksetOutcome, outcomes_of
 from appliance.curriculum.kept_files import kept_questions
-from appliance.curriculum.own.files import file_of
-from appliance.curriculum.own.tasksets import catalog_in
+from appliance.curriculum.own_files import file_of
+from appliance.curriculum.own_tasksets import catalog_in
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
 from appliance.inference.folder import read_model
-from appliance.learning.limits.turn_budget import TurnRecipe
+from appliance.learning.limits.rollout_limits import TurnRecipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.rollouts import Purpose
 from appliance.records.training import Judged

@@ -12,8 +12,7 @@ import torch
 from short_nights import FIXTURE, SHORT, cycle_of, train_night
 
 from appliance.config.configuration import ModelSettings, Settings
-from appliance.inference.vllm.environment import VllmEnvironment
-from appliance.inference.vllm.placement import VllmSettings
+from appliance.inference.vllm.placement import VllmEnvironment, VllmSettings
 from appliance.learning.ranks import ALONE
 from appliance.learning.training.rank import RankProcess
 from appliance.ledger.sqlite import SqliteLedger

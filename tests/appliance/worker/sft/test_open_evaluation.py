@@ -9,10 +9,8 @@ from short_nights import FIXTURE, SHORT
 from test_teachers import served
 
 from appliance.agent.api_conversation import ApiSampling
-from appliance.evaluation.answering import Answerer, ApiAnswerer, EngineAnswerer
-from appliance.evaluation.attempts import AttemptFile
-from appliance.evaluation.plan import EvaluationPlan, questions
-from appliance.evaluation.run import EvaluationWork, carry_out
+from appliance.evaluation.plan import AttemptFile, EvaluationPlan, questions
+from appliance.evaluation.run import Answerer, ApiAnswerer, EngineAnswerer, EvaluationWork, carry_out
 from appliance.inference.engines import make_engine
 from appliance.inference.folder import read_model
 from appliance.inference.http.local_api import LocalApi

@@ -16,9 +16,9 @@ import torch
 from short_nights import AT, FIXTURE, train_night
 from test_stages import put_training, stage, texts
 
+from appliance.inference.adapters import weights_digest
 from appliance.inference.folder import open_model
 from appliance.inference.http.local_api import EndpointError, require_local
-from appliance.inference.weights import weights_digest
 from appliance.learning.checkpoints import publish
 from appliance.learning.errors import LearningError
 from appliance.learning.folders import read_verified
@@ -26,7 +26,7 @@ from appliance.learning.rank_processes import RankProcesses
 from appliance.learning.recipes.stages import TeacherRecipe, refusal
 from appliance.learning.training.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.checkpoints import Checkpoint
+from appliance.records.cycles import Checkpoint
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.sft.teacher import Teacher, TeacherTally
 from appliance.worker.sft.traces import (

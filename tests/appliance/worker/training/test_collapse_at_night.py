@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from short_nights import SHORT, cycle_of, train_night
 
-from appliance.learning.limits.collapse import REWARD
+from appliance.learning.limits.early_stopping import REWARD
 from appliance.learning.recipes.recipe import Recipe
 from appliance.learning.recipes.stages import Stage
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.events import Event
+from appliance.records.cycles import Event
 from appliance.records.training import Judged
 from appliance.worker.setup.context import WorkContext
 from appliance.worker.training import step_sampling

@@ -11,7 +11,7 @@ import pytest
 from scripted_engine import Ids, ScriptedEngine
 from short_nights import FIXTURE, SHORT, train_night
 
-from appliance.agent.budget import AgentBudget
+from appliance.agent.limits import AgentBudget
 from appliance.curriculum.kept_files import kept_questions
 from appliance.inference.engine import GenerationRequest
 from appliance.inference.engines import ENGINES
@@ -20,7 +20,7 @@ from appliance.learning.batches import samples
 from appliance.learning.recipes.recipe import ProposerRecipe, Recipe
 from appliance.learning.training.trainer import Trainer
 from appliance.ledger.sqlite import SqliteLedger
-from appliance.records.events import SEPARATION
+from appliance.records.cycles import SEPARATION
 from appliance.records.training import StepRecord
 from appliance.rendering.formats import load_renderer
 from appliance.settings.policy_files import load_policy

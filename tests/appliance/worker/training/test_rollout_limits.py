@@ -12,7 +12,7 @@ from short_nights import FIXTURE, SHORT, cycle_of
 
 from appliance.inference.folder import read_model
 from appliance.learning.checkpoints import WEIGHTS
-from appliance.learning.limits.straggler_limit import WINDOW, StragglerRecipe
+from appliance.learning.limits.rollout_limits import WINDOW, StragglerRecipe
 from appliance.ledger.sqlite import SqliteLedger
 from appliance.records.rollouts import Message, Purpose, Role, Rollout, RolloutEnd
 from appliance.records.training import RolloutFilter, StepRecord

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 
-from appliance.worker.tensorboard import TensorBoard
+from appliance.worker.tasks import TensorBoard
 
 
 def written(folder: Path) -> list[tuple[str, int, float]]:

@@ -1,1 +1,0 @@
-"""The owner's tasksets in a data folder: `files.py` has their paths, `tasksets.py` reads them."""

@@ -1,1 +1,0 @@
-"""Errors and events shared by all parts of the daemon."""
