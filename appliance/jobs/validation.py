@@ -19,7 +19,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from appliance.jobs.validation import files_in_words, in_words, question_lines
 from appliance.records.jobs import Job, JobFile, JobState, Validation
 from policies.envelopes import PublicKey, canonical
 from policies.errors import Refusal, StatementRefused
