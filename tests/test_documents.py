@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,14 @@ def arguments(line: str) -> list[str]:
     return words[:end]
 
 
+@cache
+def program() -> Any:
+    return typer.main.get_command(app)
+
+
 def named(words: list[str]) -> Any:
     """The command that the first words name, which are taken away. Fails for a name that is no command's."""
-    command: Any = typer.main.get_command(app)
+    command = program()
     while hasattr(command, "list_commands") and words and re.fullmatch("[a-z][a-z-]*", words[0]):
         found = command.get_command(None, words[0])
         assert found is not None, words

@@ -82,48 +82,32 @@ def test_a_heavy_part_is_named_only_in_the_folders_that_adapt_it(part: str) -> N
     assert elsewhere == []
 
 
-def test_the_core_and_its_clients_load_neither_torch_nor_sympy() -> None:
+def test_workers_of_solvers_the_core_and_its_clients_load_no_model_and_no_algebra() -> None:
+    """One process for all: each part has to be there before the next one is imported, which may load more."""
     modules = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
         for path in sources(*LIGHT)
         if path.name != "__main__.py" and "guest" not in path.parts and "migrations" not in path.parts
     ]
-    modules.append("appliance.cli.main")
+    algebra = ["torch", "transformers", "sympy", "z3", "cvc5", "numpy", "scipy"]
+    parts = [
+        ("a worker of solvers", ["appliance.worker.__main__", "appliance.worker.tasks"], ["sqlalchemy", "asyncio"]),
+        ("the core and its clients", [*modules, "appliance.cli.main"], []),
+        ("what workers for solvers alone are forked with", [*LIBRARIES], []),
+    ]
     script = (
         "import importlib, json, sys\n"
-        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
-        "heavy = {'torch', 'transformers', 'sympy', 'z3', 'cvc5', 'numpy', 'scipy'}\n"
-        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
+        "parts, algebra = json.loads(sys.argv[1])\n"
+        "found = {}\n"
+        "for part, modules, more in parts:\n"
+        "    for name in modules: importlib.import_module(name)\n"
+        "    found[part] = sorted({*algebra, *more} & set(sys.modules))\n"
+        "print(json.dumps(found))\n"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", script, json.dumps(modules)], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == []
-
-
-def test_a_worker_of_solvers_loads_no_model_and_no_database() -> None:
-    script = (
-        "import json, sys\n"
-        "import appliance.worker.__main__, appliance.worker.tasks\n"
-        "heavy = {'torch', 'transformers', 'sympy', 'z3', 'cvc5', 'numpy', 'sqlalchemy', 'asyncio'}\n"
-        "print(json.dumps(sorted(heavy & set(sys.modules))))\n"
-    )
-    result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=240)
-    assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == []
-
-
-def test_a_worker_for_solvers_alone_loads_no_model_s_library() -> None:
-    script = (
-        "import importlib, json, sys\n"
-        "for name in json.loads(sys.argv[1]): importlib.import_module(name)\n"
-        "print(json.dumps(sorted({'torch', 'transformers', 'sympy', 'z3'} & set(sys.modules))))\n"
-    )
-    command = [sys.executable, "-c", script, json.dumps(LIBRARIES)]
+    command = [sys.executable, "-c", script, json.dumps([parts, algebra])]
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert result.returncode == 0, result.stderr
-    assert json.loads(result.stdout) == []
+    assert json.loads(result.stdout) == {part: [] for part, _, _ in parts}
 
 
 def test_the_first_frame_of_the_screen_waits_for_no_client_of_the_daemon() -> None:

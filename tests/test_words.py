@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import import_graph
@@ -16,12 +17,19 @@ PACKAGES = ("appliance", "common", "curriculum", "policies", "runtime", "tui", "
 TEXT = {".py", ".md", ".toml", ".sh", ".tcss", ".service", ".json", ""}
 
 
+@cache
 def product() -> list[Path]:
     return [
         path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py")) if "canaries" not in path.parts
     ]
 
 
+@cache
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@cache
 def tracked() -> list[Path]:
     """Every text file that git knows, or every one below the root where git does not answer."""
     try:
@@ -35,13 +43,14 @@ def tracked() -> list[Path]:
 
 
 def found(pattern: str, paths: list[Path], flags: int = 0) -> list[str]:
-    """`file:line` of every match; this file names the patterns and is left out."""
+    """`file:line` of every match; this file names the patterns and is left out. No pattern goes over a line's end, so
+    that a file in which nothing is found needs no look at its lines."""
     expression = re.compile(pattern, flags)
     return [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
         for path in paths
-        if path != Path(__file__)
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if path != Path(__file__) and expression.search(text_of(path))
+        for number, line in enumerate(text_of(path).splitlines(), 1)
         if expression.search(line)
     ]
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import signal
-import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from forked_commands import ForkedCommand
 
 from appliance.audit.log import AuditBroken, AuditError, AuditLog, log_file
 from appliance.audit.machine_keys import load_or_make, public_file
@@ -25,6 +26,7 @@ from policies.audit import check_export
 from verifiers.answers.spec import AnswerSpec
 
 AT = "2026-01-02T03:04:05.000+00:00"
+HERE = (str(Path(__file__).parent), *sys.path)
 
 
 @contextmanager
@@ -213,8 +215,9 @@ def test_on_a_disk_that_is_really_full_nothing_is_logged(tmp_path) -> None:
         "    except Exception as error: print(type(error).__name__, done)\n"
     )
     three(tmp_path)
-    command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent), *sys.path]
-    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.split()
+    writer = ForkedCommand((str(tmp_path), *HERE), dict(os.environ), program=code)
+    output = writer.communicate(120)[0].decode().split()
+    assert writer.wait() == 0
     assert output[0] in (AuditError.__name__, LedgerError.__name__)
     with opened(tmp_path) as log:
         assert kinds(log).count("more") == int(output[1])
@@ -228,13 +231,14 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_a_log_that_goes_on(tmp_pat
         "with opened(Path(sys.argv[1])) as log:\n"
         "    while True: print(log.append('more', said='x' * 5000).number, flush=True)\n"
     )
-    command = [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent), *sys.path]
     for lines in (1, 7):
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-            assert writer.stdout is not None
-            numbers = [int(writer.stdout.readline()) for _ in range(lines)]
-            writer.send_signal(signal.SIGKILL)
-            numbers += [int(line) for line in writer.stdout.read().split()]
+        writer = ForkedCommand((str(tmp_path), *HERE), dict(os.environ), program=code)
+        while writer.written().count("\n") < lines and writer.poll() is None:
+            time.sleep(0.002)
+        writer.kill()
+        assert writer.wait(120) == -signal.SIGKILL
+        numbers = [int(line) for line in writer.written().split()]
+        assert len(numbers) >= lines
         with opened(tmp_path) as log:
             assert holds(tmp_path)
             assert {entry.number for entry in log.entries()} >= set(numbers)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from checkpoint_records import checkpoint_record
+from forked_commands import ForkedCommand
 
 from appliance.audit.kept_heads import head_files
 from appliance.backup import create as creating
@@ -222,8 +223,8 @@ def test_a_kill_between_any_two_moves_leaves_one_of_the_two_folders_in_its_place
     for moves in range(3):
         data.mkdir()
         (data / "mine").write_text("precious")
-        command = [sys.executable, "-c", KILLED_BEFORE, str(store.folder), name, str(data), str(moves)]
-        ended.append(subprocess.run(command, cwd=Path(__file__).parents[3], check=False).returncode)
+        arguments = (str(store.folder), name, str(data), str(moves))
+        ended.append(ForkedCommand(arguments, dict(os.environ), program=KILLED_BEFORE).wait(120))
         whole = {"mine"} if (data / "mine").exists() else {"ledger.sqlite3", "models", "keys", "audit"}
         assert whole <= {one.name for one in data.iterdir()}
         aside = data.with_name("data.before-restore-S")

@@ -15,9 +15,10 @@ from pathlib import Path
 import guest_roots as building
 import pytest
 from daemon_kit import ASSAY, clean_environ, run
-from forked_commands import ForkedCommand
+from forked_commands import ForkedCommand, lent_fork_server
 
 from appliance.client import ApiClient, DaemonNotRunning
+from appliance.daemon.processes.fork_server import ForkServer
 
 sys.path.append(str(Path(__file__).parent / "governance"))  # tests of other folders take what is built there
 
@@ -52,8 +53,10 @@ class Daemon:
         environ: dict[str, str] | None = None,
         before: Sequence[str] = (),
         fresh: bool = False,
+        lent: bool = False,
     ) -> None:
-        """`before` is a command that becomes this one; `fresh`, that no module was imported before it began."""
+        """`before` is a command that becomes this one; `fresh`, that no module was imported before it began; `lent`,
+        that its first process that forks workers is a fork of it."""
         self.data = data
         environ = clean_environ(data) | (environ or {})
         self.process: subprocess.Popen[bytes] | ForkedCommand
@@ -67,7 +70,7 @@ class Daemon:
                 stderr=subprocess.STDOUT,
             )
         else:
-            self.process = ForkedCommand((command,), environ, program=program, merged=True)
+            self.process = ForkedCommand((command,), environ, program=program, merged=True, lent=lent)
 
     @property
     def socket(self) -> Path:
@@ -108,6 +111,7 @@ def start(data: Path, guest_roots: Path, request: pytest.FixtureRequest) -> Iter
         broker: bool = False,
         bare: bool = False,
         fresh: bool = False,
+        lent: bool = False,
         **environ: str,
     ) -> Daemon:
         if not (broker or bare or any(name.startswith("ASSAY_SANDBOX__") for name in environ)):
@@ -115,12 +119,20 @@ def start(data: Path, guest_roots: Path, request: pytest.FixtureRequest) -> Iter
             environ["ASSAY_SANDBOX__BROKER"] = str(standing.data / "run" / "broker.sock")
         if not bare:
             lend_root(guest_roots, data, environ)
-        started.append(Daemon(data, program=program, command=command, environ=environ, before=before, fresh=fresh))
+        made = {"program": program, "command": command, "environ": environ, "before": before}
+        started.append(Daemon(data, **made, fresh=fresh, lent=lent))
         return started[-1]
 
     yield begin
     for daemon in started:
         daemon.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def lent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cores in this process have their workers forked from what is loaded already. A test whose subject is how workers
+    are started begins with `monkeypatch.undo()`."""
+    monkeypatch.setattr(ForkServer, "begun", lent_fork_server)
 
 
 @pytest.fixture(scope="session")

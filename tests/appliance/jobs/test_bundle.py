@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from bundle_kit import KEY, KINDS, QUESTION, SPEC, TRANSCRIPT, VERSIONS, clean, sealed
+from forked_commands import ForkedCommand
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -351,10 +352,7 @@ bundle.write_bundle(Path({str(folder)!r}), answer="12/2", question="q", spec=SPE
     )
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parents[3]}"}
     for kill_at in (1, 4, 7, 8):
-        ended = subprocess.run(
-            [sys.executable, "-c", program], env={**environment, "KILL_AT": str(kill_at)}, check=False
-        )
-        assert ended.returncode == -9
+        assert ForkedCommand((), {**environment, "KILL_AT": str(kill_at)}, program=program).wait(120) == -9
         assert sha256((folder / MANIFEST).read_bytes()) == digest
         assert [path.name.startswith(UNFINISHED) for path in tmp_path.iterdir() if path.is_dir()].count(True) == 1
         assert len(sweep(tmp_path)) == 1

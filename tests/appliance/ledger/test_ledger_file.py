@@ -19,6 +19,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from forked_commands import ForkedCommand
 from sqlalchemy import create_engine
 
 from appliance.ledger import schema
@@ -310,10 +311,15 @@ with SqliteLedger(Path(sys.argv[1])) as ledger:
 """
 
 
-def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+def begun(program: str, *arguments: object) -> ForkedCommand:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environ, check=False)
+    return ForkedCommand(tuple(map(str, arguments)), environ, program=program)
+
+
+def run(program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = begun(program, *arguments)
+    out, error = command.communicate(120)
+    return subprocess.CompletedProcess(command.args, command.wait(), out.decode(), error.decode())
 
 
 @pytest.fixture
@@ -363,14 +369,12 @@ for step in range(10_000):
 
 @pytest.mark.parametrize("after", [1, 7, 23])
 def test_after_kill_9_every_step_that_was_confirmed_is_there_whole(path: Path, after: int) -> None:
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parents[2])])}
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITE, path], stdout=subprocess.PIPE, text=True, env=environ
-    ) as writer:
-        assert writer.stdout is not None
-        for _ in range(after):
-            confirmed = int(writer.stdout.readline())
-        writer.send_signal(signal.SIGKILL)
+    writer = begun(WRITE, path)
+    while writer.written().count("\n") < after and writer.poll() is None:
+        time.sleep(0.002)
+    confirmed = writer.written().count("\n") - 1
+    writer.send_signal(signal.SIGKILL)
+    assert writer.wait(120) == -signal.SIGKILL
     with SqliteLedger(path) as ledger:
         steps = ledger.recorded_steps("night-1")
         assert steps == list(range(len(steps)))

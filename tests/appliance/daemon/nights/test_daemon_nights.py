@@ -18,6 +18,7 @@ from appliance.nights.machine import MachineSnapshot
 from appliance.records.cycles import CycleState
 from appliance.records.nights import NightState
 
+pytestmark = pytest.mark.usefixtures("lent")
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 NIGHT = datetime(2026, 11, 24, 1, tzinfo=UTC)
 

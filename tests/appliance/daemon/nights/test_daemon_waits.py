@@ -29,6 +29,7 @@ from runtime.errors import RefusedError
 from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec
 
+pytestmark = pytest.mark.usefixtures("lent")
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 SPEC = AnswerSpec(notation="digits", expected="6")
 TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})

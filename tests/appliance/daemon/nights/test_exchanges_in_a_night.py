@@ -27,6 +27,7 @@ from appliance.daemon.coordination.threads import Dispatcher
 from appliance.daemon.service.readiness import Readiness
 from common.errors import HintedError
 
+pytestmark = pytest.mark.usefixtures("lent")
 WORKER = Path(__file__).parents[4] / "benchmarks" / "scripted_night.py"
 STEPS = 4
 SECONDS = 300.0

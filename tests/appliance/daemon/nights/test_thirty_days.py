@@ -9,7 +9,7 @@ from benchmarks.thirty_days import Days, simulate
 
 
 def test_each_date_has_its_night_over_a_restart_and_one_that_is_too_long_and_all_of_them_a_report(
-    data, start, assay
+    data, start, assay, lent
 ) -> None:
     found = simulate(Days(data, step=timedelta(minutes=90)), 4)
     assert found["wrong"] == {}

@@ -78,6 +78,16 @@ def mounting(what: str) -> list[str]:
     return ["unshare", "--mount", "sh", "-c", f'set -e; {what}; exec "$@"', "sh"]
 
 
+APART = (
+    "import ctypes, subprocess\n"
+    "libc = ctypes.CDLL(None, use_errno=True)\n"
+    "assert libc.unshare(0x20000) == 0 == libc.mount(b'none', b'/', None, 0x44000, None), ctypes.get_errno()\n"
+    "subprocess.run(['sh', '-ec', {what!r}], check=True)\n"
+)
+"""Has a program of a forked command in a mount namespace of its own (CLONE_NEWNS; MS_REC and MS_PRIVATE) first."""
+SERVES = "from appliance.cli.main import main\nmain()\n"
+
+
 @pytest.fixture
 def disk(data: Path) -> Iterator[Disk]:
     if os.geteuid() != 0 or not (shutil.which("mkfs.ext4") and shutil.which("losetup")):
@@ -124,14 +134,8 @@ def night() -> dict[str, str]:
 @pytest.fixture
 def begin(start: Callable[..., Daemon], disk: Disk, data: Path) -> Callable[..., Inside]:
     def begun(program: str = "", **environ: str) -> Inside:
-        return Inside(
-            start(
-                program,
-                before=mounting(f"mount -o errors=remount-ro {disk.device} {data}"),
-                bare=not program,
-                **environ,
-            )
-        )
+        apart = APART.format(what=f"mount -o errors=remount-ro {disk.device} {data}")
+        return Inside(start(apart + (program or SERVES), bare=not program, **environ))
 
     return begun
 
@@ -157,7 +161,7 @@ def test_an_idle_daemon_whose_disk_became_read_only_says_so_and_goes_on_after_it
     assert "Traceback" not in said
     assert "read-only" in said
     assert inside.daemon.process.returncode == 0
-    refused = start(before=mounting(f"mount -o ro {disk.device} {data}"), bare=True, **broker)
+    refused = start(APART.format(what=f"mount -o ro {disk.device} {data}") + SERVES, bare=True, **broker)
     said = refused.process.communicate(timeout=120)[0].decode()
     assert (refused.process.returncode, "Read-only file system" in said, "Traceback" in said) == (5, True, False), said
     disk.mend()
@@ -201,7 +205,7 @@ def test_work_pauses_while_a_read_only_mount_lies_over_the_folder_and_goes_on_wh
 ) -> None:
     if os.geteuid() != 0 or subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:
         pytest.skip("nothing can be mounted here")
-    inside = Inside(start(STUCK, before=["unshare", "--mount"]))
+    inside = Inside(start(APART.format(what="true") + STUCK))
 
     def mounted(line: str) -> None:
         subprocess.run(["nsenter", "--mount", "--target", str(inside.pid), "sh", "-ec", line], check=True)

@@ -25,6 +25,7 @@ from appliance.records.cycles import CycleState
 from appliance.records.jobs import JobState
 from verifiers.answers.spec import AnswerSpec
 
+pytestmark = pytest.mark.usefixtures("lent")
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 SPEC = AnswerSpec(notation="digits", expected="6")
 
@@ -42,7 +43,8 @@ def alive(pid: int) -> bool:
     return state not in "ZX"
 
 
-def test_a_worker_finishes_its_cycle_through_the_core_s_ledger(data) -> None:
+def test_a_worker_finishes_its_cycle_through_the_core_s_ledger(data, monkeypatch) -> None:
+    monkeypatch.undo()
     with core(data, "finish") as running:
         cycle = running.cycles.start("night", 3)
         assert running.cycles.run(cycle.id).state is CycleState.DONE
@@ -198,7 +200,7 @@ def serving(data: Path, mode: str) -> str:
 
 
 def test_kill_9_of_the_daemon_kills_the_worker_and_the_next_start_goes_on(start, data) -> None:
-    daemon = start(serving(data, "hang"))
+    daemon = start(serving(data, "hang"), lent=True)
     api = daemon.ready()
     cycle = api.start_cycle()
     until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
@@ -206,12 +208,12 @@ def test_kill_9_of_the_daemon_kills_the_worker_and_the_next_start_goes_on(start,
     until(lambda: api.status().worker.pid == worker)
     daemon.end(signal.SIGKILL)
     until(lambda: not alive(worker))
-    api = start(serving(data, "finish")).ready()
+    api = start(serving(data, "finish"), lent=True).ready()
     until(lambda: api.cycle(cycle.id).cycle.state is CycleState.DONE)
 
 
 def test_kill_9_of_the_worker_does_not_take_the_daemon_down(start, data) -> None:
-    daemon = start(serving(data, "hang"))
+    daemon = start(serving(data, "hang"), lent=True)
     api = daemon.ready()
     api.start_cycle()
     until(lambda: attempts(data) == 1 and (data / "attempt-0").read_text())
@@ -227,7 +229,8 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def test_workers_are_processes_of_their_own_forked_from_one_that_stays(data) -> None:
+def test_workers_are_processes_of_their_own_forked_from_one_that_stays(data, monkeypatch) -> None:
+    monkeypatch.undo()
     with core(data, "descriptors") as running:
         for _ in range(2):
             running.cycles.run(running.cycles.start("night").id)
@@ -240,7 +243,8 @@ def test_workers_are_processes_of_their_own_forked_from_one_that_stays(data) -> 
     assert not alive(first["parent"])
 
 
-def test_what_forks_workers_may_die_between_two_and_during_one(data) -> None:
+def test_what_forks_workers_may_die_between_two_and_during_one(data, monkeypatch) -> None:
+    monkeypatch.undo()
     with core(data, "orphan-once") as running:
         cycle = running.cycles.start("night")
         assert running.cycles.run(cycle.id).state is CycleState.DONE
@@ -261,7 +265,8 @@ def test_a_worker_that_is_stopped_is_killed_and_another_goes_on(data) -> None:
         assert all("was stopped by a signal" in text for text in texts)
 
 
-def test_what_forks_workers_may_be_stopped_for_ever_during_one_and_before_one(data) -> None:
+def test_what_forks_workers_may_be_stopped_for_ever_during_one_and_before_one(data, monkeypatch) -> None:
+    monkeypatch.undo()
     with core(data, "server-stopped-once") as running:
         running.supervisor.process.look_seconds = 0.05
         cycle = running.cycles.start("night")

@@ -156,7 +156,7 @@ def test_this_machine_says_what_it_has(tmp_path: Path) -> None:
     assert free_resources(tmp_path, tmp_path / "none").memory_gib is None
 
 
-def test_a_cycle_pauses_while_memory_is_low_and_goes_on_alone(data, monkeypatch) -> None:
+def test_a_cycle_pauses_while_memory_is_low_and_goes_on_alone(data, monkeypatch, lent) -> None:
     monkeypatch.setattr(threads, "WAITING_SECONDS", 0.02)
     child = Path(__file__).parents[1] / "child_worker.py"
     with Core(Settings(data=data), worker=[sys.executable, str(child), "hang-once"]) as running:

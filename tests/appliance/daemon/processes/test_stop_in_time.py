@@ -40,7 +40,7 @@ def test_children_are_ended_side_by_side_and_what_fails_is_raised_after_the_last
 
 
 def test_sigterm_ends_a_daemon_whose_worker_is_stubborn_and_nothing_of_it_is_left(start, data) -> None:
-    daemon = start(serving(data, "stubborn"))
+    daemon = start(serving(data, "stubborn"), lent=True)
     api = daemon.ready()
     cycle = api.start_cycle()
     until(lambda: attempts(data) == 1 and (data / "grandchild").exists() and (data / "grandchild").read_text())
@@ -49,7 +49,7 @@ def test_sigterm_ends_a_daemon_whose_worker_is_stubborn_and_nothing_of_it_is_lef
     assert (daemon.process.returncode, "Traceback" in output) == (0, False), output
     until(lambda: not alive(worker) and not alive(grandchild))
     assert not daemon.socket.exists()
-    api = start(serving(data, "finish")).ready()
+    api = start(serving(data, "finish"), lent=True).ready()
     assert "stopped" in [one.event.text for one in api.events() if one.event.kind == "daemon"]
     until(lambda: api.cycle(cycle.id).cycle.state is CycleState.DONE)
 

@@ -28,6 +28,7 @@ from verifiers.answers.spec import AnswerSpec
 from verifiers.checklists.spec import ChecklistSpec
 from verifiers.registry import decide
 
+pytestmark = pytest.mark.usefixtures("lent")
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 SPEC = AnswerSpec(notation="digits", expected="6")
 TEXT = ChecklistSpec.model_validate({"items": [{"item": "length", "name": "length", "target": 60}]})

@@ -29,6 +29,7 @@ from appliance.records.jobs import JobState
 from appliance.settings.config_layers import ConfigError
 from verifiers.answers.spec import AnswerSpec
 
+pytestmark = pytest.mark.usefixtures("lent")
 CHILD = Path(__file__).parents[1] / "child_worker.py"
 QUESTION = SubmitJob(question="6?", spec=AnswerSpec(notation="digits", expected="6"))
 
