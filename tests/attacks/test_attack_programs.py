@@ -245,9 +245,7 @@ def test_output_up_to_the_limit_is_whole_on_both_sides(box: Sandbox) -> None:
     assert (ran.status, len(ran.stdout), len(ran.stderr)) == (OK, most, most)
 
 
-@table(
-    "line", ["exit 3", "exec <&-; sleep 0.1; exit 3", "head -c 1 > /dev/null; exit 3", "sleep 0.1; exit 3"]
-)
+@table("line", ["exit 3", "exec <&-; sleep 0.1; exit 3", "head -c 1 > /dev/null; exit 3", "sleep 0.1; exit 3"])
 def test_input_that_nobody_reads_is_no_trouble(box: Sandbox, line: str) -> None:
     assert box.exec(["sh", "-c", line], stdin=bytes(8 << 20)).exit_code == 3
 
