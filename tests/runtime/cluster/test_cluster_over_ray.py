@@ -1,6 +1,6 @@
-"""Two hosts in one Ray cluster, with real sandboxes: what it lets in, and what happens when one of them dies.
+"""Three hosts in one Ray cluster, with real sandboxes: what it lets in, and what happens when one of them dies.
 
-Every test but the last leaves both hosts behind for the next one.
+Every test leaves three hosts behind for the next one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from runtime.errors import BadRequestError, InfrastructureError, RefusedError
 from runtime.sandbox import CallResult, CallStatus, Session, Tier
 from runtime.settings import PORTS
 
-HOSTS = 2
 METHODS = [
     "/ray.rpc.NodeInfoGcsService/GetAllNodeInfo",
     "/ray.rpc.NodeManagerService/RequestWorkerLease",
@@ -46,7 +45,7 @@ METHODS = [
 
 @pytest.fixture(scope="module")
 def nodes(root_dir: Path) -> Iterator[Nodes]:
-    with standing(root_dir, others=HOSTS - 1) as made:
+    with standing(root_dir, others=2) as made:
         yield made
 
 
@@ -58,15 +57,15 @@ def pool(nodes: Nodes) -> Iterator[ClusterSessions]:
 
 
 @pytest.fixture(autouse=True)
-def both_hosts(nodes: Nodes, pool: ClusterSessions) -> None:
+def three_hosts(nodes: Nodes, pool: ClusterSessions) -> None:
     """Each test begins with them: one whose processes ended by themselves comes back by itself, and one that a failed
     test left dead is begun again."""
-    for number in range(HOSTS):
+    for number in range(3):
         if nodes.processes[number].poll() is not None:
             nodes.begin(number)
             nodes.wait(number)
-    ready = [Health.READY] * HOSTS
-    until(lambda: nodes.recorded(HOSTS) and list(pool.hosts().values()) == ready, 120, "both hosts are there")
+    ready = [Health.READY] * 3
+    until(lambda: nodes.recorded(3) and list(pool.hosts().values()) == ready, 120, "three hosts are there")
 
 
 def gateways(nodes: Nodes) -> list[int]:
@@ -86,7 +85,7 @@ def on(host: str, pool: ClusterSessions) -> Session:
 
 def test_sessions_go_to_every_host_and_keep_their_state_there(pool: ClusterSessions) -> None:
     sessions = [pool.open() for _ in range(6)]
-    assert sorted(session.id.split("/")[0] for session in sessions) == [f"host-{n}" for n in (0, 0, 0, 1, 1, 1)]
+    assert sorted(session.id.split("/")[0] for session in sessions) == [f"host-{n}" for n in (0, 0, 1, 1, 2, 2)]
     first = [session.start(f"x = {number}; print(x)") for number, session in enumerate(sessions)]
     assert [future.result(240).output for future in first] == [f"{number}\n" for number in range(6)]
     assert [session.run("x += 10; print(x)").output for session in sessions] == [f"{n + 10}\n" for n in range(6)]
@@ -128,7 +127,7 @@ def test_a_sandbox_with_its_snapshots_stays_on_its_host(pool: ClusterSessions) -
 def test_nothing_listens_but_on_the_hosts_own_address_and_in_the_given_range(
     nodes: Nodes, pool: ClusterSessions
 ) -> None:
-    for number in range(HOSTS):
+    for number in range(3):
         members = [member.pid for member in nodes.members(number)]
         found = listeners([*members, *gateways(nodes)] if number == 0 else members)
         assert {address for address, _ in found} == {nodes.addresses[number]}
@@ -162,7 +161,7 @@ def test_a_driver_and_a_host_with_a_wrong_token_do_not_get_in(nodes: Nodes, tmp_
     wrong = tmp_path / "token"
     wrong.write_text("0" * 64)
     wrong.chmod(0o600)
-    host = nodes.begin(HOSTS, token=wrong)
+    host = nodes.begin(3, token=wrong)
     settings = nodes.driver(connect_seconds=240).model_copy(update={"token": wrong})
     with pytest.raises(RefusedError, match="does not accept the token"):
         ClusterSessions(settings, LIMITS)
@@ -171,11 +170,11 @@ def test_a_driver_and_a_host_with_a_wrong_token_do_not_get_in(nodes: Nodes, tmp_
     out, err = host.communicate(timeout=240)
     assert (host.returncode, out) == (1, b"")
     assert b"Ray did not start" in err
-    del nodes.processes[HOSTS]
+    del nodes.processes[3]
 
 
 def test_c10_a_host_that_is_killed_takes_its_own_calls_and_no_others(nodes: Nodes, pool: ClusterSessions) -> None:
-    doomed, going = on("host-1", pool), [on("host-0", pool), on("host-0", pool)]
+    doomed, going = on("host-1", pool), [on("host-0", pool), on("host-2", pool)]
     for session in (doomed, *going):
         session.run("x = 0")
     hanging: list[Future[CallResult]] = [doomed.start("while True: x += 1")]
@@ -230,7 +229,7 @@ from runtime.cluster import ClusterSessions
 from runtime.settings import ClusterSettings
 from runtime.sandbox import Limits
 pool = ClusterSessions(*map(lambda kind, text: kind.model_validate_json(text), (ClusterSettings, Limits), sys.argv[1:]))
-for session in [pool.open() for _ in range(4)]:
+for session in [pool.open() for _ in range(3)]:
     session.run("open('/tmp/a', 'w').close()")
 print("ready", flush=True)
 time.sleep(600)
@@ -240,7 +239,7 @@ time.sleep(600)
     assert driver.stdout is not None
     assert driver.stdout.readline() == b"ready\n"
     own = set(nodes.folder.glob("n?/s/*")) - before
-    assert sorted(path.parts[-3] for path in own) == ["n0", "n1"]
+    assert sorted(path.parts[-3] for path in own) == ["n0", "n1", "n2"]
     assert all(running(path) for path in own)
     driver.kill()
     driver.communicate()
@@ -265,15 +264,18 @@ def test_a_node_that_was_killed_leaves_nothing_for_the_next_one(nodes: Nodes, po
 
 
 def test_a_host_that_leaves_keeps_its_sessions_until_they_are_closed(nodes: Nodes, pool: ClusterSessions) -> None:
-    session = on("host-1", pool)
+    session = on("host-2", pool)
     session.run("x = 5")
-    (nodes.folder / "n1" / "draining").touch()
-    until(lambda: pool.hosts()["host-1"] is Health.DRAINING, 240, "the host drains")
+    (nodes.folder / "n2" / "draining").touch()
+    until(lambda: pool.hosts()["host-2"] is Health.DRAINING, 240, "the host drains")
     others = [pool.open() for _ in range(4)]
-    assert "host-1" not in {other.id.split("/")[0] for other in others}
+    assert "host-2" not in {other.id.split("/")[0] for other in others}
     for other in others:
         other.close()
     assert session.run("print(x)").output == "5\n"
-    assert nodes.processes[1].poll() is None
+    assert nodes.processes[2].poll() is None
     session.close()
-    assert nodes.processes[1].wait(240) == 0
+    assert nodes.processes[2].wait(240) == 0
+    nodes.begin(2)
+    nodes.wait(2)
+    until(lambda: pool.hosts()["host-2"] is Health.READY, 240, "the host is back")
