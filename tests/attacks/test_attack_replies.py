@@ -170,14 +170,19 @@ REPORTS = {
 }
 
 
-@pytest.mark.parametrize("report", REPORTS)
-def test_a_report_that_nobody_should_parse_hurts_nobody(bench: AttackBench, report: str) -> None:
-    with bench.sandbox() as box:
-        result = bench.call(box, STOLEN + f"says({REPORTS[report]})")
-        assert result.status in (EXCEPTION, DIED)
-        assert len(result.error) <= 500
-        result.model_dump_json()
-        (result.error + result.traceback).encode()
+def test_a_report_that_nobody_should_parse_hurts_nobody(bench: AttackBench) -> None:
+    waiting = list(REPORTS)
+    while waiting:
+        with bench.sandbox() as box:
+            while waiting:
+                report = waiting.pop()
+                result = bench.call(box, STOLEN + f"says({REPORTS[report]})")
+                assert result.status in (EXCEPTION, DIED), report
+                assert len(result.error) <= 500, report
+                result.model_dump_json()
+                (result.error + result.traceback).encode()
+                if result.status is DIED:
+                    break
 
 
 def test_a_lie_about_a_limit_changes_a_name_and_nothing_else(bench: AttackBench) -> None:

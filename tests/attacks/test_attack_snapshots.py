@@ -75,12 +75,15 @@ signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 }
 
 
+@pytest.mark.parametrize("bench", [BackendName.NSJAIL], indirect=True, ids=str)
+def test_a_backend_without_snapshots_says_so(bench: AttackBench) -> None:
+    with pytest.raises(RefusedError):
+        bench.neighbour.snapshot()
+
+
+@pytest.mark.parametrize("bench", [BackendName.GVISOR], indirect=True, ids=str)
 @pytest.mark.parametrize("busy", BUSY)
 def test_a_snapshot_in_the_middle_of_anything_is_taken_or_refused_in_time(bench: AttackBench, busy: str) -> None:
-    if bench.backend is BackendName.NSJAIL:
-        with pytest.raises(RefusedError):
-            bench.neighbour.snapshot()
-        return
     with bench.beside_a_neighbour(), bench.sandbox() as box:
         assert bench.call(box, BUSY[busy] + "\nmark = 7").status is OK
         started = time.monotonic()

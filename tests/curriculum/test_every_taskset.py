@@ -20,7 +20,8 @@ from verifiers.registry import decide, is_decided
 
 EACH = 4
 """Seeds of a level whose answers are checked; `benchmarks/tasksets.py` takes 200."""
-MANY = 60
+QUICK, MANY = 15, 60
+"""Seeds of a level whose drafts are compared, in the suite and at night."""
 
 
 @pytest.fixture(scope="module", params=TASKSETS)
@@ -29,15 +30,20 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.fixture(params=[QUICK, pytest.param(MANY, marks=pytest.mark.slow)])
+def many(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @cache
-def drafts(name: str) -> list[list[TaskDraft]]:
+def drafts(name: str, count: int) -> list[list[TaskDraft]]:
     """By level."""
-    return [[make_draft(name, level, seed) for seed in range(MANY)] for level in range(TASKSETS[name].level_count)]
+    return [[make_draft(name, level, seed) for seed in range(count)] for level in range(TASKSETS[name].level_count)]
 
 
 def decided(name: str) -> list[TaskDraft]:
     """A few of each level, as far as they are decided from their text."""
-    return [draft for level in drafts(name) for draft in level[:EACH] if is_decided(draft.spec)]
+    return [draft for level in drafts(name, QUICK) for draft in level[:EACH] if is_decided(draft.spec)]
 
 
 def passes(draft: TaskDraft, answer: str) -> bool:
@@ -66,8 +72,8 @@ def test_a_check_that_nothing_meets_is_not_met_by_the_reference(name: str) -> No
         assert decide(taskset.unsolvable(draft, 7), draft.answer).outcome is not Outcome.PASS
 
 
-def test_a_key_belongs_to_one_question_and_a_question_to_one_key(name: str) -> None:
-    every = [draft for level in drafts(name) for draft in level]
+def test_a_key_belongs_to_one_question_and_a_question_to_one_key(name: str, many: int) -> None:
+    every = [draft for level in drafts(name, many) for draft in level]
     by_key: dict[str, str] = {}
     by_text: dict[str, str] = {}
     for draft in every:
@@ -79,8 +85,8 @@ def test_a_key_belongs_to_one_question_and_a_question_to_one_key(name: str) -> N
     assert len({draft.key for draft in every}) > 0.6 * len(every)
 
 
-def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str) -> None:
-    taskset, levels = TASKSETS[name], drafts(name)
+def test_every_topic_is_asked_and_what_is_asked_grows_with_the_level(name: str, many: int) -> None:
+    taskset, levels = TASKSETS[name], drafts(name, many)
     assert {draft.topic for level in levels for draft in level} == set(taskset.topics)
     sizes = [sum(map(size, level)) / len(level) for level in levels]
     assert sizes[-1] > (1 if name in CALCULATORS else 1.2) * sizes[0], sizes

@@ -12,7 +12,11 @@ from curriculum.certification.certificate import made_by, shipped
 from curriculum.registry import BUILT_IN, DOMAINS, TASKSETS
 
 
-@pytest.mark.parametrize("surroundings", SURROUNDINGS, ids=lambda one: one["PYTHONHASHSEED"])
+@pytest.mark.parametrize(
+    "surroundings",
+    [SURROUNDINGS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in SURROUNDINGS[1:])],
+    ids=lambda one: one["PYTHONHASHSEED"],
+)
 def test_every_taskset_makes_in_another_process_what_was_certified(surroundings: dict[str, str]) -> None:
     found = elsewhere(sys.executable, list(TASKSETS), 4, surroundings)
     found.pop("python")

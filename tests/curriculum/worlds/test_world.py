@@ -208,13 +208,14 @@ def test_a_digest_says_whether_a_world_was_changed(pool: SessionPool) -> None:
             assert (world.digest() != before) is changes, name
 
 
-def test_thirty_two_forks_at_once_have_a_world_each(pool: SessionPool) -> None:
+@pytest.mark.parametrize("count", [8, pytest.param(32, marks=pytest.mark.slow)])
+def test_forks_at_once_have_a_world_each(pool: SessionPool, count: int) -> None:
     with opened(pool, "counter") as world:
-        forks = world.fork(32)
+        forks = world.fork(count)
         replies = [fork.start("add", {"number": number}) for number, fork in enumerate(forks)]
         again = [fork.start("add", {"number": number}) for number, fork in enumerate(forks)]
-        assert [reply.result().text for reply in replies] == [str(5 + number) for number in range(32)]
-        assert [reply.result().text for reply in again] == [str(5 + 2 * number) for number in range(32)]
+        assert [reply.result().text for reply in replies] == [str(5 + number) for number in range(count)]
+        assert [reply.result().text for reply in again] == [str(5 + 2 * number) for number in range(count)]
         assert world.submission() == "5"
         for fork in forks:
             fork.close()

@@ -194,7 +194,7 @@ def test_jobs_go_first_callers_take_turns_and_too_many_are_told(make_settings: S
         assert {"late6", "late7"} <= set(order[1:6])
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(60, marks=pytest.mark.slow)])
 def test_nothing_is_lost_over_many_launches(make_settings: Settings, rounds: int) -> None:
     with BrokerProbe.own(make_settings(ready=2)) as probe:
         assert probe.process is not None

@@ -67,13 +67,10 @@ def test_a_private_broker_answers_soon_after_its_start(make_settings: Settings) 
     settings = make_settings()
     with BrokerProbe.own(settings):
         pass  # the guests' root is built by the first
-    took = []
-    for _ in range(2):
-        begun = time.monotonic()
-        with BrokerProbe.own(settings) as probe:
-            probe.stats()
-            took.append(time.monotonic() - begun)
-    assert min(took) < 60.0, took  # 0.2 s where nothing else runs
+    begun = time.monotonic()
+    with BrokerProbe.own(settings) as probe:
+        probe.stats()
+        assert time.monotonic() - begun < 60.0  # 0.2 s where nothing else runs
 
 
 def test_the_broker_loads_nothing_heavy() -> None:
@@ -83,22 +80,21 @@ def test_the_broker_loads_nothing_heavy() -> None:
     assert heavy & set(json.loads(answer.stdout)) == set()
 
 
-def test_a_private_broker_ends_with_its_client_however_that_ends(make_settings: Settings) -> None:
+def test_a_private_broker_ends_with_its_client_also_when_that_is_killed(make_settings: Settings) -> None:
     settings = make_settings()
     kit = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
-    for end in (signal.SIGKILL, signal.SIGTERM):
-        client = subprocess.Popen(
-            [sys.executable, "-c", CLIENT, settings.model_dump_json()],
-            stdout=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": kit},
-        )
-        assert client.stdout is not None
-        broker = int(client.stdout.readline())
-        client.send_signal(end)
-        client.wait(120)
-        client.stdout.close()
-        assert gone(broker, 120.0)  # one second where nothing else runs
-        assert_nothing_is_left(settings)
+    client = subprocess.Popen(
+        [sys.executable, "-c", CLIENT, settings.model_dump_json()],
+        stdout=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": kit},
+    )
+    assert client.stdout is not None
+    broker = int(client.stdout.readline())
+    client.kill()
+    client.wait(120)
+    client.stdout.close()
+    assert gone(broker, 120.0)  # one second where nothing else runs
+    assert_nothing_is_left(settings)
 
 
 def test_a_broker_that_is_killed_ends_every_wait_and_leaves_nothing_after_the_next_start(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lean_kit import Local
+from lean_stand_in import stand_in
 
 from runtime.profile import BackendName
 from runtime.settings import BrokerSettings, RuntimeSettings
@@ -17,13 +17,8 @@ from verifiers.lean.verifier import LeanVerifier
 
 
 @pytest.fixture(scope="session")
-def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Toolchain:
-    spec = importlib.util.spec_from_file_location("stand_in", Path(__file__).with_name("stand_in.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    stand_in = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(stand_in)
-    found = find(stand_in.make(tmp_path_factory.mktemp("lean")))
+def toolchain() -> Toolchain:
+    found = find(stand_in())
     assert found is not None
     return found
 

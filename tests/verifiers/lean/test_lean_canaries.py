@@ -9,6 +9,10 @@ import pytest
 from verifiers.contract.verdict import Ground, Outcome
 from verifiers.lean import verifier
 from verifiers.lean.kind import LEAN
+from verifiers.lean.reading.lexer import normalized, words
+from verifiers.lean.reading.screening import parts, screen
+from verifiers.lean.spec import LeanSpec
+from verifiers.lean.statement import read_statement
 from verifiers.lean.verifier import LeanVerifier
 from verifiers.registry.canaries import Case, cases_of
 
@@ -28,8 +32,21 @@ def test_a_canary_is_judged_as_it_has_to_be(lean: LeanVerifier, case: Case) -> N
     assert len(json.dumps(verdict.evidence)) < MOST_EVIDENCE
 
 
+def is_screened(case: Case) -> bool:
+    """True if the verdict depends on words: without screening, the others get the verdict that the test above saw."""
+    assert isinstance(case.spec, LeanSpec)
+    try:
+        text = normalized(case.submission)
+        found = screen(text, list(words(text)), allowed=parts(case.spec.statement))
+        return bool(found or screen(read_statement(case.spec).source))
+    except ValueError:
+        return True
+
+
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if not case.honest and 42 not in case.rows], ids=lambda case: case.name
+    "case",
+    [case for case in CASES if not case.honest and 42 not in case.rows and is_screened(case)],
+    ids=lambda case: case.name,
 )
 def test_no_cheat_passes_when_its_words_are_not_looked_at(
     lean: LeanVerifier, case: Case, monkeypatch: pytest.MonkeyPatch

@@ -58,10 +58,10 @@ def wait_for_rounds(busy: Busy, more: int) -> None:
         time.sleep(0.005)
 
 
-def test_a_broker_killed_in_the_middle_costs_nobody_a_verdict(tmp_path: Path) -> None:
+def test_a_broker_killed_in_the_middle_costs_nobody_a_verdict(tmp_path: Path, guest_roots: Path) -> None:
     own = BrokerSettings(
         state_dir=tmp_path / "s",
-        root_dir=tmp_path / "r",
+        root_dir=guest_roots,
         backends=(BackendName.NSJAIL,),
         programs=(verifier_program(MEMORY_MIB),),
     )
@@ -82,11 +82,11 @@ def test_a_broker_killed_in_the_middle_costs_nobody_a_verdict(tmp_path: Path) ->
 
 
 def test_a_worker_with_nothing_but_what_hangs_gives_way_until_somebody_asks_or_it_took_very_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, guest_roots: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = BrokerSettings(
         state_dir=tmp_path / "s",
-        root_dir=tmp_path / "r",
+        root_dir=guest_roots,
         backends=(BackendName.NSJAIL,),
         programs=(verifier_program(MEMORY_MIB),),
     )
