@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
+from forked_learners import forked_learners
 
 from appliance.learning.rank_processes import RankProcesses
 
@@ -14,6 +15,13 @@ from appliance.learning.rank_processes import RankProcesses
 def one_thread() -> None:
     """Results are promised bit by bit for one number of threads."""
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_learners() -> Iterator[None]:
+    """`test_rank_processes.py` starts some as the product does."""
+    with forked_learners():
+        yield
 
 
 @pytest.fixture(scope="package")

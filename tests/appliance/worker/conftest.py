@@ -12,6 +12,8 @@ from typing import Any
 import guest_roots as building
 import pytest
 import torch
+from forked_learners import forked_learners
+from recorded_nights import RecordedNight
 from short_nights import SHORT
 
 from appliance.config.configuration import Settings
@@ -95,6 +97,17 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     del _STANDING[socket]
     broker.close()
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def recorded_night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> RecordedNight:
+    return RecordedNight(tmp_path_factory, runtime)
+
+
+@pytest.fixture(scope="package", autouse=True)
+def quick_learners() -> Iterator[None]:
+    with forked_learners():
+        yield
 
 
 @pytest.fixture

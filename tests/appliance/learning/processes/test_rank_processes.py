@@ -29,6 +29,7 @@ from runtime.errors import InfrastructureError
 def test_what_a_killed_process_left_in_memory_goes_with_the_next_ones_and_what_is_held_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(rank_processes, "subprocess", subprocess)  # a process of the product's own
     monkeypatch.setattr(rank_processes, "_memory", lambda: tmp_path)
     left = tmp_path / "assay-ranks-left"
     left.mkdir(mode=0o700)
