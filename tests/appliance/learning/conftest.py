@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 import torch
-from forked_processes import forked_learners
+from forked_learners import forked_learners
 
 from appliance.learning.rank_processes import RankProcesses
 

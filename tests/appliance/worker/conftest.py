@@ -12,7 +12,7 @@ from typing import Any
 import guest_roots as building
 import pytest
 import torch
-from forked_processes import forked_learners
+from forked_learners import forked_learners
 from recorded_nights import RecordedNight
 from short_nights import SHORT
 

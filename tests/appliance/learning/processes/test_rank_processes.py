@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from forked_learners import forked_learners
 from learning_builders import varied
 from test_learning_ranks import SMALL, files_of
 from test_learning_trainer import records
@@ -62,9 +63,8 @@ def test_one_that_a_signal_holds_ends_all_and_one_that_goes_on_does_not(
     assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
 
 
-ASLEEP = """#!{python} -I
-import sys, time
-from appliance.learning.training import rank
+ASLEEP = """
+import time
 from appliance.learning.ranks import Ranks
 real = Ranks.summed
 def summed(self, figures):
@@ -72,21 +72,15 @@ def summed(self, figures):
         time.sleep(3600)
     return real(self, figures)
 Ranks.summed = summed
-del sys.argv[1:5]
-rank.main()
 """
-"""Ranks of which the second sleeps inside of a step."""
+"""Has the second rank sleep inside of a step."""
 
 
 def test_one_that_sleeps_inside_of_a_step_ends_all_and_so_does_one_that_never_begins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = tmp_path / "python"
-    program.write_text(ASLEEP.format(python=sys.executable))
-    program.chmod(0o700)
-    monkeypatch.setattr(rank_processes.sys, "executable", str(program))
     files = files_of(varied(layers=2), tmp_path / "model")
-    with RankProcesses(("cpu", "cpu"), threads=2) as processes:
+    with forked_learners(ASLEEP), RankProcesses(("cpu", "cpu"), threads=2) as processes:
         learner = RankedTrainer(processes, open_model(files), SMALL, 1, max_tokens=64, companions=files)
         processes.patience = replace(PATIENCE, idle_seconds=5.0)
         with pytest.raises(InfrastructureError, match=r"2 of them, asked to step, did not answer.*for 5 s") as met:
@@ -94,7 +88,10 @@ def test_one_that_sleeps_inside_of_a_step_ends_all_and_so_does_one_that_never_be
         assert "from the last checkpoint" in met.value.hint
         assert not any(Path(f"/proc/{pid}").exists() for pid in processes.pids)
         assert not processes.folder.exists()
+    program = tmp_path / "python"
     program.write_text("#!/bin/sh\nexec sleep 3600\n")
+    program.chmod(0o700)
+    monkeypatch.setattr(rank_processes.sys, "executable", str(program))
     with pytest.raises(InfrastructureError, match="1 of them, which started, did not answer"):
         RankProcesses(("cpu",), patience=replace(PATIENCE, idle_seconds=2.0))
 
