@@ -39,7 +39,7 @@ from runtime.settings import RuntimeSettings
 NIGHT: Recipe = SHORT.model_copy(
     update={
         "training": SHORT.training.model_copy(
-            update={"tasks_per_step": 10, "rollouts_per_task": 6, "keep": 3, "difficulty": "adaptive"}
+            update={"steps": 3, "tasks_per_step": 10, "rollouts_per_task": 6, "keep": 3, "difficulty": "adaptive"}
         ),
         "proposer": ProposerRecipe(proposals=4, reward="variance"),
     }
@@ -74,7 +74,7 @@ def test_a_night_trains_on_what_the_seedling_proposed_and_goes_on_after_a_kill_t
     learn = Trainer.train_step
 
     def killed(self: Trainer, step: int, *material: Any) -> dict[str, float]:
-        if step == 1:
+        if step == 2:
             raise KilledError
         return learn(self, step, *material)
 
@@ -100,7 +100,7 @@ def test_a_night_trains_on_what_the_seedling_proposed_and_goes_on_after_a_kill_t
 
     keys = [key for record in records for key in asked(record)[1]]
     assert len(keys) == len(set(keys)) >= 2
-    assert len(known) == 1 + 2, "once after the checkpoint, and after each record"
+    assert len(known) == 1 + 3, "once after the checkpoint, and after each record"
     assert known[0] == known[-1] == len(keys)
     for record in records:
         tasks, proposed = asked(record)

@@ -22,7 +22,7 @@ from appliance.worker.training.step_sampling import staleness
 from curriculum.names import CALCULATORS
 from curriculum.sealed import sealed_set
 
-STEPS = 3
+STEPS = 4
 
 
 def trained(context: WorkContext, bound: int) -> TrainingResult:
