@@ -45,12 +45,9 @@ class RecordedNight:
     @contextmanager
     def copied(self, moment: str, folder: Path) -> Iterator[WorkContext]:
         """A copy in `folder`, opened."""
-        self.copy(moment, folder)
+        copied(self._folder / moment, folder)
         with self._opened(folder) as context:
             yield context
-
-    def copy(self, moment: str, folder: Path) -> None:
-        copied(self._folder / moment, folder)
 
     @contextmanager
     def _opened(self, folder: Path) -> Iterator[WorkContext]:

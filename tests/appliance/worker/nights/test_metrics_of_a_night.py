@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from recorded_nights import RecordedNight
 from short_nights import SHORT, train_night
 
 from appliance.config.configuration import Settings
@@ -22,11 +21,12 @@ from runtime.settings import RuntimeSettings
 
 
 def test_a_step_is_told_with_what_was_known_of_it_after_it_was_learned(
-    tmp_path: Path, recorded_night: RecordedNight
+    tmp_path: Path, runtime: RuntimeSettings
 ) -> None:
     data = tmp_path / "data"
-    recorded_night.copy("trained", data)
     with Core(Settings(data=data)) as core:
+        with WorkContext(data, core.ledger, runtime, SHORT.agent, load_policy(data)) as context:
+            train_night(context, "n")
         status, (*_, before, recorded) = status_of(core), core.ledger.step_metrics("n")
     told = {
         sample.name.removeprefix("assay_training_"): sample.value
