@@ -66,10 +66,10 @@ class PointTally:
     faults: list[str] = field(default_factory=list)
 
 
-def recipes(steps: int = 3) -> tuple[dict[str, Any], dict[str, Any]]:
+def recipes() -> tuple[dict[str, Any], dict[str, Any]]:
     """The recipe of each stage: a look and a checkpoint at every second step, so that some steps are learned again."""
     training = {
-        "steps": steps,
+        "steps": 3,
         "tasks_per_step": 3,
         "rollouts_per_task": 6,
         "keep": 3,
@@ -85,7 +85,7 @@ def recipes(steps: int = 3) -> tuple[dict[str, Any], dict[str, Any]]:
     return first, {**first, "agent": {"concurrent": 32, "max_tokens": 120, "max_calls": 4}}
 
 
-def _begin(ledger: Any, seed: int, steps: int) -> Any:
+def _begin(ledger: Any, seed: int) -> Any:
     """The training's record; made at the first start."""
     from appliance.learning.recipes.recipe import Recipe
     from appliance.learning.recipes.stages import Stage
@@ -94,7 +94,7 @@ def _begin(ledger: Any, seed: int, steps: int) -> Any:
     known = ledger.cycle(NAME)
     if known is not None:
         return known
-    made = [Recipe.model_validate(one) for one in recipes(steps)]
+    made = [Recipe.model_validate(one) for one in recipes()]
     stages = [
         Stage(name="short", kind="rl", recipe=made[0]),
         Stage(name="long", kind="rl", recipe=made[1], optimizer="keep"),
@@ -115,7 +115,7 @@ def _begin(ledger: Any, seed: int, steps: int) -> Any:
     return cycle
 
 
-def _train(data: str, runtime_json: str, seed: int, model: str, steps: int, point: Point | None, counted: str) -> None:
+def _train(data: str, runtime_json: str, seed: int, model: str, point: Point | None, counted: str) -> None:
     """Trains in this process from wherever the ledger says it is, and dies at `point`; what it passed is `counted`."""
     import time
 
@@ -137,7 +137,7 @@ def _train(data: str, runtime_json: str, seed: int, model: str, steps: int, poin
 
     runtime = RuntimeSettings.model_validate_json(runtime_json)
     with SqliteLedger(folder / "ledger.sqlite3") as ledger:
-        cycle = _begin(ledger, seed, steps)
+        cycle = _begin(ledger, seed)
         _instrument(ledger, hit)
         from appliance.learning.recipes.recipe import Recipe
 
@@ -236,9 +236,7 @@ def _replay(data: str, model: str, written: str) -> None:
 class Trials:
     """Starts trainings in processes that are forked from one which has loaded the libraries."""
 
-    def __init__(self, runtime: RuntimeSettings, model: Path, folder: Path, *, steps: int = 3) -> None:
-        """`steps` of each of the two stages."""
-        self._steps = steps
+    def __init__(self, runtime: RuntimeSettings, model: Path, folder: Path) -> None:
         self._runtime = runtime.model_dump_json()
         self._model = str(model)
         self._folder = folder
@@ -249,7 +247,7 @@ class Trials:
         """The exit code of one start, and what it passed when it came to its end."""
         data.mkdir(parents=True, exist_ok=True)
         counted = data / "passed.json"
-        arguments = (str(data), self._runtime, seed, self._model, self._steps, point, str(counted))
+        arguments = (str(data), self._runtime, seed, self._model, point, str(counted))
         code = self._run(_train, arguments)
         return code, Counter(json.loads(counted.read_text())) if code == 0 else Counter()
 

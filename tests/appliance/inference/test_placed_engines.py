@@ -119,9 +119,6 @@ def test_c10_an_engine_that_is_killed_in_a_rollout_is_replaced_and_the_rollout_g
     assert any(length > 3 for length in before.values()) or turns
     assert "lost" in there.supervisor.quarantined[0]
     assert there.supervisor._process.host == "host-1"
-    os.kill(there.supervisor._process.pid, signal.SIGKILL)
-    there.score([(1, 2, 3)])
-    assert there.supervisor._process.host == "host-0", "one host after the other"
     until(lambda: has_ended(process.engine_pid), 150, "what computed for it ended with it")
     for number in range(2):
         there.finish(number)
@@ -158,6 +155,19 @@ def test_a_question_for_preemptions_is_answered_also_where_weights_have_diverged
 def test_nothing_but_what_this_product_serves_is_begun_on_a_host() -> None:
     with pytest.raises(BadRequestError, match="not a valid servant"):
         PlacedActor("os:system")
+
+
+def test_one_engine_of_two_is_replaced_on_one_host_after_the_other(cluster: ClusterSettings) -> None:
+    first, second = placed(cluster, 2)
+    push_model(first, tiny("qwen2"), "a")
+    was = [first.supervisor._process.host]
+    for _ in range(2):
+        os.kill(first.supervisor._process.pid, signal.SIGKILL)
+        first.score([(1, 2, 3)])
+        was.append(first.supervisor._process.host)
+    assert was == ["host-0", "host-1", "host-0"]
+    first.close()
+    second.close()
 
 
 def test_what_hangs_while_a_file_is_copied_to_it_is_lost_and_nobody_waits_for_it(

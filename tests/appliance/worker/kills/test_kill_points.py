@@ -14,7 +14,7 @@ from runtime.settings import RuntimeSettings
 def test_c12_killed_in_a_push_and_in_a_checkpoint_tasks_are_the_same_and_losses_equal_to_the_bit(
     runtime: RuntimeSettings, tmp_path: Path
 ) -> None:
-    tally = Trials(runtime, FIXTURE, tmp_path, steps=2).trial(2, 3, ("push", "checkpoint"))
+    tally = Trials(runtime, FIXTURE, tmp_path).trial(2, 3, ("push", "checkpoint"))
     assert tally.faults == []
     assert set(tally.kills) == {"push", "checkpoint"}
 
