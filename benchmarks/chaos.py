@@ -263,14 +263,22 @@ def trial(
     in_turn: bool = False,
     kinds: tuple[str, ...] = (),
     stopped: float = 0.0,
+    stopped_first: float = 0.0,
 ) -> Tally:
     """`prepare` is called with the data folder before the first start. `kinds` are drawn from, all by
     default, and `stopped` is for how long one is stopped instead of killed. `in_turn`: the kinds take turns, each as
-    soon as it is there, and after each round, not after each kill, work has to go on."""
+    soon as it is there, and after each round, not after each kill, work has to go on. `stopped_first`: in a round
+    before the first kill each kind is stopped for so many seconds, and the daemon may not end for it."""
     tally, data = Tally(), folder / "data"
     prepare(data)
     loop = Loop(data, seed, tally, learns=learns)
     loop.works_again()
+    if stopped_first:
+        for kind in IN_TURN:
+            while loop.comes_up(kind) and not loop.kill_one((kind,), stopped_first):
+                """It had ended between the looks."""
+            loop.works_again(kind)
+        tally.faults += [f"started {tally.starts} times although nothing was killed"] * (tally.starts > 1)
     while tally.kills < kills:
         next_kinds = (IN_TURN[tally.kills % len(IN_TURN)],) if in_turn else kinds
         if in_turn and not loop.comes_up(next_kinds[0]):

@@ -179,7 +179,7 @@ def linked(files: list[Path]) -> Linked:
     """Finds the shared libraries of these files with one run of ldd(1); takes some ten milliseconds per file."""
     if not files:
         return Linked(set(), set())
-    answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=60, check=False).stdout
+    answer = subprocess.run(["ldd", *map(str, files)], capture_output=True, text=True, timeout=600, check=False).stdout
     libraries = {Path(path) for path in re.findall(r"(?:=> |^\t)(/\S+) \(0x", answer, flags=re.MULTILINE)}
     if len(files) == 1:  # ldd omits the name of a single file
         return Linked(libraries, set(files) if "not found" in answer else set())

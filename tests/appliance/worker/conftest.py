@@ -12,6 +12,7 @@ from typing import Any
 import guest_roots as building
 import pytest
 import torch
+from recorded_nights import RecordedNight
 from short_nights import SHORT
 
 from appliance.config.configuration import Settings
@@ -95,6 +96,11 @@ def runtime(guest_roots: Path) -> Iterator[RuntimeSettings]:
     del _STANDING[socket]
     broker.close()
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def recorded_night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> RecordedNight:
+    return RecordedNight(tmp_path_factory, runtime)
 
 
 @pytest.fixture

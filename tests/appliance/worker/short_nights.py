@@ -22,7 +22,7 @@ SHORT = Recipe(
         steps=4, batch=8, demonstrations=48, validate_every=2, validation_items=4, checkpoint_every=2
     ),
     training=TrainingRecipe(
-        steps=3,
+        steps=2,
         tasks_per_step=4,
         rollouts_per_task=8,
         keep=4,

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
+from recorded_nights import RecordedNight
 from short_nights import FIXTURE, SHORT, cycle_of, run_night, train_night
 
 from appliance.daemon.contract import NotThereError
@@ -23,7 +20,7 @@ from appliance.records.cycles import Cycle, CycleState
 from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter, StepRecord
 from appliance.settings.config_layers import ConfigError
-from appliance.settings.policy_files import load_policy, parse_policy
+from appliance.settings.policy_files import parse_policy
 from appliance.system.clock import utc_now
 from appliance.worker.cycle import CycleRun
 from appliance.worker.setup.context import WorkContext
@@ -40,7 +37,6 @@ from policies.contract.decision import Decision, DecisionOutcome
 from policies.policy import load, read_content
 from runtime.errors import InfrastructureError
 from runtime.sandbox import Priority, Session, Tier
-from runtime.settings import RuntimeSettings
 
 
 def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
@@ -54,17 +50,14 @@ def counts(ledger: SqliteLedger, name: str) -> dict[str, int]:
 
 
 WHOLE = {
-    "train": 3 * 4 * 8,
-    "validation": 3 * 4,
+    "train": 2 * 4 * 8,
+    "validation": 2 * 4,
     "evaluation": 4 * 10 + 4,
-    "steps": 3,
+    "steps": 2,
     "checkpoints": 2,
     "evaluations": 1,
     "decisions": 1,
 }
-
-
-WHOLE_TRAINING = {name: n for name, n in WHOLE.items() if name != "evaluation"} | {"evaluations": 0, "decisions": 0}
 
 
 @dataclass(frozen=True)
@@ -75,30 +68,19 @@ class FinishedNight:
 
 
 @pytest.fixture(scope="module")
-def night(runtime: RuntimeSettings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedNight]:
+def night(recorded_night: RecordedNight, tmp_path_factory: pytest.TempPathFactory) -> Iterator[FinishedNight]:
     """One night for all tests that only look at what it has left."""
-    torch.set_num_threads(1)
-    folder = tmp_path_factory.mktemp("night")
-    with (
-        SqliteLedger(folder / "ledger.sqlite3") as ledger,
-        WorkContext(folder, ledger, runtime, SHORT.agent, load_policy(folder)) as context,
-    ):
-        yield FinishedNight(context, ledger, run_night(context, "n"))
+    with recorded_night.copied("finished", tmp_path_factory.mktemp("night")) as context:
+        assert isinstance(context.ledger, SqliteLedger)
+        yield FinishedNight(context, context.ledger, recorded_night.decision)
 
 
 @pytest.fixture
-def later(night: FinishedNight, runtime: RuntimeSettings, tmp_path: Path) -> Iterator[FinishedNight]:
+def later(recorded_night: RecordedNight, tmp_path: Path) -> Iterator[FinishedNight]:
     """That night in a folder of the test's own, where others may follow it."""
-    folder = tmp_path / "later"
-    shutil.copytree(night.context.data, folder, ignore=shutil.ignore_patterns("ledger.*"))
-    before, copied = (closing(sqlite3.connect(place / "ledger.sqlite3")) for place in (night.context.data, folder))
-    with before as source, copied as target:
-        source.backup(target)
-    with (
-        SqliteLedger(folder / "ledger.sqlite3") as ledger,
-        WorkContext(folder, ledger, runtime, SHORT.agent, load_policy(folder)) as context,
-    ):
-        yield FinishedNight(context, ledger, night.decision)
+    with recorded_night.copied("finished", tmp_path / "later") as context:
+        assert isinstance(context.ledger, SqliteLedger)
+        yield FinishedNight(context, context.ledger, recorded_night.decision)
 
 
 def test_a_night_leaves_every_record_and_waits_for_a_person(night: FinishedNight) -> None:
@@ -134,7 +116,7 @@ def test_a_night_measures_what_the_gates_ask_for(night: FinishedNight) -> None:
     assert (found.hacks.impossible, found.hacks.passed, found.hacks.answers) == (4, 0, 10)
     assert found.contamination is not None
     assert (found.contamination.sealed, found.contamination.found) == (10, 0)
-    assert found.contamination.trained >= 3 * 4
+    assert found.contamination.trained >= 2 * 4
     assert found.egress is not None
     assert (found.egress.held, found.egress.open) == (found.egress.tried, ())
     assert found.drift is not None
@@ -208,7 +190,7 @@ def test_all_code_ran_in_sandboxes_and_sealed_questions_never_in_training(night:
         assert metrics["sandbox_seconds"] > 0
     sealed = sealed_set(10, derive("sealed", 0))
     assert list(ledger.sealed_sets()) == [sealed.digest]
-    asked = {task["key"] for step in range(3) for task in _step(ledger, step).tasks}
+    asked = {task["key"] for step in range(2) for task in _step(ledger, step).tasks}
     assert asked
     assert not asked & sealed.questions
 
@@ -281,18 +263,33 @@ CUTS = (
 """In the order of a night: a method of the ledger, and which of its calls since the night went on."""
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["before it is on record", "after it is on record"])
 def test_a_night_cut_short_everywhere_goes_on_and_counts_nothing_twice(
-    context: WorkContext, ledger: SqliteLedger, after: bool
+    context: WorkContext, ledger: SqliteLedger
 ) -> None:
+    """Before each is on record, and after it. A step on record is learned again and not sampled again; a checkpoint
+    that broke meanwhile is passed over and named."""
+    broken = ""
     for method, times in CUTS:
-        context.ledger = Cutting(ledger, method, times, after=after)  # type: ignore[assignment]
-        with pytest.raises(Cut):
-            run_night(context, "n")
+        for after in (False, True):
+            left = 1 if after and method == "commit_step" else times  # the step before has a checkpoint
+            context.ledger = Cutting(ledger, method, left, after=after)  # type: ignore[assignment]
+            with pytest.raises(Cut):
+                run_night(context, "n")
+            if (method, after) == ("commit_step", False):
+                assert ledger.recorded_steps("n") == [0]
+            if (method, after) == ("commit_step", True):
+                recorded = [_step(ledger, step) for step in range(2)]
+            if (method, after) == ("put_checkpoint", False):
+                newest = sorted((context.data / "cycles" / "n" / "checkpoints").iterdir())[-1]
+                weights, broken = newest / "model.safetensors", newest.name
+                weights.write_bytes(weights.read_bytes()[:-100])
     context.ledger = ledger
     decision = run_night(context, "n")
     assert counts(ledger, "n") == WHOLE
     assert ledger.alias("candidate") == decision.candidate
+    assert [_step(ledger, step) for step in range(2)] == recorded
+    warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
+    assert any(broken in text and "bytes" in text for text in warnings)
 
 
 def put_night(ledger: SqliteLedger, name: str, tasks: list[Task]) -> None:
@@ -374,32 +371,6 @@ def test_groups_without_signal_are_made_up_for_with_fresh_tasks(context: WorkCon
         assert all(not group.kept for group in record.groups if len(set(group.rewards)) == 1)
 
 
-def test_a_recorded_step_is_learned_again_and_not_sampled_again(context: WorkContext, ledger: SqliteLedger) -> None:
-    context.ledger = Cutting(ledger, "commit_step", 2, after=True)  # type: ignore[assignment]
-    with pytest.raises(Cut):
-        train_night(context, "n")
-    before = [judged.rollout.id for judged in _step(ledger, 1).judged]
-    record = _step(ledger, 1)
-    context.ledger = ledger
-    train_night(context, "n")
-    assert [judged.rollout.id for judged in _step(ledger, 1).judged] == before
-    assert _step(ledger, 1) == record
-
-
-def test_a_broken_checkpoint_is_passed_over_and_said(context: WorkContext, ledger: SqliteLedger) -> None:
-    context.ledger = Cutting(ledger, "commit_step", 3, after=True)  # type: ignore[assignment]
-    with pytest.raises(Cut):
-        train_night(context, "n")
-    newest = sorted((context.data / "cycles" / "n" / "checkpoints").iterdir())[-1]
-    weights = newest / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-100])
-    context.ledger = ledger
-    train_night(context, "n")
-    assert counts(ledger, "n") == WHOLE_TRAINING
-    warnings = [event.text for _, event in ledger.events(limit=1000) if event.kind == "warning"]
-    assert any(newest.name in text and "bytes" in text for text in warnings)
-
-
 def test_a_night_without_a_model_warm_starts_one(context: WorkContext, ledger: SqliteLedger) -> None:
     context.ledger = Cutting(ledger, "set_aliases", 1, after=False)  # type: ignore[assignment]
     with pytest.raises(Cut):
@@ -409,7 +380,7 @@ def test_a_night_without_a_model_warm_starts_one(context: WorkContext, ledger: S
     champion = ledger.checkpoint(ledger.alias("champion") or "")
     assert champion is not None
     assert (champion.stage, champion.step) == ("warm_start", 4)
-    assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 3 * 4
+    assert ledger.rollout_counts("n")["validation"] == 2 * 4 + 2 * 4
 
 
 def test_a_missing_model_folder_is_an_error_that_says_so(context: WorkContext, tmp_path: Path) -> None:

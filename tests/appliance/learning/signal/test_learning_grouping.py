@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from learning_builders import judged
 
 from appliance.learning.recipes.recipe import TrainingRecipe
-from appliance.learning.signal.grouping import make_group, make_groups, reward_of
+from appliance.learning.signal.grouping import is_masked, make_group, make_groups, reward_of
+from appliance.records.rollouts import RolloutEnd
 from appliance.records.training import Judged
 from appliance.worker.training.step_sampling import tasks_with_signal
 from verifiers.contract.verdict import Ground, Outcome
@@ -34,6 +35,17 @@ def test_the_kept_half_has_advantages_of_mean_0_and_spread_1() -> None:
     assert statistics.pstdev(group.advantages) == pytest.approx(1)
     assert all((advantage > 0) == (reward == 1) for reward, advantage in zip(rewards, group.advantages, strict=True))
     assert group.reason == "kept 8 of 16: 3 of 6 right, 5 of 10 wrong"
+
+
+def test_a_rollout_whose_end_or_whose_verdict_the_infrastructure_lost_is_in_no_group() -> None:
+    answered = judged(outcome=Outcome.PASS)
+    unjudged = answered.model_copy(
+        update={"verdict": answered.verdict.model_copy(update={"outcome": Outcome.INFRA_ERROR})}
+    )
+    broken = answered.model_copy(
+        update={"rollout": answered.rollout.model_copy(update={"ended": RolloutEnd.INFRA_ERROR})}
+    )
+    assert [is_masked(one) for one in (answered, unjudged, broken)] == [False, True, True]
 
 
 @given(st.permutations(range(16)), st.integers(0, 2**32))

@@ -28,25 +28,15 @@ def make_folder() -> Iterator[Callable[[], Path]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def running(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loop]:
-    """A loop of jobs that goes on over the tests."""
-    data = make_folder() / "data"
-    building.lend(guest_roots, data / "run")
-    loop = Loop(data, 1, Tally(), learns=False)
-    yield loop
-    assert stop(loop.process, data) == []
-
-
 @pytest.mark.timeout(1_800)
 @pytest.mark.parametrize("kills", [len(IN_TURN), pytest.param(50, marks=pytest.mark.slow)])
-def test_whatever_is_killed_in_turn_the_loop_goes_on_and_nothing_is_lost_or_doubled(
+def test_whatever_is_stopped_and_then_killed_in_turn_the_loop_goes_on_and_nothing_is_lost_or_doubled(
     make_folder: Callable[[], Path], guest_roots: Path, kills: int
 ) -> None:
     def prepare(data: Path) -> None:
         building.lend(guest_roots, data / "run")
 
-    tally = trial(kills, 5, make_folder(), 300.0, prepare, learns=False, in_turn=True)
+    tally = trial(kills, 5, make_folder(), 300.0, prepare, learns=False, in_turn=True, stopped_first=1.0)
     assert tally.faults == []
     assert tally.kills == sum(tally.killed.values()) == kills
     assert set(tally.killed) == set(IN_TURN)
@@ -56,7 +46,7 @@ def test_whatever_is_killed_in_turn_the_loop_goes_on_and_nothing_is_lost_or_doub
 
 @pytest.fixture(scope="module")
 def learning(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loop]:
-    """The same with a training beside the jobs."""
+    """A loop of jobs with a training beside them, which goes on over the tests."""
     data = make_folder() / "data"
     building.lend(guest_roots, data / "run")
     loop = Loop(data, 2, Tally())
@@ -64,21 +54,12 @@ def learning(make_folder: Callable[[], Path], guest_roots: Path) -> Iterator[Loo
     assert stop(loop.process, data) == []
 
 
-@pytest.mark.parametrize("kind", IN_TURN)
-def test_whatever_is_stopped_for_a_while_the_loop_goes_on(kind: str, running: Loop) -> None:
-    goes_on_after_a_stop(running, kind)
-
-
 @pytest.mark.slow  # in the suite: test_rank_processes.py, and test_daemon_worker.py of the daemon
 @pytest.mark.parametrize("kind", LEARNS)
 def test_a_training_goes_on_when_what_learns_was_stopped_for_a_while(kind: str, learning: Loop) -> None:
-    goes_on_after_a_stop(learning, kind)
-
-
-def goes_on_after_a_stop(loop: Loop, kind: str) -> None:
     """The engine's stop is in `test_vllm_engine.py`, that of several learners in `test_rank_processes.py`."""
-    while not loop.kill_one((kind,), stopped=1.0):  # it had ended between the looks
-        assert loop.comes_up(kind)
-    assert loop.works_again(kind) < 300
-    assert loop.tally.faults == []
-    assert loop.tally.starts == 1
+    while not learning.kill_one((kind,), stopped=1.0):  # it had ended between the looks
+        assert learning.comes_up(kind)
+    assert learning.works_again(kind) < 300
+    assert learning.tally.faults == []
+    assert learning.tally.starts == 1

@@ -75,7 +75,8 @@ def test_another_taskset_is_one_object_and_one_row_or_an_owner_s_file(
     monkeypatch.setitem(shipped(), "toy", made_by(BUILT_IN, "toy"))
     packaged = read_content()[0].replace(b"max_share = 40.0", b"max_share = 60.0")
     context.policy = parse_policy(packaged, "p")
-    recipe = SHORT.model_copy(update={"tasksets": ("toy", "digits", "own/words")})
+    training = SHORT.training.model_copy(update={"steps": 3})
+    recipe = SHORT.model_copy(update={"tasksets": ("toy", "digits", "own/words"), "training": training})
     planned = cycle_of("n", 0, recipe)
     certified = {"certified": {"own/words": made_by(catalog, "own/words")}}
     ledger.put_cycle(planned.model_copy(update={"plan": {**planned.plan, **certified}}))

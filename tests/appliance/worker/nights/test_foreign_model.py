@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from short_nights import run_night
+from short_nights import SHORT, run_night, train_night
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import (
     AutoModelForCausalLM,
@@ -108,8 +108,16 @@ def test_what_transformers_writes_is_what_a_night_can_begin_from(
     assert found.parameters == sum(one.numel() for one in kept.parameters())
 
 
+SMALL = SHORT.model_copy(
+    update={
+        "training": SHORT.training.model_copy(update={"steps": 1, "tasks_per_step": 2, "watch_items": 2}),
+        "evaluation": SHORT.evaluation.model_copy(update={"sealed_items": 4, "unsolvable_items": 2}),
+    }
+)
+
+
 def test_a_night_runs_from_a_llama(context: WorkContext, ledger: SqliteLedger, tmp_path: Path) -> None:
-    decision = run_night(context, "n", model=llama(tmp_path / "model"))
+    decision = run_night(context, "n", model=llama(tmp_path / "model"), recipe=SMALL)
     champion = ledger.checkpoint(decision.champion or "")
     assert champion is not None
     assert champion.stage == "imported"
@@ -119,5 +127,5 @@ def test_a_night_runs_from_a_llama(context: WorkContext, ledger: SqliteLedger, t
 
 
 def test_a_night_runs_from_another_architecture(context: WorkContext, ledger: SqliteLedger, tmp_path: Path) -> None:
-    run_night(context, "n", model=gpt2(tmp_path / "model"))
-    assert ledger.rollout_counts("n")["train"] == 3 * 4 * 8
+    train_night(context, "n", model=gpt2(tmp_path / "model"), recipe=SMALL)
+    assert ledger.rollout_counts("n")["train"] == 2 * 8

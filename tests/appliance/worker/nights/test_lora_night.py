@@ -23,6 +23,7 @@ from runtime.settings import RuntimeSettings
 
 LORA = SHORT.training.model_copy(
     update={
+        "steps": 3,
         "method": "lora",
         "lora_rank": 4,
         "packing": True,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from broken_models import edit, sound
+from recorded_nights import RecordedNight
 from safetensors.torch import load_file, save_file
 from short_nights import SHORT, cycle_of, run_night
 
@@ -66,21 +67,23 @@ def test_a_model_that_only_loading_shows_to_be_unusable_leaves_nothing_on_record
 
 
 def test_a_night_that_fails_after_training_leaves_no_raw_model_in_service(
-    context: WorkContext, ledger: SqliteLedger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded_night: RecordedNight, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_given: object) -> None:
         raise OSError("no room")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(cycles, "evaluate", broken)
-        with pytest.raises(OSError, match="no room"):
-            run_night(context, "n", model=sound(tmp_path / "model"))
-    assert ledger.alias("champion") is None
-    known = ledger.cycle("n")
-    assert known is not None
-    assert [made.stage for made in ledger.checkpoints()] == ["training", "imported"]
-    decision = run_night(context, "n", model=None)
-    assert ledger.alias("champion") == decision.champion == known.plan["start"]
+    with recorded_night.copied("trained", tmp_path / "data") as context:
+        ledger = context.ledger
+        with monkeypatch.context() as patched:
+            patched.setattr(cycles, "evaluate", broken)
+            with pytest.raises(OSError, match="no room"):
+                run_night(context, "n")
+        assert ledger.alias("champion") is None
+        known = ledger.cycle("n")
+        assert known is not None
+        assert [made.stage for made in ledger.checkpoints()] == ["training", "imported"]
+        decision = run_night(context, "n", model=None)
+        assert ledger.alias("champion") == decision.champion == known.plan["start"]
 
 
 def test_a_night_after_one_that_failed_begins_from_the_configured_model_as_it_is_now(

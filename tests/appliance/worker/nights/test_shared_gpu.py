@@ -23,7 +23,9 @@ from appliance.worker import tasks
 from appliance.worker.setup.context import WorkContext
 
 ONE_GPU = Hardware(64 * GIB, 16, read_gpus("NVIDIA GeForce RTX 4090, 24564, 24000\n"))
-RECIPE = SHORT.model_copy(update={"training": SHORT.training.model_copy(update={"steps": 1, "watch_every": 1})})
+RECIPE = SHORT.model_copy(
+    update={"training": SHORT.training.model_copy(update={"steps": 1, "tasks_per_step": 2, "watch_every": 1})}
+)
 
 
 class Cut(Exception):

@@ -78,6 +78,6 @@ def test_the_rule_of_rewards_looks_at_what_attempts_earned_and_not_only_at_those
     figures = [event.figures for _, event in ledger.events(limit=10_000) if event.kind == "step"]
     rewards = [one["reward"] for one in figures]
     assert rewards == pytest.approx([0.5 + one["success"] / 2 for one in figures])
-    (state,) = context.data.rglob("step-000003/state.json")
+    (state,) = context.data.rglob("step-000002/state.json")
     watched = json.loads(state.read_text())["progress"]["notes"]["collapse"]["recent"]
     assert [one[REWARD] for one in watched] == rewards

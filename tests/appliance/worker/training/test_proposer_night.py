@@ -39,7 +39,7 @@ from runtime.settings import RuntimeSettings
 NIGHT: Recipe = SHORT.model_copy(
     update={
         "training": SHORT.training.model_copy(
-            update={"tasks_per_step": 10, "rollouts_per_task": 6, "keep": 3, "difficulty": "adaptive"}
+            update={"steps": 3, "tasks_per_step": 10, "rollouts_per_task": 6, "keep": 3, "difficulty": "adaptive"}
         ),
         "proposer": ProposerRecipe(proposals=4, reward="variance"),
     }
