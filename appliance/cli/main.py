@@ -18,7 +18,7 @@ import typer
 
 from appliance.cli.shell.lazy_group import CommandRow, lazy_group
 from appliance.cli.shell.noted_signals import hear_again
-from appliance.cli.shell.options import JSON_ASKED, Data
+from appliance.cli.shell.options import DATA, JSON_ASKED, Data
 from appliance.inference.gpu_numbers import ORDER
 
 NO_READER = 141
@@ -44,7 +44,7 @@ COMMANDS = {
         "machine.bug_report:bug_report", "Write an archive for people who investigate a fault, without secrets."
     ),
     "demo": CommandRow("service.commands:demo", "Run one night in miniature on this machine, in minutes."),
-    "config": CommandRow("service.commands:config", "Show the configuration and the origin of its values."),
+    "config": CommandRow("service.config:app", "Show the configuration and the origin of its values."),
     "schema": CommandRow(
         "show.schema:schema", "Print the JSON Schema of a command's --json output, or list the commands that have one."
     ),
@@ -116,7 +116,7 @@ def _root(
         bool, typer.Option("--version", help="Print the version and exit.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
-    context.obj = data
+    DATA.set(data)
     JSON_ASKED.set(False)
     if os.environ.get("NO_COLOR"):  # https://no-color.org: any text but the empty one
         context.color = False

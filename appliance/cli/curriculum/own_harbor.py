@@ -6,8 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from appliance.cli.shell.broker_target import patient_sessions
 from appliance.cli.show.printing import show_progress
 
@@ -24,9 +22,7 @@ Refusal = tuple[str, str]
 """A folder and the reason of its refusal."""
 
 
-def harbor_rows(
-    context: typer.Context, data: Path | None, folders: Sequence[Path]
-) -> tuple[list[OwnRow], list[Refusal]]:
+def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
     """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
     refused folders, with reasons."""
     from curriculum.certification.certify import scored_elsewhere
@@ -46,16 +42,14 @@ def harbor_rows(
         found = [one for one in found if one not in foreign]
     if not any(one.solution for one in found):
         return [one.row for one in found], refused
-    return list(_with_answers(context, data, found, refused)), refused
+    return list(_with_answers(found, refused)), refused
 
 
-def _with_answers(
-    context: typer.Context, data: Path | None, found: Sequence[HarborRow], refused: list[Refusal]
-) -> Iterator[OwnRow]:
+def _with_answers(found: Sequence[HarborRow], refused: list[Refusal]) -> Iterator[OwnRow]:
     from curriculum.own.columns import RowError
     from curriculum.own.harbor import solved
 
-    with patient_sessions(context, data) as pool:
+    with patient_sessions() as pool:
         for number, one in enumerate(found, 1):
             try:
                 yield solved(pool, one)

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.shell.named import TasksetName
-from appliance.cli.shell.options import Data, Json
-from appliance.cli.show.printing import show_fields, show_json
+from appliance.cli.show.printing import Output, prints, show_fields
+
+if TYPE_CHECKING:
+    from curriculum.catalog import Catalog
+    from curriculum.taskset_summary import TasksetSummary
 
 
+@prints
 def show(
-    context: typer.Context,
     name: TasksetName,
     answers: Annotated[bool, typer.Option("--answers", help="Show the answers of the examples, too.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[TasksetSummary]:
     """Show one taskset: topics, levels, tools, budget, and a task of each level.
 
     Example: assay curriculum show tables --answers
     """
     from appliance.cli.curriculum.catalog import catalog_of
+    from curriculum.summary import summary_of
+
+    catalog = catalog_of()
+    one = summary_of(catalog, name)
+    return Output(one, lambda: _show(one, catalog, answers))
+
+
+def _show(one: TasksetSummary, catalog: Catalog, answers: bool) -> None:
     from appliance.cli.curriculum.view import ANSWER_FORMS, show_draft
-    from curriculum.summary import examples, summary_of
+    from curriculum.summary import examples
     from verifiers.contract.kinds import AnswerForm
 
-    catalog = catalog_of(context, data)
-    one = summary_of(catalog, name)
-    if as_json:
-        show_json(one)
-        return
     show_fields(
         [
             ("taskset", f"{one.name}, version {one.version}, domain {one.domain}"),
@@ -49,7 +53,7 @@ def show(
         ]
     )
     for level in range(one.levels):
-        for draft in examples(catalog, name, level, 1):
+        for draft in examples(catalog, one.name, level, 1):
             typer.echo(f"\nlevel {level}, {draft.topic}")
             show_draft(draft, answers=answers)
 

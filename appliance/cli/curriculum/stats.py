@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, socket_of
-from appliance.cli.show.printing import show_json, show_line, show_progress
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints, show_line, show_progress
 from appliance.client.pass_rates import HIGH, LOW, NONE, RateLine, block, lines_of, zone
 from appliance.records.rollouts import Purpose
 from appliance.text.printable import printable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 SECONDS = 120.0
 
 
+@prints
 def stats(
-    context: typer.Context,
     cycle: Annotated[str | None, typer.Option("--cycle", help="Only this cycle, by its id or a prefix.")] = None,
     family: Annotated[str | None, typer.Option("--family", help="Only this taskset.")] = None,
     purpose: Annotated[Purpose, typer.Option("--purpose", help="Purpose of the rollouts.")] = Purpose.TRAIN,
@@ -34,20 +34,16 @@ def stats(
     png: Annotated[
         Path | None, typer.Option("--png", metavar="FILE", help="Also draw a picture into this file.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[list[PassCount]]:
     """Show how often the model passes, by taskset and level, night by night.
 
     Example: assay curriculum stats --png rates.png
     """
-    from appliance.client.api_client import ApiClient
-
     if png is not None:
         from appliance.cli.curriculum.plot import require_plots
 
         require_plots(png)
-    api = ApiClient(socket_of(context, data), timeout_seconds=SECONDS)
+    api = api_client(timeout_seconds=SECONDS)
     cycles, counts = _counted(api, cycle, limit)
     known = sorted({one.family for one in counts})
     counts = [one for one in counts if one.purpose is purpose and family in (None, one.family)]
@@ -57,14 +53,15 @@ def stats(
         from appliance.cli.curriculum.plot import draw
 
         draw(png, cycles, lines)
-    if as_json:
-        show_json(counts)
-    elif not lines:
-        show_line(_nothing(cycle, family, purpose, known))
-    else:
+    if not lines:
+        return Output(counts, _nothing(cycle, family, purpose, known))
+
+    def show() -> None:
         _show(cycles, lines)
         if png is not None:
             show_line(f"drawn into {png}")
+
+    return Output(counts, show)
 
 
 def _counted(api: ApiClient, cycle: str | None, limit: int) -> tuple[list[str], list[PassCount]]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import closing
 
 from appliance.cli.shell.live_line import USUAL_COLUMNS, LiveLine, columns_of
-from appliance.cli.show.printing import show_fields, show_json_line, show_line
+from appliance.cli.show.printing import Output, show_fields, show_line
 from appliance.client.api_client import ApiClient
 from appliance.client.messages import JobDetail
 from appliance.errors import ExitCode
@@ -21,15 +22,14 @@ MOST_SHOWN = 2_000
 """Characters of a question."""
 
 
-def watch_job(api: ApiClient, job: str, show: Callable[[Job], None] | None) -> JobDetail:
-    """Polls a job until it has ended or was set aside, and returns it; calls `show` with every state."""
+def states_of(api: ApiClient, job: str) -> Iterator[JobDetail]:
+    """Polls a job until it has ended or was set aside; yields it each time."""
     begun = time.monotonic()
     while True:
         detail = api.job(job)
-        if show is not None:
-            show(detail.job)
+        yield detail
         if detail.job.state.rests:
-            return detail
+            return
         time.sleep(SOON[0] if time.monotonic() - begun < SOON[1] else POLL_SECONDS)
 
 
@@ -42,9 +42,8 @@ def ended_code(job: Job) -> ExitCode:
 class JobProgress:
     """Display of a followed job; close it to leave the cursor at the beginning of a line."""
 
-    def __init__(self, *, as_json: bool, live: bool | None = None) -> None:
+    def __init__(self, *, live: bool | None = None) -> None:
         """Creates the display of a followed job. `live` defaults to True if standard output is a terminal."""
-        self._as_json = as_json
         self._live = sys.stdout.isatty() if live is None else live
         self._last: object = None
         self._line: LiveLine | None = None
@@ -54,16 +53,10 @@ class JobProgress:
             self._draw("")
 
     def show(self, job: Job) -> None:
-        if self._live and not self._as_json:
+        if self._live:
             self._draw(_line(job, seconds=True))
-            return
-        seen = (job.state, job.step, job.tries_done, job.reason)
-        if seen == self._last:
-            return
-        self._last = seen
-        if self._as_json:
-            show_json_line(job)
-        else:
+        elif (seen := seen_of(job)) != self._last:
+            self._last = seen
             show_line(_line(job, seconds=False))
 
     def _draw(self, text: str) -> None:
@@ -71,10 +64,23 @@ class JobProgress:
         self._line.show(sys.stdout, text, columns_of(sys.stdout) or USUAL_COLUMNS)
 
 
-def show_queued(job: Job) -> None:
-    show_line(f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`")
-    if job.reason:
-        show_line(job.reason)
+def follow_job(api: ApiClient, job: str) -> JobDetail:
+    """Shows a job's progress until it rests, then the job, and returns it."""
+    with closing(JobProgress()) as progress:
+        for detail in states_of(api, job):
+            progress.show(detail.job)
+    show_job(detail)
+    return detail
+
+
+def seen_of(job: Job) -> tuple[object, ...]:
+    """Returns the parts of a job whose change is shown."""
+    return job.state, job.step, job.tries_done, job.reason
+
+
+def queued(job: Job) -> Output[Job]:
+    lines = [f"job {job.id} is {job.state.value}; see `assay jobs watch {job.id}`"]
+    return Output(job, lines + [job.reason] * bool(job.reason))
 
 
 def show_job(detail: JobDetail) -> None:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from appliance.cli.shell.noted_signals import STOPS, noted
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import short, show_fields, show_json, show_line
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, for_people, prints, short, show_fields, show_json, show_line
 from appliance.text.printable import printable
+from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.inference.engine import ModelFiles
@@ -29,9 +30,17 @@ def _group() -> None:
     """Keeps `serve` a command of its own."""
 
 
+class ServedEngine(FrozenModel):
+    base_url: str
+    model: str
+    version: str
+    key: str
+    """File with the key."""
+
+
 @app.command("serve")
+@prints
 def serve(
-    context: typer.Context,
     model: Annotated[
         str, typer.Argument(help="champion, candidate, previous, canary, a digest's first digits, or a model's folder.")
     ] = "champion",
@@ -47,9 +56,7 @@ def serve(
     tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=16, help="Tokens of the longest conversation.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ServedEngine | None]:
     """Serve `/inference/v1/generate` on this machine's loopback address, until Ctrl-C or SIGTERM.
 
     SIGUSR1 pushes the present model of that name: a new champion, or changed files of the folder, which must be
@@ -68,7 +75,7 @@ def serve(
     from runtime.service_manager import ServiceManager
 
     manager = ServiceManager.adopt()
-    settings = settings_of(context, data)
+    settings = read_settings()
     budget = settings.recipe.agent
     most = tokens or budget.max_tokens
     try:
@@ -90,10 +97,10 @@ def serve(
     except (ModelError, RenderingError) as error:
         raise UsageError(str(error), error.hint) from error
 
-    def show(said: str, version: str) -> None:
-        if as_json:
-            from appliance.cli.documents.models import ServedEngine
+    people = for_people()
 
+    def show(said: str, version: str) -> None:
+        if not people:
             show_json(ServedEngine(base_url=server.address, model=name or model, version=version, key=str(key_path)))
         else:
             show_line(said)
@@ -143,6 +150,7 @@ def serve(
                     ExitCode.INFRASTRUCTURE,
                 )
         manager.stopping()
+    return Output(None)
 
 
 def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_line, show_progress, show_table
 from appliance.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
     from appliance.config.configuration import Settings
     from appliance.evaluation.answering import Answerer
+    from appliance.evaluation.figures import EvaluationResults
     from appliance.evaluation.plan import EvaluationPlan, OpenQuestion
     from appliance.inference.engine import ModelFiles
     from runtime.sandbox import SessionPool
@@ -27,8 +28,8 @@ INTERRUPTED = 130
 RESULTS, PAGE = "results.json", "page.html"
 
 
+@prints
 def evaluate(
-    context: typer.Context,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for attempts, results and page.")],
     model: Annotated[
         str, typer.Argument(help="champion, candidate, a digest's first digits, a folder; a name at --endpoint.")
@@ -52,9 +53,7 @@ def evaluate(
     ] = None,
     calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="Tool calls per conversation.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[EvaluationResults]:
     """Measure a model on open questions, with intervals; any engine.
 
     Shows pass@1 and pass@k by domain and taskset, on questions of the validation split. Exit code 0 if all was judged,
@@ -66,7 +65,7 @@ def evaluate(
     from appliance.cli.shell import broker_target
     from appliance.evaluation.attempts import AttemptFile
     from appliance.evaluation.figures import results
-    from appliance.evaluation.page import cells, headings, page
+    from appliance.evaluation.page import page
     from appliance.evaluation.plan import EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
     from appliance.settings.policy_files import load_policy
@@ -77,7 +76,7 @@ def evaluate(
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     named = list(dict.fromkeys(tasksets or settings.recipe.tasksets))
     left_out = {name: reason for name in named if (reason := taskset_named(name).missing())}
     if left_out and tasksets and len(left_out) == len(named):
@@ -100,7 +99,7 @@ def evaluate(
     )
     asked = questions(plan)
     policy = load_policy(settings.data)
-    runtime = broker_target.find(context, data).settings
+    runtime = broker_target.find().settings
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with ExitStack() as held:
         file = held.enter_context(AttemptFile(out, plan, resume=resume))
@@ -140,18 +139,20 @@ def evaluate(
                 )
     if interrupted:
         raise typer.Exit(INTERRUPTED)
-    if as_json:
-        show_json(found)
-    else:
-        rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
-        ks = list(found.all.pass_at)
-        show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
-        for name, why in found.left_out.items():
-            show_line(f"not asked: {name}: {why}")
-        if found.all.lost:
-            show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
-        show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
-    raise typer.Exit(ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+    return Output(found, lambda: _show(found, out), ExitCode.OK if found.complete else ExitCode.INFRASTRUCTURE)
+
+
+def _show(found: EvaluationResults, out: Path) -> None:
+    from appliance.evaluation.page import cells, headings
+
+    rows = [found.all, *found.domains, *(row for row in found.tasksets if len(found.tasksets) > 1)]
+    ks = list(found.all.pass_at)
+    show_table(headings(ks), [cells(row, ks) for row in rows], empty="nothing was asked")
+    for name, why in found.left_out.items():
+        show_line(f"not asked: {name}: {why}")
+    if found.all.lost:
+        show_line(f"{found.all.lost} attempts were lost to infrastructure errors and count as neither")
+    show_line(f"{out / RESULTS} and {out / PAGE} have all figures; 95 % intervals, clustered by question")
 
 
 def _askable(asked: list[OpenQuestion], answerer: Answerer, left_out: dict[str, str]) -> list[OpenQuestion]:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.models.report import new_folder, write_pictures
-from appliance.cli.shell.options import Data, Json, Limit, client_of
-from appliance.cli.show.printing import short, show_json, show_line, show_table
+from appliance.cli.shell.options import Limit, api_client
+from appliance.cli.show.printing import Output, prints, short, show_line, show_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from appliance.client.nights import PromotionView
 
 BLOCK, WIDTH = "█", 20
 
 
+@prints
 def history(
-    context: typer.Context,
     limit: Limit = 20,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write history.html and PNGs into that folder.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[Sequence[PromotionView]]:
     """Show gains and losses of every promotion by taskset, over sealed questions that both models answered.
 
     Example: assay model history --out history
     """
-    found = client_of(context, data).promotions(limit)
-    if as_json:
-        show_json(found)
-        return
+    found = api_client().promotions(limit)
+    return Output(found, lambda: _show(found, out))
+
+
+def _show(found: list[PromotionView], out: Path | None) -> None:
     if out is not None:
         from appliance.reporting.as_page import history_page
         from appliance.reporting.pictures import history_pictures

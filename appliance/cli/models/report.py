@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, for_people, prints
 from appliance.errors import UsageError
 from runtime.extra_packages import install_command
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from appliance.client import ApiClient
     from appliance.records.cycles import Cycle
     from appliance.records.events import Event
+    from appliance.reporting.as_json import ReportFigures
     from appliance.reporting.drawing import Picture
     from appliance.reporting.night_report import ChangedTask, NightReport
     from policies.contract.evidence import PairedItem
@@ -32,8 +33,8 @@ MOST_PAGES = 20
 """Pages of an evaluation's rollouts searched for changed answers."""
 
 
+@prints
 def report(
-    context: typer.Context,
     cycle: Annotated[
         str, typer.Argument(metavar="CYCLE", help="Id, a prefix of it, or `latest`: the newest with a result.")
     ] = "latest",
@@ -44,28 +45,25 @@ def report(
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ReportFigures | None]:
     """Show a cycle's results: curves, tasksets before and after, decision, examples of changed answers.
 
     Example: assay report latest --out report
     """
-    if sum((out is not None, markdown, as_json)) > 1:
+    if sum((out is not None, markdown, not for_people())) > 1:
         raise UsageError("--out, --markdown and --json cannot be combined", "give one of them")
-    api = client_of(context, data)
+    api = api_client()
     made = gather(api, newest(api) if cycle == "latest" else cycle)
-    if as_json:
+    if not for_people():
         from appliance.reporting.as_json import as_figures
 
-        show_json(as_figures(made))
-    elif out is not None:
-        for file in write_report(made, out):
-            show_line(str(file))
-    else:
-        from appliance.reporting.as_text import as_markdown, as_text
+        return Output(as_figures(made))
+    if out is not None:
+        return Output(None, [str(file) for file in write_report(made, out)])
+    from appliance.reporting.as_text import as_markdown, as_text
 
-        typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+    typer.echo(as_markdown(made) if markdown else as_text(made), nl=False)
+    return Output(None)
 
 
 def newest(api: ApiClient) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from appliance.cli.sandbox.options import Backend, Code, File, SandboxRun, for_hours, source_of
-from appliance.cli.shell.model_options import parameters_of, read_options, with_options
-from appliance.cli.shell.options import Data, Json
+from appliance.cli.show.printing import Output, in_data_folder, prints
+
+if TYPE_CHECKING:
+    from appliance.cli.sandbox.broker import FiguresDocument, SandboxesDocument, SweptDocument
+    from appliance.cli.sandbox.run import KeptRun, RunDocument
+    from appliance.cli.sandbox.selftest import BenchDocument, ConformanceDocument
 
 app = typer.Typer(help="Run code in sandboxes, and inspect them.", no_args_is_help=True)
 
@@ -16,9 +20,9 @@ Quick = Annotated[bool, typer.Option("--quick", help="Run the short form.")]
 
 
 @app.command("run")
-@with_options(parameters_of(SandboxRun))
+@prints
 def run(
-    context: typer.Context,
+    asked: SandboxRun,
     file: File = None,
     code: Code = None,
     backend: Backend = None,
@@ -26,10 +30,7 @@ def run(
         str | None, typer.Option("--tier", help="shared, process or sandbox (default); raised if the code needs more.")
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="Print output unescaped, including control characters.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+) -> Output[RunDocument]:
     """Run Python in a fresh sandbox. Exit code 0 on success, 1 if it failed or exceeded a limit.
 
     Example: assay sandbox run -c 'print(2**64)'
@@ -37,13 +38,13 @@ def run(
     from appliance.cli.sandbox.run import run_once
     from appliance.cli.shell.broker_target import for_code
 
-    source, asked = source_of(file, code), read_options(SandboxRun, values)
-    raise typer.Exit(run_once(for_code(context, data, backend), source, asked, tier, raw=raw, as_json=as_json))
+    source = source_of(file, code)
+    return run_once(for_code(backend), source, asked, tier, raw=raw)
 
 
 @app.command("shell")
-@with_options(parameters_of(SandboxRun))
-def shell(context: typer.Context, backend: Backend = None, data: Data = None, **values: Any) -> None:
+@in_data_folder
+def shell(asked: SandboxRun, backend: Backend = None) -> None:
     """Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.
 
     Example: assay sandbox shell --seconds 30 --memory 512
@@ -51,23 +52,14 @@ def shell(context: typer.Context, backend: Backend = None, data: Data = None, **
     from appliance.cli.sandbox.shell import converse
     from appliance.cli.shell.broker_target import for_code
 
-    asked = read_options(SandboxRun, values)
-    pairs, target = asked.pairs(), for_code(context, data, backend)
+    pairs, target = asked.pairs(), for_code(backend)
     limits = asked.limits(target, for_hours(target.settings.limits, target.resources))
-    raise typer.Exit(converse(target.settings, limits, asked.snapshot, pairs))
+    converse(target.settings, limits, asked.snapshot, pairs)
 
 
 @app.command("snapshot")
-@with_options(parameters_of(SandboxRun))
-def snapshot(
-    context: typer.Context,
-    file: File = None,
-    code: Code = None,
-    backend: Backend = None,
-    data: Data = None,
-    as_json: Json = False,
-    **values: Any,
-) -> None:
+@prints
+def snapshot(asked: SandboxRun, file: File = None, code: Code = None, backend: Backend = None) -> Output[KeptRun]:
     """Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.
 
     The code's output goes to standard error. Nothing is kept if it fails (exit code 1).
@@ -77,17 +69,16 @@ def snapshot(
     from appliance.cli.sandbox.run import run_and_keep
     from appliance.cli.shell.broker_target import for_code
 
-    source, asked = source_of(file, code), read_options(SandboxRun, values)
-    raise typer.Exit(run_and_keep(for_code(context, data, backend), source, asked, as_json=as_json))
+    source = source_of(file, code)
+    return run_and_keep(for_code(backend), source, asked)
 
 
 @app.command("rm")
+@in_data_folder
 def rm(
-    context: typer.Context,
     snapshots: Annotated[
         list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")
     ],
-    data: Data = None,
 ) -> None:
     """Remove kept snapshots.
 
@@ -96,47 +87,48 @@ def rm(
     from appliance.cli.sandbox.run import forget
     from appliance.cli.shell.broker_target import find
 
-    forget(find(context, data).settings, snapshots)
+    forget(find().settings, snapshots)
 
 
 @app.command("ls")
-def ls(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def ls() -> Output[SandboxesDocument]:
     """List the sandboxes and snapshots of the running broker."""
-    from appliance.cli.sandbox.broker import show_listing
+    from appliance.cli.sandbox.broker import listing
     from appliance.cli.shell.broker_target import broker_path
 
-    show_listing(broker_path(context, data), as_json=as_json)
+    return listing(broker_path())
 
 
 @app.command("stats")
-def stats(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def stats() -> Output[FiguresDocument]:
     """Show the running broker's counters since its start."""
-    from appliance.cli.sandbox.broker import show_stats
+    from appliance.cli.sandbox.broker import figures
     from appliance.cli.shell.broker_target import broker_path
 
-    show_stats(broker_path(context, data), as_json=as_json)
+    return figures(broker_path())
 
 
 @app.command("sweep")
-def sweep(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+@prints
+def sweep() -> Output[SweptDocument]:
     """Make the running broker remove what dead owners left: processes, control groups, folders."""
-    from appliance.cli.sandbox.broker import show_sweep
+    from appliance.cli.sandbox.broker import swept
     from appliance.cli.shell.broker_target import broker_path
 
-    show_sweep(broker_path(context, data), as_json=as_json)
+    return swept(broker_path())
 
 
 @app.command("selftest")
+@prints
 def selftest(
-    context: typer.Context,
     backend: Annotated[str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")] = "all",
     quick: Quick = False,
     named: Annotated[
         str | None, typer.Option("--check", metavar="TEXT", help="Only checks whose name contains this.")
     ] = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[ConformanceDocument]:
     """Test that sandboxes hold here, with every check that a backend must pass. Exit code 1 if one fails.
 
     Example: assay sandbox selftest --quick
@@ -144,13 +136,12 @@ def selftest(
     from appliance.cli.sandbox.selftest import run_checks
     from appliance.cli.shell.broker_target import find
 
-    raise typer.Exit(run_checks(find(context, data, ready=1), backend, quick=quick, named=named, as_json=as_json))
+    return run_checks(find(ready=1), backend, quick=quick, named=named)
 
 
 @app.command("bench")
-def bench(
-    context: typer.Context, backend: Backend = None, quick: Quick = False, data: Data = None, as_json: Json = False
-) -> None:
+@prints
+def bench(backend: Backend = None, quick: Quick = False) -> Output[BenchDocument]:
     """Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.
 
     Example: assay sandbox bench --quick
@@ -158,4 +149,4 @@ def bench(
     from appliance.cli.sandbox.selftest import run_bench
     from appliance.cli.shell.broker_target import find
 
-    raise typer.Exit(run_bench(find(context, data, ready=8), backend, quick=quick, as_json=as_json))
+    return run_bench(find(ready=8), backend, quick=quick)

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.documents.sandboxes import KeptRun, RunDocument
 from appliance.cli.sandbox.options import SandboxRun, copy_in
 from appliance.cli.shell.broker_target import BrokerTarget, sessions
-from appliance.cli.show.printing import show_json
+from appliance.cli.show.printing import Output
 from appliance.errors import ExitCode
 from appliance.text.printable import printable
-from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier
+from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
 from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
@@ -32,10 +31,21 @@ ONE_CALL_SECONDS = 60.0
 Pairs = Sequence[tuple[Path, str]]
 
 
+class RunDocument(CallResult):
+    """Result of the code that ran."""
+
+    usage: Usage
+
+
+class KeptRun(RunDocument):
+    snapshot: str | None
+    """Name of the snapshot; None if the run failed."""
+
+
 def run_once(
-    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool, as_json: bool
-) -> ExitCode:
-    """Runs code in a sandbox once, and shows its output. Raises the runtime's errors if it could not be run."""
+    target: BrokerTarget, source: str, asked: SandboxRun, tier: str | None, *, raw: bool
+) -> Output[RunDocument]:
+    """Runs code in a sandbox once, and returns its output. Raises the runtime's errors if it could not be run."""
     files, limits, least = asked.pairs(), asked.limits(target, for_one(target)), tier_named(tier)
     if least is not Tier.SANDBOX and (asked.snapshot is not None or files):
         raise typer.BadParameter("files and snapshots need their own sandbox: omit --tier", param_hint="--tier")
@@ -47,12 +57,13 @@ def run_once(
         else:
             with pool.open(tier=least, caller=CALLER, priority=Priority.JOB) as session:
                 result, usage = session.run(source), session.usage
-    if as_json:
-        show_json(RunDocument(**dict(result), usage=usage))
-    else:
+
+    def show() -> None:
         show_output(result, raw=raw)
         complain_of(result)
-    return ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+
+    code = ExitCode.OK if result.status is CallStatus.OK else ExitCode.FAILED_VERDICT
+    return Output(RunDocument(**dict(result), usage=usage), show, code)
 
 
 def for_one(target: BrokerTarget) -> Limits:
@@ -63,8 +74,8 @@ def for_one(target: BrokerTarget) -> Limits:
     return known.model_copy(update={"call_seconds": seconds})
 
 
-def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_json: bool) -> ExitCode:
-    """Runs code in a sandbox, and on success keeps a durable snapshot of it and prints the snapshot's name."""
+def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun) -> Output[KeptRun]:
+    """Runs code in a sandbox, and on success keeps a durable snapshot of it; returns the snapshot's name."""
     files, limits = asked.pairs(), asked.limits(target, for_one(target))
     start = None if asked.snapshot is None else snapshot_named(asked.snapshot)
     with (
@@ -74,14 +85,15 @@ def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun, *, as_jso
         result = box.run(source)
         snapshot_id = box.snapshot(durable=True) if result.status is CallStatus.OK else None
         usage = box.usage
-    if as_json:
-        show_json(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id))
-    else:
+
+    def show() -> None:
         typer.echo(printable(result.output, lines=True), nl=False, err=True)
         complain_of(result)
         if snapshot_id is not None:
             typer.echo(snapshot_id)
-    return ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
+
+    code = ExitCode.OK if snapshot_id is not None else ExitCode.FAILED_VERDICT
+    return Output(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id), show, code)
 
 
 def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:

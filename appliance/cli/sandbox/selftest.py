@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
+from pydantic import RootModel
 
 from appliance.cli.shell.broker_target import BrokerTarget, backend_named, sessions
-from appliance.cli.show.printing import show_json, show_line, show_progress, show_table
+from appliance.cli.show.printing import Output, show_line, show_progress, show_table
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode
 from appliance.text.printable import printable
@@ -31,6 +32,7 @@ from runtime.conformance import (
     chosen,
     conform,
 )
+from runtime.model import FrozenModel
 from runtime.profile import BackendName
 
 if TYPE_CHECKING:
@@ -39,8 +41,17 @@ if TYPE_CHECKING:
 ALL = "all"
 
 
-def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None, as_json: bool) -> ExitCode:
-    """Runs the sandbox conformance checks and prints them; returns 1 if one failed. Raises BadParameter if no check's
+class ConformanceDocument(FrozenModel):
+    conforms: bool
+    backends: dict[str, tuple[CheckResult, ...]]
+
+
+class BenchDocument(RootModel[dict[str, str | bool | int | float | None]]):
+    """Figures by name: milliseconds end in `_ms`, memory in `_mib`; `_p95` is the 95th percentile."""
+
+
+def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None) -> Output[ConformanceDocument]:
+    """Runs the sandbox conformance checks; exit code 1 if one failed. Raises BadParameter if no check's
     name contains `named`."""
     wanted = backends(target, backend)
     checks = [check for check in chosen(quick=quick) if named is None or named in check.name]
@@ -48,14 +59,9 @@ def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | 
         raise typer.BadParameter(f"no check's name contains {named!r}", param_hint="--check")
     found = {name: _examined(target.settings, name, checks) for name in wanted}
     failed = sum(result.outcome is CheckOutcome.FAIL for results in found.values() for result in results)
-    if as_json:
-        from appliance.cli.documents.sandboxes import ConformanceDocument
-
-        by_backend = {name.value: tuple(results) for name, results in found.items()}
-        show_json(ConformanceDocument(conforms=not failed, backends=by_backend))
-    else:
-        _show(found, failed)
-    return ExitCode.FAILED_VERDICT if failed else ExitCode.OK
+    by_backend = {name.value: tuple(results) for name, results in found.items()}
+    code = ExitCode.FAILED_VERDICT if failed else ExitCode.OK
+    return Output(ConformanceDocument(conforms=not failed, backends=by_backend), lambda: _show(found, failed), code)
 
 
 def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
@@ -73,8 +79,8 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
     return (wanted,)
 
 
-def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json: bool) -> ExitCode:
-    """Measures and prints the costs of one sandbox backend, by default that of model code. Raises AssayError (4) if the
+def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool) -> Output[BenchDocument]:
+    """Measures the costs of one sandbox backend, by default that of model code. Raises AssayError (4) if the
     policy's bounds are too low."""
     chosen = target.settings.backend if backend is None else backends(target, backend)[0]
     target.require_within(BENCH_LIMITS, dict.fromkeys(places.BOUNDED, "assay sandbox bench"))
@@ -98,13 +104,8 @@ def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool, as_json
                     ExitCode.INFRASTRUCTURE,
                 ) from error
     values["seconds"] = round(time.monotonic() - started, 1)
-    if as_json:
-        from appliance.cli.documents.sandboxes import BenchDocument
-
-        show_json(BenchDocument.model_validate(values))
-    else:
-        show_table(("figure", "value"), values.items(), empty="nothing was measured")
-    return ExitCode.OK
+    document = BenchDocument.model_validate(values)
+    return Output(document, lambda: show_table(("figure", "value"), values.items(), empty="nothing was measured"))
 
 
 def _examined(settings: RuntimeSettings, backend: BackendName, checks: Sequence[ConformanceCheck]) -> list[CheckResult]:

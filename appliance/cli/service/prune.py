@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, client_of
-from appliance.cli.show.printing import show_json, show_line
+from appliance.cli.shell.options import api_client
+from appliance.cli.show.printing import Output, prints
+
+if TYPE_CHECKING:
+    from appliance.client.retention import Pruned
 
 NIGHTS = 30
 
 
+@prints
 def prune(
-    context: typer.Context,
     nights: Annotated[
         int, typer.Option("--nights", min=1, max=100_000, help="Number of newest cycles that keep everything.")
     ] = NIGHTS,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be dropped, and drop nothing.")] = False,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[Pruned]:
     """Drop the tokens of old training rollouts from the ledger.
 
     Code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and the
@@ -32,11 +33,7 @@ def prune(
     """
     from appliance.client.retention import Prune
 
-    found = client_of(context, data).prune(Prune(nights=nights, dry_run=dry_run))
-    if as_json:
-        show_json(found)
-        return
+    found = api_client().prune(Prune(nights=nights, dry_run=dry_run))
     verb = "would be dropped" if dry_run else "are dropped"
-    show_line(
-        f"the tokens of {found.rollouts} rollouts of {len(found.cycles)} cycles {verb}: {found.bytes / 2**20:.1f} MiB"
-    )
+    of = f"{found.rollouts} rollouts of {len(found.cycles)} cycles"
+    return Output(found, f"the tokens of {of} {verb}: {found.bytes / 2**20:.1f} MiB")

@@ -1,6 +1,6 @@
 """Page and field list of everything that commands print with `--json`.
 
-Invariants: all of it comes from `appliance.cli.show.outputs` and the models named there.
+Invariants: all of it comes from the return annotations of the commands, and the models named there.
 
     python -m appliance.cli.show.reference > tests/appliance/cli/show/json_fields.txt
 """
@@ -12,10 +12,9 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from appliance.cli.show.outputs import OUTPUTS, JsonOutput
+from appliance.cli.show.schema import JsonOutput, all_outputs
 
 _REF = "#/$defs/"
 _HEAD = """\
@@ -42,23 +41,16 @@ _FORMS = {"document": "", "list": "a list of ", "lines": "a line each: "}
 
 def definitions() -> dict[str, Any]:
     """Returns the JSON Schema of every model printed with `--json`, and of the models inside, by name."""
-    models = {output.place: _model(output) for outputs in OUTPUTS.values() for output in outputs}
-    _, found = models_json_schema([(one, "serialization") for one in models.values()])
+    models = dict.fromkeys(output.type for outputs in all_outputs().values() for output in outputs)
+    _, found = models_json_schema([(one, "serialization") for one in models])
     return dict(sorted(found["$defs"].items()))
-
-
-def _model(output: JsonOutput) -> type[BaseModel]:
-    found = output._replace(form="document").type()
-    assert isinstance(found, type)
-    assert issubclass(found, BaseModel)
-    return found
 
 
 def fields() -> list[str]:
     """Lists everything printed with `--json`. One line per command and document, per field with its type, and per value
     of an enumeration."""
     printed = [
-        f"{command}: {said_of(output)}".rstrip() for command, outputs in sorted(OUTPUTS.items()) for output in outputs
+        f"{words}: {said_of(output)}".rstrip() for words, outputs in sorted(all_outputs().items()) for output in outputs
     ]
     return printed + [f"{name}.{part}" for name, schema in definitions().items() for part in _parts(schema)]
 
@@ -100,7 +92,7 @@ def type_of(schema: dict[str, Any]) -> str:
 def page() -> str:
     """Returns the Markdown page on `--json` output: a line for each command, and a table for each model."""
     made = [_HEAD, "\n## Commands\n\n| command | prints |\n|---|---|\n"]
-    for command, outputs in OUTPUTS.items():
+    for command, outputs in all_outputs().items():
         made.append(f"| `{command}` | {'; '.join(map(_linked, outputs))} |\n")
     made.append("\n## Models\n")
     for name, schema in definitions().items():

@@ -9,19 +9,22 @@ from __future__ import annotations
 import hashlib
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.shell.options import Data, Json, settings_of
-from appliance.cli.show.printing import show_fields, show_json, show_line, show_table
+from appliance.cli.shell.options import read_settings
+from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from appliance.worker.sft.warm_set import WarmSetManifest
 
 CONVERSATIONS, MANIFEST = "conversations.jsonl", "manifest.json"
 
 
+@prints
 def warm_start(
-    context: typer.Context,
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="The teacher: an OpenAI-compatible API on this machine.")
     ],
@@ -48,9 +51,7 @@ def warm_start(
     ] = 1.0,
     tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+) -> Output[WarmSetManifest]:
     """Let a teacher answer training questions, verify the answers, and keep a set for a stage of SFT.
 
     The teacher may be the champion, served on this machine. Exit code 0 for a set, 1 if nothing was verified, 2 for an
@@ -80,7 +81,7 @@ def warm_start(
     from runtime.profile import BackendName
     from verifiers.checker import Checker
 
-    settings = settings_of(context, data)
+    settings = read_settings()
     if out.exists():
         raise UsageError(f"{out} already exists", "name another folder")
     named = tuple(dict.fromkeys(tasksets or settings.recipe.tasksets))
@@ -100,7 +101,7 @@ def warm_start(
         base_url=endpoint, model=model, tasks=tasks, samples=samples, temperature=temperature, max_tokens=tokens
     )
     stream = TaskStream(Split.TRAIN, seed, frozenset(asked), tasksets=named).tasks(0, tasks)
-    policy, runtime = load_policy(settings.data), broker_target.find(context, data).settings
+    policy, runtime = load_policy(settings.data), broker_target.find().settings
     budget = settings.recipe.agent
     with ExitStack() as held:
         pool = held.enter_context(broker_target.sessions(runtime))
@@ -137,9 +138,8 @@ def warm_start(
         out.mkdir(parents=True)
         (out / CONVERSATIONS).write_bytes(content)
         (out / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
-    if as_json:
-        show_json(manifest)
-    else:
+
+    def show() -> None:
         show_fields([("asked", manifest.recorded), ("kept", manifest.kept), ("questions", manifest.questions)])
         show_table(("dropped", ""), list(manifest.dropped.items()), empty="nothing was dropped")
         if tried.lost:
@@ -148,5 +148,6 @@ def warm_start(
             show_line(f'{out / CONVERSATIONS}: use it in a stage of `assay train` with data = "file"')
         else:
             show_line("nothing was verified or written")
+
     broke = ExitCode.INFRASTRUCTURE if tally.lost else ExitCode.FAILED_VERDICT
-    raise typer.Exit(ExitCode.OK if kept and not tried.down else broke)
+    return Output(manifest, show, ExitCode.OK if kept and not tried.down else broke)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from appliance.cli.show.outputs import OUTPUTS, schema_of
 from cli_commands import leaves
 from forked_commands import run_forked
 from sandbox_commands import environ, in_process
@@ -16,7 +17,6 @@ from sandbox_commands import environ, in_process
 from appliance.cli.demo.appliance import PASSPHRASE, DemoAppliance, demo_appliance
 from appliance.cli.main import app
 from appliance.cli.show import reference as json_reference
-from appliance.cli.show.outputs import OUTPUTS, schema_of
 from appliance.cli.show.printing import show_json_line
 from appliance.gateway.sessions import SaidText
 from policies.contract.decision import Decision
