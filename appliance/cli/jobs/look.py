@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from appliance.cli.jobs.watch import ended_code, follow_job, queued, seen_of, show_job, states_of
+from appliance.cli.jobs.watch import changes_of, ended_code, follow_job, queued, show_job, states_of
 from appliance.cli.shell.named import JobId
 from appliance.cli.shell.options import Limit, api_client
 from appliance.cli.show.printing import Output, for_people, prints, records, short_time
@@ -62,11 +62,8 @@ def watch(job: JobId) -> Iterator[Job]:
     if for_people():
         detail = follow_job(api, job)
     else:
-        last = None
-        for detail in states_of(api, job):
-            if (seen := seen_of(detail.job)) != last:
-                yield detail.job
-            last = seen
+        for detail in changes_of(states_of(api, job)):
+            yield detail.job
     raise typer.Exit(ended_code(detail.job))
 
 

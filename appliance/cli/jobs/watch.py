@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 
 from appliance.cli.shell.live_line import USUAL_COLUMNS, LiveLine, columns_of
@@ -40,12 +40,9 @@ def ended_code(job: Job) -> ExitCode:
 
 
 class JobProgress:
-    """Display of a followed job; close it to leave the cursor at the beginning of a line."""
+    """Line of a followed job on a terminal; close it to leave the cursor at the beginning of a line."""
 
-    def __init__(self, *, live: bool | None = None) -> None:
-        """Creates the display of a followed job. `live` defaults to True if standard output is a terminal."""
-        self._live = sys.stdout.isatty() if live is None else live
-        self._last: object = None
+    def __init__(self) -> None:
         self._line: LiveLine | None = None
 
     def close(self) -> None:
@@ -53,11 +50,7 @@ class JobProgress:
             self._draw("")
 
     def show(self, job: Job) -> None:
-        if self._live:
-            self._draw(_line(job, seconds=True))
-        elif (seen := seen_of(job)) != self._last:
-            self._last = seen
-            show_line(_line(job, seconds=False))
+        self._draw(line_of(job, seconds=True))
 
     def _draw(self, text: str) -> None:
         self._line = self._line or LiveLine()
@@ -66,16 +59,27 @@ class JobProgress:
 
 def follow_job(api: ApiClient, job: str) -> JobDetail:
     """Shows a job's progress until it rests, then the job, and returns it."""
-    with closing(JobProgress()) as progress:
-        for detail in states_of(api, job):
-            progress.show(detail.job)
+    details = states_of(api, job)
+    if sys.stdout.isatty():
+        with closing(JobProgress()) as progress:
+            for detail in details:
+                progress.show(detail.job)
+    else:
+        for detail in changes_of(details):
+            show_line(line_of(detail.job))
     show_job(detail)
     return detail
 
 
-def seen_of(job: Job) -> tuple[object, ...]:
-    """Returns the parts of a job whose change is shown."""
-    return job.state, job.step, job.tries_done, job.reason
+def changes_of(details: Iterable[JobDetail]) -> Iterator[JobDetail]:
+    """Yields each state of a job that differs from the previous one in more than seconds."""
+    last = None
+    for detail in details:
+        job = detail.job
+        seen = (job.state, job.step, job.tries_done, job.reason)
+        if seen != last:
+            yield detail
+        last = seen
 
 
 def queued(job: Job) -> Output[Job]:
@@ -126,7 +130,7 @@ def _meaning(job: Job) -> str | None:
     return None if job.state.ended and not job.artifact else f"not validated yet: assay jobs validate {job.id}"
 
 
-def _line(job: Job, *, seconds: bool) -> str:
+def line_of(job: Job, *, seconds: bool = False) -> str:
     parts = [job.state.value]
     if job.step:
         parts.append(job.step)

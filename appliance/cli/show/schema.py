@@ -89,7 +89,8 @@ def schema_of(words: str) -> dict[str, Any]:
     from pydantic.json_schema import GenerateJsonSchema
 
     shapes = [list.__class_getitem__(one.type) if one.form == "list" else one.type for one in outputs_of(words)]
-    schema = TypeAdapter(reduce(or_, shapes)).json_schema(mode="serialization")
+    union: Any = reduce(or_, shapes)
+    schema = TypeAdapter(union).json_schema(mode="serialization")
     return {"$schema": GenerateJsonSchema.schema_dialect, **_open(schema), "title": f"assay {words} --json"}
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import typer
-from appliance.cli.show.outputs import OUTPUTS, schema_of
 from cli_commands import leaves
 from forked_commands import run_forked
 from sandbox_commands import environ, in_process
@@ -18,11 +17,13 @@ from appliance.cli.demo.appliance import PASSPHRASE, DemoAppliance, demo_applian
 from appliance.cli.main import app
 from appliance.cli.show import reference as json_reference
 from appliance.cli.show.printing import show_json_line
+from appliance.cli.show.schema import all_outputs, schema_of
 from appliance.gateway.sessions import SaidText
 from policies.contract.decision import Decision
 from policies.policy import read_content
 
 ROOT = Path(__file__).parents[4]
+OUTPUTS = all_outputs(imported=False)
 FIELDS = Path(__file__).with_name("json_fields.txt")
 
 SERVES = "serves until it is ended"
