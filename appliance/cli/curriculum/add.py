@@ -6,6 +6,7 @@ Invariants: every row is checked here before the daemon stores any. Refused rows
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +18,16 @@ import typer
 from appliance.cli.shell.options import api_client, data_folder, read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_lines, show_progress
 from appliance.errors import ExitCode, UsageError
+from appliance.settings.config_layers import user_file
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
     from appliance.client.messages import OwnTasksetView
+    from appliance.config.configuration import Settings
     from curriculum.contract.task import Task
     from curriculum.own.columns import OwnKind
     from curriculum.own.rows import OwnRow
+
 
 KINDS = ("auto", "answer", "program", "lean", "smt", "checklist", "exact")
 SHOWN_ROWS = 5
@@ -82,7 +86,7 @@ def add(
         raise UsageError("a Harbor task folder has its own check", "omit --kind")
     added = NewTaskset(place, name, dry_run=dry_run)
     if folders:
-        from appliance.cli.curriculum.own_harbor import harbor_rows
+        from appliance.cli.curriculum.own_files import harbor_rows
 
         rows, left_out = harbor_rows(folders)
         added.refused += [RefusedRow(origin=origin, reason=reason) for origin, reason in left_out]
@@ -129,7 +133,6 @@ class NewTaskset:
     ) -> Output[AddedRows]:
         """Checks the rows, stores the accepted ones, and returns the result; exit code 1 if none was accepted."""
         from appliance.cli.check.target import target_for
-        from appliance.cli.shell.own_use import how_to_train
         from curriculum.own.rows import with_levels
         from verifiers.registry import kind_of
 
@@ -274,3 +277,22 @@ def _show_added(added: AddedRows, kept: Sequence[OwnRow], use: Sequence[str], *,
         )
     if kept and not splits["sealed"]:
         show_line("none is sealed, so nothing is evaluated: add more rows (a fifth is sealed)")
+
+
+KEY = "recipe.tasksets"
+
+
+def how_to_train(settings: Settings, name: str) -> list[str]:
+    """Returns lines that tell a person how a night comes to ask an owner's taskset. `name` is the taskset's,
+    own/NAME."""
+    origin = settings.origins()[KEY]
+    place = str(user_file()) if origin == "default" else origin
+    wanted = json.dumps([*(one for one in settings.recipe.tasksets if one != name), name])
+    return [
+        f"no night asks it yet. First certify it: `assay curriculum certify {name}`",
+        f"then write into {place}, and restart the daemon:",
+        "  [recipe]",
+        f"  tasksets = {wanted}",
+        "the list replaces the present one: keep or remove the others",
+        f"inspect it: `assay curriculum show {name}`",
+    ]

@@ -1,21 +1,28 @@
-"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, or a folder of these.
+"""Reads rows of problems from files: JSON lines, JSON, CSV, Parquet, a folder of these, or Harbor task folders.
 
 Invariants: a row carries its file and line number, or its position in a file without lines. An unreadable row is
 reported like any refused row. A name that occurs twice in an object makes the row invalid. A new format is one function
-and one row of `READERS`.
+and one row of `READERS`. Solutions in task folders run in the sandbox for a person's code.
 """
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from appliance.cli.shell.broker_target import patient_sessions
+from appliance.cli.show.printing import show_progress
 from appliance.errors import UsageError
 from runtime.extra_packages import install_command
+
+if TYPE_CHECKING:
+    from curriculum.own.harbor import HarborRow
+    from curriculum.own.rows import OwnRow
+
 
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
@@ -161,3 +168,48 @@ READERS: dict[str, Callable[[Path], Iterator[ReadRow]]] = {
     ".tsv": _table,
     ".parquet": _parquet,
 }
+
+
+ONLY_FOREIGN = (
+    "scored only by its own test, a foreign reward that is never trained on: add such folders separately, to try "
+    "them and to measure with them"
+)
+
+Refusal = tuple[str, str]
+"""A folder and the reason of its refusal."""
+
+
+def harbor_rows(folders: Sequence[Path]) -> tuple[list[OwnRow], list[Refusal]]:
+    """Reads Harbor task folders into rows, running their solutions in sandboxes for the answers. Also returns the
+    refused folders, with reasons."""
+    from curriculum.certification.certify import scored_elsewhere
+    from curriculum.own.columns import RowError
+    from curriculum.own.harbor import row_of_folder
+
+    found: list[HarborRow] = []
+    refused: list[Refusal] = []
+    for folder in folders:
+        try:
+            found.append(row_of_folder(folder))
+        except RowError as error:
+            refused.append((folder.name or str(folder), str(error)))
+    foreign = [one for one in found if scored_elsewhere(one.row.spec)]
+    if len(foreign) < len(found):
+        refused += [(one.row.origin, ONLY_FOREIGN) for one in foreign]
+        found = [one for one in found if one not in foreign]
+    if not any(one.solution for one in found):
+        return [one.row for one in found], refused
+    return list(_with_answers(found, refused)), refused
+
+
+def _with_answers(found: Sequence[HarborRow], refused: list[Refusal]) -> Iterator[OwnRow]:
+    from curriculum.own.columns import RowError
+    from curriculum.own.harbor import solved
+
+    with patient_sessions() as pool:
+        for number, one in enumerate(found, 1):
+            try:
+                yield solved(pool, one)
+            except RowError as error:
+                refused.append((one.row.origin, str(error)))
+            show_progress(f"ran the solutions of {number} of {len(found)} folders")

@@ -102,7 +102,14 @@ class CommandRow(NamedTuple):
     help: str
 
 
-def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
+class GroupRow(NamedTuple):
+    """Table of a command group's commands, and its line in `--help`."""
+
+    rows: Mapping[str, CommandRow]
+    help: str
+
+
+def lazy_group(rows: Mapping[str, CommandRow | GroupRow], **settings: Any) -> typer.Typer:
     """Returns a command group that imports each of these commands only when it is used."""
 
     class LazyGroup(TyperGroup):
@@ -128,9 +135,12 @@ def lazy_group(rows: Mapping[str, CommandRow], **settings: Any) -> typer.Typer:
     return _typer(no_args_is_help=True, cls=LazyGroup, **settings)
 
 
-def _loaded(name: str, row: CommandRow) -> Any:
-    module, _, attribute = row.place.partition(":")
-    found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
+def _loaded(name: str, row: CommandRow | GroupRow) -> Any:
+    if isinstance(row, GroupRow):
+        found: Any = lazy_group(row.rows, help=row.help)
+    else:
+        module, _, attribute = row.place.partition(":")
+        found = getattr(importlib.import_module(f"appliance.cli.{module}"), attribute)
     holder = _typer()
     holder.callback()(lambda: None)
     if isinstance(found, typer.Typer):

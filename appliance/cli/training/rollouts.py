@@ -1,9 +1,9 @@
-"""`assay rollouts`: the model's attempts in its own words, with their verdicts."""
+"""`assay rollouts` and `assay prune`: the model's attempts in its own words, and how old ones are dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,10 @@ from appliance.records.rollouts import Purpose
 from appliance.records.training import RolloutFilter
 from appliance.text.printable import printable
 from verifiers.contract.verdict import Outcome
+
+if TYPE_CHECKING:
+    from appliance.client.retention import Pruned
+
 
 CALL_CHARS = 400
 
@@ -134,3 +138,30 @@ def _show_calls(one: RolloutView) -> None:
 
 def _answer(one: RolloutView) -> str:
     return one.answer if one.answer is not None else f"none: {one.answers} final answers, ended by {one.ended.value}"
+
+
+NIGHTS = 30
+
+
+@prints
+def prune(
+    nights: Annotated[
+        int, typer.Option("--nights", min=1, max=100_000, help="Number of newest cycles that keep everything.")
+    ] = NIGHTS,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be dropped, and drop nothing.")] = False,
+) -> Output[Pruned]:
+    """Drop the tokens of old training rollouts from the ledger.
+
+    Code and results of their calls go with them. Verdicts, answers, evaluations, decisions, approvals, bundles and the
+    audit log stay. The file keeps its size; the space is reused for new records. `retention.training_nights` does this
+    after each cycle. `assay curriculum audit` can no longer compare dropped tool results; it reports that and is not
+    clean.
+
+    Example: assay prune --nights 30 --dry-run
+    """
+    from appliance.client.retention import Prune
+
+    found = api_client().prune(Prune(nights=nights, dry_run=dry_run))
+    verb = "would be dropped" if dry_run else "are dropped"
+    of = f"{found.rollouts} rollouts of {len(found.cycles)} cycles"
+    return Output(found, f"the tokens of {of} {verb}: {found.bytes / 2**20:.1f} MiB")
