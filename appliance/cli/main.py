@@ -232,7 +232,34 @@ COMMANDS: dict[str, CommandRow | GroupRow] = {
         "List, try, certify and add tasksets.",
     ),
     "check": CommandRow("check.commands:app", "Verify answers, proofs, programs and texts."),
-    "sandbox": CommandRow("sandbox.commands:app", "Run code in sandboxes, and inspect them."),
+    "sandbox": GroupRow(
+        {
+            "run": CommandRow("sandbox.run:run", "Run Python in a fresh sandbox."),
+            "shell": CommandRow(
+                "sandbox.shell:shell",
+                "Use Python in a sandbox interactively, with snapshots and branches; type `:help` there.",
+            ),
+            "snapshot": CommandRow(
+                "sandbox.run:snapshot",
+                "Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.",
+            ),
+            "rm": CommandRow("sandbox.run:rm", "Remove kept snapshots."),
+            "ls": CommandRow("sandbox.broker:ls", "List the sandboxes and snapshots of the running broker."),
+            "stats": CommandRow("sandbox.broker:stats", "Show the running broker's counters since its start."),
+            "sweep": CommandRow(
+                "sandbox.broker:sweep",
+                "Make the running broker remove what dead owners left: processes, control groups, folders.",
+            ),
+            "selftest": CommandRow(
+                "sandbox.selftest:selftest", "Test that sandboxes hold here, with every check that a backend must pass."
+            ),
+            "bench": CommandRow(
+                "sandbox.selftest:bench",
+                "Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.",
+            ),
+        },
+        "Run code in sandboxes, and inspect them.",
+    ),
     "cluster": CommandRow("sandbox.cluster:app", "Run sandboxes on several machines."),
 }
 

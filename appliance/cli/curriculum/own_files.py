@@ -8,7 +8,6 @@ and one row of `READERS`. Solutions in task folders run in the sandbox for a per
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -17,6 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from appliance.cli.shell.broker_target import patient_sessions
 from appliance.cli.show.printing import show_progress
 from appliance.errors import UsageError
+from common import strict_json
+from common.strict_json import Bounds, NotJsonError
 from runtime.extra_packages import install_command
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 1 << 30
 LONGEST_LINE = 16 << 20
+BOUNDS = Bounds(size=MOST_BYTES, values=MOST_BYTES, depth=500)
 PARQUET = b"PAR1"
 """Magic bytes at the beginning and end of a Parquet file."""
 
@@ -62,19 +64,6 @@ def _endings() -> str:
     return ", ".join(READERS)
 
 
-class _TwiceError(ValueError):
-    """A name occurs twice in a JSON object of an owner's file."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise _TwiceError(f"duplicate name {twice[:40]!a}")
-    return found
-
-
 def _json_lines(path: Path) -> Iterator[ReadRow]:
     with path.open("rb") as stream:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
@@ -84,20 +73,17 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
             if not line.strip():
                 continue
             try:
-                found = json.loads(line, object_pairs_hook=_once)
-            except _TwiceError as error:
+                found = strict_json.read(line, BOUNDS)
+            except NotJsonError as error:
                 yield ReadRow(origin, None, str(error))
-                continue
-            except (ValueError, RecursionError):
-                yield ReadRow(origin, None, "not JSON")
                 continue
             yield ReadRow(origin, found) if isinstance(found, dict) else ReadRow(origin, None, "not a JSON object")
 
 
 def _json(path: Path) -> Iterator[ReadRow]:
     try:
-        found = json.loads(path.read_bytes(), object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
+        found = strict_json.read(path.read_bytes(), BOUNDS)
+    except NotJsonError as error:
         raise UsageError(f"{path} is not JSON: {error}", "write a list, or end the name with .jsonl") from error
     if not isinstance(found, list):
         raise UsageError(f"{path} is not a list of problems", "write a list of objects, or end the name with .jsonl")

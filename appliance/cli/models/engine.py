@@ -17,8 +17,8 @@ from appliance.text.printable import printable
 from runtime.model import FrozenModel
 
 if TYPE_CHECKING:
-    from appliance.inference.engine import ModelFiles
-    from appliance.rendering.renderer import Ids
+    from appliance.config.configuration import Settings
+    from appliance.inference.engine import Engine, ModelFiles
 
 app = typer.Typer(help="Serve a model's tokens and log-probabilities to training programs.", no_args_is_help=True)
 SECONDS = 0.5
@@ -69,8 +69,8 @@ def serve(
     """
     from appliance.errors import AssayError, ExitCode, UsageError
     from appliance.inference.engine import ModelError
-    from appliance.inference.engines import make_engine
     from appliance.inference.http.generate_server import GenerateServer, read_key
+    from appliance.rendering.guarded import end_tokens
     from appliance.rendering.renderer import RenderingError
     from runtime.service_manager import ServiceManager
 
@@ -79,17 +79,10 @@ def serve(
     budget = settings.recipe.agent
     most = tokens or budget.max_tokens
     try:
-        files, version, ends = _read(model, settings.data)
+        files, version = model_files(model, settings.data)
+        ends = end_tokens(files)
         key_path = key_file or settings.data / "engine.key"
-        engine = make_engine(
-            settings.model.engine,
-            rows=rows or budget.concurrent,
-            slots=most,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=rows or budget.concurrent, slots=most)
         version = engine.push(files, version).version
         server = GenerateServer(
             engine, model=name or model, most_tokens=most, key=read_key(key_path), ends=ends, port=port
@@ -116,8 +109,8 @@ def serve(
     def push_again() -> None:
         nonlocal files, version
         try:
-            new_files, new_version, new_ends = _read(model, settings.data)
-            if new_ends != ends:
+            new_files, new_version = model_files(model, settings.data)
+            if end_tokens(new_files) != ends:
                 raise UsageError("its end-of-text tokens changed", "restart the engine")
             show("the engine has new weights", server.push(new_files, new_version).version)
             files, version = new_files, new_version
@@ -153,21 +146,36 @@ def serve(
     return Output(None)
 
 
-def _read(model: str, data: Path) -> tuple[ModelFiles, str, Ids]:
-    """Returns verified files of the named model, their digest, and the tokens that end its output. Raises UsageError
-    and ModelError for a model that cannot be served."""
+def configured_engine(settings: Settings, *, rows: int, slots: int) -> Engine:
+    """Makes the engine that `[model]` and `[vllm]` configure. Raises ModelError."""
+    from appliance.inference.engines import make_engine
+
+    return make_engine(
+        settings.model.engine,
+        rows=rows,
+        slots=slots,
+        threads=settings.threads,
+        device=settings.model.device,
+        dtype=settings.model.dtype,
+        vllm=settings.vllm,
+    )
+
+
+def model_files(model: str, data: Path) -> tuple[ModelFiles, str]:
+    """Returns verified files of a model named by alias, digest or folder, and its digest. Raises UsageError for an
+    adapter, and ModelError."""
     from appliance.cli.check.judge import digest_of
     from appliance.errors import UsageError
     from appliance.inference.engine import ADAPTER
     from appliance.inference.folder import read_model
     from appliance.learning.folders import MANIFEST, read_verified, verify
     from appliance.models.export_model import published
-    from appliance.rendering.guarded import end_tokens
 
     source = published(model, data)
     if (source / ADAPTER).is_file():
         raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
-    here = (source / MANIFEST).exists()
-    version = verify(source) if here else ""
-    files: ModelFiles = read_verified(source, expect=version) if here else read_model(source)
-    return files, version or digest_of(files), end_tokens(files)
+    if (source / MANIFEST).exists():
+        digest = verify(source)
+        return read_verified(source, expect=digest), digest
+    files = read_model(source)
+    return files, digest_of(files)

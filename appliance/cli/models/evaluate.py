@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.models.engine import configured_engine, model_files
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import Output, prints, show_line, show_progress, show_table
 from appliance.errors import ExitCode, UsageError
@@ -68,6 +69,7 @@ def evaluate(
     from appliance.evaluation.page import page
     from appliance.evaluation.plan import EvaluationPlan, questions, versioned
     from appliance.evaluation.run import EvaluationWork, carry_out
+    from appliance.inference.engine import ModelError
     from appliance.settings.policy_files import load_policy
     from appliance.system.clock import utc_now
     from appliance.system.durable_file import replace_file
@@ -82,7 +84,10 @@ def evaluate(
     if left_out and tasksets and len(left_out) == len(named):
         raise UsageError(f"nothing can be asked: {'; '.join(left_out.values())}", "name other tasksets")
     usable = [name for name in named if name not in left_out]
-    files, digest = ({}, "") if endpoint else _model(model, settings)
+    try:
+        files, digest = ({}, "") if endpoint else model_files(model, settings.data)
+    except ModelError as error:
+        raise UsageError(str(error), error.hint) from error
     budget = settings.recipe.agent
     plan = EvaluationPlan(
         model=model if endpoint else digest,
@@ -187,43 +192,12 @@ def _engine(plan: EvaluationPlan, settings: Settings, files: ModelFiles, pool: S
     """Loads the model into an engine, and returns an answerer that uses it. Raises UsageError for an unusable model."""
     from appliance.evaluation.answering import EngineAnswerer
     from appliance.inference.engine import ModelError
-    from appliance.inference.engines import make_engine
     from appliance.rendering.formats import load_renderer
 
     budget = settings.recipe.agent.model_copy(update={"max_tokens": plan.max_tokens, "max_calls": plan.max_calls})
     try:
-        engine = make_engine(
-            settings.model.engine,
-            rows=budget.concurrent,
-            slots=plan.max_tokens,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=budget.concurrent, slots=plan.max_tokens)
         engine.push(files, plan.model)
         return EngineAnswerer(engine, load_renderer(files), pool, budget)
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error
-
-
-def _model(model: str, settings: Settings) -> tuple[ModelFiles, str]:
-    """Reads the files of a model, named by alias, digest or folder, and returns them with its digest. Raises UsageError
-    if unusable."""
-    from appliance.cli.check.judge import digest_of
-    from appliance.inference.engine import ADAPTER, ModelError
-    from appliance.inference.folder import read_model
-    from appliance.learning.folders import MANIFEST, read_verified, verify
-    from appliance.models.export_model import published
-
-    source = published(model, settings.data)
-    if (source / ADAPTER).is_file():
-        raise UsageError(f"{source} is an adapter, not a model", "merge it first with `assay model export`")
-    try:
-        if (source / MANIFEST).exists():
-            digest = verify(source)
-            return read_verified(source, expect=digest), digest
-        files = read_model(source)
-    except ModelError as error:
-        raise UsageError(str(error), error.hint) from error
-    return files, digest_of(files)

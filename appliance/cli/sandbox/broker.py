@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from pydantic import RootModel
 
-from appliance.cli.shell.broker_target import listening, no_broker
-from appliance.cli.show.printing import Output, age_text, show_fields, show_line, show_table
+from appliance.cli.shell.broker_target import broker_path, listening, no_broker
+from appliance.cli.show.printing import Output, age_text, prints, show_fields, show_line, show_table
 from runtime.broker import BoxLine, BrokerClient, SnapshotLine, connect
 from runtime.errors import InfrastructureError, SandboxError
 from runtime.model import FrozenModel
@@ -77,9 +77,10 @@ class SweptDocument(FrozenModel):
     folders: int
 
 
-def listing(path: Path) -> Output[SandboxesDocument]:
-    """Returns the sandboxes and snapshots of the running broker at that socket."""
-    answer = asked(path, BrokerClient.listing)
+@prints
+def ls() -> Output[SandboxesDocument]:
+    """List the sandboxes and snapshots of the running broker."""
+    answer = asked(broker_path(), BrokerClient.listing)
     found = SandboxesDocument(boxes=answer.boxes, snapshots=answer.snapshots, more=answer.more)
     return Output(found, lambda: _show_listing(found))
 
@@ -109,14 +110,16 @@ def _show_listing(found: SandboxesDocument) -> None:
         show_line(f"and {found.more} more")
 
 
-def figures(path: Path) -> Output[FiguresDocument]:
-    """Returns the counters of the running broker at that socket."""
-    values = dict(sorted(asked(path, BrokerClient.stats).values.items()))
+@prints
+def stats() -> Output[FiguresDocument]:
+    """Show the running broker's counters since its start."""
+    values = dict(sorted(asked(broker_path(), BrokerClient.stats).values.items()))
     return Output(FiguresDocument(values), lambda: show_fields((name, f"{one:g}") for name, one in values.items()))
 
 
-def swept(path: Path) -> Output[SweptDocument]:
-    """Makes the running broker at that socket remove what dead owners left, and returns the counts."""
-    found = SweptDocument(**asked(path, BrokerClient.sweep).model_dump(exclude={"request", "kind"}))
+@prints
+def sweep() -> Output[SweptDocument]:
+    """Make the running broker remove what dead owners left: processes, control groups, folders."""
+    found = SweptDocument(**asked(broker_path(), BrokerClient.sweep).model_dump(exclude={"request", "kind"}))
     counts = f"{found.processes} processes, {found.cgroups} control groups, {found.folders} folders"
     return Output(found, f"removed for {found.owners} dead owners: {counts}")

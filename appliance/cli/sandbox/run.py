@@ -11,17 +11,16 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from appliance.cli.sandbox.options import SandboxRun, copy_in
-from appliance.cli.shell.broker_target import BrokerTarget, sessions
-from appliance.cli.show.printing import Output
+from appliance.cli.sandbox.options import Backend, Code, File, SandboxRun, copy_in, source_of
+from appliance.cli.shell.broker_target import BrokerTarget, find, for_code, sessions
+from appliance.cli.show.printing import Output, in_data_folder, prints
 from appliance.errors import ExitCode
 from appliance.text.printable import printable
 from runtime.sandbox import CallResult, CallStatus, Limits, Priority, Sandbox, SnapshotId, Tier, Usage
-from runtime.settings import RuntimeSettings
 
 if TYPE_CHECKING:
     from runtime.sessions import Sessions
@@ -40,6 +39,25 @@ class RunDocument(CallResult):
 class KeptRun(RunDocument):
     snapshot: str | None
     """Name of the snapshot; None if the run failed."""
+
+
+@prints
+def run(
+    asked: SandboxRun,
+    file: File = None,
+    code: Code = None,
+    backend: Backend = None,
+    tier: Annotated[
+        str | None, typer.Option("--tier", help="shared, process or sandbox (default); raised if the code needs more.")
+    ] = None,
+    raw: Annotated[bool, typer.Option("--raw", help="Print output unescaped, including control characters.")] = False,
+) -> Output[RunDocument]:
+    """Run Python in a fresh sandbox. Exit code 0 on success, 1 if it failed or exceeded a limit.
+
+    Example: assay sandbox run -c 'print(2**64)'
+    """
+    source = source_of(file, code)
+    return run_once(for_code(backend), source, asked, tier, raw=raw)
 
 
 def run_once(
@@ -74,6 +92,18 @@ def for_one(target: BrokerTarget) -> Limits:
     return known.model_copy(update={"call_seconds": seconds})
 
 
+@prints
+def snapshot(asked: SandboxRun, file: File = None, code: Code = None, backend: Backend = None) -> Output[KeptRun]:
+    """Run Python and keep the resulting sandbox; prints the snapshot's name, for --from.
+
+    The code's output goes to standard error. Nothing is kept if it fails (exit code 1).
+
+    Example: assay sandbox snapshot prepare.py
+    """
+    source = source_of(file, code)
+    return run_and_keep(for_code(backend), source, asked)
+
+
 def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun) -> Output[KeptRun]:
     """Runs code in a sandbox, and on success keeps a durable snapshot of it; returns the snapshot's name."""
     files, limits = asked.pairs(), asked.limits(target, for_one(target))
@@ -96,7 +126,17 @@ def run_and_keep(target: BrokerTarget, source: str, asked: SandboxRun) -> Output
     return Output(KeptRun(**dict(result), usage=usage, snapshot=snapshot_id), show, code)
 
 
-def forget(settings: RuntimeSettings, snapshots: Sequence[str]) -> None:
+@in_data_folder
+def rm(
+    snapshots: Annotated[
+        list[str], typer.Argument(metavar="SNAPSHOT...", help="Snapshot, as named by `ls` and `snapshot`.")
+    ],
+) -> None:
+    """Remove kept snapshots.
+
+    Example: assay sandbox rm 3f2a91
+    """
+    settings = find().settings
     names = [snapshot_named(name, "SNAPSHOT") for name in snapshots]
     with sessions(settings) as pool:
         for name in names:

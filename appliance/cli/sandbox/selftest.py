@@ -10,13 +10,14 @@ import os
 import platform
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from pydantic import RootModel
 
-from appliance.cli.shell.broker_target import BrokerTarget, backend_named, sessions
-from appliance.cli.show.printing import Output, show_line, show_progress, show_table
+from appliance.cli.sandbox.options import Backend
+from appliance.cli.shell.broker_target import BrokerTarget, backend_named, find, sessions
+from appliance.cli.show.printing import Output, prints, show_line, show_progress, show_table
 from appliance.config import places
 from appliance.errors import AssayError, ExitCode
 from appliance.text.printable import printable
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from runtime.settings import RuntimeSettings
 
 ALL = "all"
+Quick = Annotated[bool, typer.Option("--quick", help="Run the short form.")]
 
 
 class ConformanceDocument(FrozenModel):
@@ -48,6 +50,21 @@ class ConformanceDocument(FrozenModel):
 
 class BenchDocument(RootModel[dict[str, str | bool | int | float | None]]):
     """Figures by name: milliseconds end in `_ms`, memory in `_mib`; `_p95` is the 95th percentile."""
+
+
+@prints
+def selftest(
+    backend: Annotated[str, typer.Option("--backend", help="gvisor, nsjail, or all that the policy uses.")] = "all",
+    quick: Quick = False,
+    named: Annotated[
+        str | None, typer.Option("--check", metavar="TEXT", help="Only checks whose name contains this.")
+    ] = None,
+) -> Output[ConformanceDocument]:
+    """Test that sandboxes hold here, with every check that a backend must pass. Exit code 1 if one fails.
+
+    Example: assay sandbox selftest --quick
+    """
+    return run_checks(find(ready=1), backend, quick=quick, named=named)
 
 
 def run_checks(target: BrokerTarget, backend: str, *, quick: bool, named: str | None) -> Output[ConformanceDocument]:
@@ -77,6 +94,15 @@ def backends(target: BrokerTarget, name: str) -> tuple[BackendName, ...]:
             ExitCode.REFUSED,
         )
     return (wanted,)
+
+
+@prints
+def bench(backend: Backend = None, quick: Quick = False) -> Output[BenchDocument]:
+    """Measure calls, snapshots, rollbacks, branches and idle sandboxes here, in under a minute.
+
+    Example: assay sandbox bench --quick
+    """
+    return run_bench(find(ready=8), backend, quick=quick)
 
 
 def run_bench(target: BrokerTarget, backend: str | None, *, quick: bool) -> Output[BenchDocument]:

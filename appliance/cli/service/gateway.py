@@ -53,6 +53,7 @@ def serve() -> None:
     from appliance.audit.head_places import head_files
     from appliance.audit.logged_aliases import LoggedAliases
     from appliance.cli.check.target import target_for
+    from appliance.cli.models.engine import configured_engine
     from appliance.errors import AssayError, ExitCode, UsageError
     from appliance.gateway.app import GatewayApi
     from appliance.gateway.champion import ServedChampion
@@ -62,7 +63,6 @@ def serve() -> None:
     from appliance.gateway.sessions import KeptSessions
     from appliance.inference.engine import ModelError
     from appliance.inference.engine_loop import EngineLoop
-    from appliance.inference.engines import make_engine
     from appliance.promotion.evidence import CHAMPION
     from appliance.system.clock import utc_now
     from appliance.text.redaction import Redaction
@@ -72,15 +72,7 @@ def serve() -> None:
     most = asked.max_tokens or settings.recipe.agent.max_tokens
     try:
         sock = loopback_socket(asked.address, asked.port)
-        engine = make_engine(
-            settings.model.engine,
-            rows=asked.rows,
-            slots=most,
-            threads=settings.threads,
-            device=settings.model.device,
-            dtype=settings.model.dtype,
-            vllm=settings.vllm,
-        )
+        engine = configured_engine(settings, rows=asked.rows, slots=most)
     except ModelError as error:
         raise UsageError(str(error), error.hint) from error
     came = noted(*STOPS)
