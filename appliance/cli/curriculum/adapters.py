@@ -34,6 +34,7 @@ COMMANDS = {
 app = lazy_group(COMMANDS, help="Use foreign environments: install them for sandboxes, and make tasksets from them.")
 
 Name = Annotated[str, typer.Argument(help="Name, as listed by `assay curriculum adapter ls`.")]
+Package = Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")]
 
 
 class InstalledAdapter(FrozenModel):
@@ -90,10 +91,7 @@ def install(
 
 
 @prints
-def sets(
-    name: Name,
-    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
-) -> Output[Sequence[SetSummary]]:
+def sets(name: Name, package: Package = "") -> Output[Sequence[SetSummary]]:
     """List the sets of an adapter's environments, and what decides about answers: a check of ours, or their own score,
     a foreign reward that is never trained on.
 
@@ -123,7 +121,7 @@ def add(
             "tasks.jsonl.",
         ),
     ],
-    package: Annotated[str, typer.Option("--package", help="Your own package, as listed by `adapter ls`.")] = "",
+    package: Package = "",
     tasks: Annotated[
         int | None, typer.Option("--tasks", min=1, max=10_000, help="Tasks of each of five levels (default: 100).")
     ] = None,

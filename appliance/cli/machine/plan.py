@@ -136,21 +136,9 @@ class _Report(NamedTuple):
 
     def document(self) -> ConfiguredPlan:
         one = self.configured
-        return ConfiguredPlan(
-            method=one.recipe.method,
-            fits=one.fits,
-            needed=one.needed,
-            available=one.available,
-            phases=dict(one.phases),
-            beside=dict(one.beside),
-            limits=dict(one.limits),
-            handed=one.handed,
-            parts=dict(one.parts),
-            hours=one.hours,
-            engine_share=one.engine_share,
-            fewest_learners=self.fewest_learners,
-            **vars(one.layout),
-        )
+        own = ConfiguredPlan.model_fields.keys() - vars(one.layout).keys() - {"method", "fewest_learners"}
+        values: dict[str, Any] = {name: getattr(one, name) for name in own} | vars(one.layout)
+        return ConfiguredPlan(method=one.recipe.method, fewest_learners=self.fewest_learners, **values)
 
 
 def _report(settings: Settings, shape: Shape, machine: Hardware) -> _Report:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from appliance.inference.engine import ModelFiles
     from runtime.sandbox import SessionPool
 
+Tasksets = Annotated[
+    list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
+]
+Temperature = Annotated[float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")]
 INTERRUPTED = 130
 RESULTS, PAGE = "results.json", "page.html"
 
@@ -38,17 +42,13 @@ def evaluate(
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="An OpenAI-compatible API on this machine.")
     ] = "",
-    tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
-    ] = None,
+    tasksets: Tasksets = None,
     items: Annotated[int, typer.Option("--items", min=1, max=100_000, help="Questions per taskset and seed.")] = 20,
     repeats: Annotated[int, typer.Option("--repeats", min=1, max=1024, help="Attempts per question.")] = 4,
     seeds: Annotated[
         list[int] | None, typer.Option("--seed", min=0, help="Seed of the questions (repeatable).")
     ] = None,
-    temperature: Annotated[
-        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
-    ] = 1.0,
+    temperature: Temperature = 1.0,
     tokens: Annotated[
         int | None, typer.Option("--max-tokens", min=16, help="Tokens of a conversation; with an endpoint, of a turn.")
     ] = None,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from appliance.cli.models.evaluate import Tasksets, Temperature
 from appliance.cli.shell.options import read_settings
 from appliance.cli.show.printing import Output, prints, show_fields, show_line, show_table
 from appliance.errors import ExitCode, UsageError
@@ -30,9 +31,7 @@ def warm_start(
     ],
     model: Annotated[str, typer.Option("--model", metavar="NAME", help="The teacher's model name at the endpoint.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder for the set; must not exist.")],
-    tasksets: Annotated[
-        list[str] | None, typer.Option("--taskset", metavar="NAME", help="Taskset (repeatable; default: the recipe's).")
-    ] = None,
+    tasksets: Tasksets = None,
     tasks: Annotated[int, typer.Option("--tasks", min=1, max=100_000, help="Questions for the teacher.")] = 64,
     samples: Annotated[int, typer.Option("--samples", min=1, max=1024, help="Attempts at each question.")] = 4,
     answers: Annotated[int, typer.Option("--answers", min=1, help="Verified answers kept per question.")] = 4,
@@ -46,9 +45,7 @@ def warm_start(
         list[Path] | None,
         typer.Option("--against", metavar="DIR", help="Exclude this evaluation's questions (repeatable)."),
     ] = None,
-    temperature: Annotated[
-        float, typer.Option("--temperature", min=0, help="Sampling temperature; 0 is greedy.")
-    ] = 1.0,
+    temperature: Temperature = 1.0,
     tokens: Annotated[int, typer.Option("--max-tokens", min=16, help="Tokens of a turn.")] = 1024,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the questions.")] = 0,
 ) -> Output[WarmSetManifest]:
