@@ -43,8 +43,6 @@ _PROGRESS = LiveLine()
 _TIME = re.compile(r"(?:[a-z]+ )?(?:\d{4}-)?\d\d-\d\d[ T]\d\d:\d\d(?::\d\d)?")
 """Matches a time, or a night's kind and time."""
 _NIGHT = re.compile(r"([a-z]+)-\d{4}(\d\d)(\d\d)t(\d\d)(\d\d)\d\d-\w+")
-
-
 T_co = TypeVar("T_co", covariant=True)
 
 
@@ -100,7 +98,6 @@ def _with(command: Command, *injected: inspect.Parameter) -> Callable[..., None]
         else:
             variable = one.kind is inspect.Parameter.VAR_KEYWORD
             parameters.append(one if variable else one.replace(kind=inspect.Parameter.KEYWORD_ONLY))
-    parameters.sort(key=lambda one: one.kind)  # options of a model before the rest, and `**values` last
     named = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
     every = [*named, *injected, *parameters[len(named) :]]
 
