@@ -8,6 +8,7 @@ and one row of `READERS`. Solutions in task folders run in the sandbox for a per
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
@@ -64,6 +65,14 @@ def _endings() -> str:
     return ", ".join(READERS)
 
 
+def _read(content: bytes) -> Any:
+    """Parses strict JSON, with or without a byte order mark. Raises NotJsonError."""
+    try:
+        return strict_json.read(content.decode(json.detect_encoding(content)), BOUNDS)
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"not text at byte {error.start}") from None
+
+
 def _json_lines(path: Path) -> Iterator[ReadRow]:
     with path.open("rb") as stream:
         for number, line in enumerate(iter(lambda: stream.readline(LONGEST_LINE + 1), b""), 1):
@@ -73,7 +82,7 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
             if not line.strip():
                 continue
             try:
-                found = strict_json.read(line, BOUNDS)
+                found = _read(line)
             except NotJsonError as error:
                 yield ReadRow(origin, None, str(error))
                 continue
@@ -82,7 +91,7 @@ def _json_lines(path: Path) -> Iterator[ReadRow]:
 
 def _json(path: Path) -> Iterator[ReadRow]:
     try:
-        found = strict_json.read(path.read_bytes(), BOUNDS)
+        found = _read(path.read_bytes())
     except NotJsonError as error:
         raise UsageError(f"{path} is not JSON: {error}", "write a list, or end the name with .jsonl") from error
     if not isinstance(found, list):
