@@ -233,7 +233,7 @@ def test_the_advice_is_a_way_that_fits_where_one_conversation_is_the_largest_pas
     machine = Hardware(memory=taken, cores=2)
     assert largest_pass(EMBEDDED, machine, least, tokens, rows) == tokens
     report = _report(settings, EMBEDDED, machine)
-    assert report.rows[0]["fits"]
+    assert report.rows[0].fits
     assert f"micro_batch_tokens = {tokens}," in _advice(report)
 
 
